@@ -278,10 +278,10 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
       .executeTakeFirstOrThrow()
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
     const findAccount = makeFindAccount({
-      findGrant: makeFindGrant(database, admitted),
-      findPerson: async () => undefined,
+      grants: { findGrant: makeFindGrant(database, admitted) },
+      people: { findPerson: async () => undefined },
       conformance: undefined,
-      now: Date.now,
+      platform: { now: Date.now },
     })
     const find = async (personId: string, clientId: string) => {
       const ctx = { state: {} } as KoaContextWithOIDC

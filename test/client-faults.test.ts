@@ -230,7 +230,7 @@ describe('a client that does not authenticate as it must', () => {
   it('that authenticates otherwise than it must is told so under Refusals, with the way', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
-      'the client did not authenticate by none, which it must',
+      'the client must authenticate by none',
     )
   })
 

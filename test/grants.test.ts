@@ -95,7 +95,7 @@ withDatabases('grants and applications', (open) => {
       },
       ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
     })
-  const makeStore = () => makeGrantStore({ database, grantSeconds, now: time })
+  const makeStore = () => makeGrantStore(database, grantSeconds, time)
   const cleanUp = async () => await cleanUpAt(database, clock)
   const save = async (...changes: Partial<NewGrant>[]) => {
     const store = makeStore()

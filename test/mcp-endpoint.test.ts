@@ -50,8 +50,8 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 }
 
 const REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service; one that is for ' +
-  'it was asked for with resource, at the authorization and at the token endpoint'
+  'the access token is malformed, expired, revoked, or was not issued for this service; request it ' +
+  'with resource at both the authorization and the token endpoint'
 
 function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile email'): void {
   expect(answer.status).to.equal(401)

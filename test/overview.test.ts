@@ -23,7 +23,7 @@ withDatabases('the overview of thirty days', (open) => {
     const site = (id: string) => ({ id, slug: id, name: id, created_at: 0 })
     await kysely.insertInto('site').values(['north', 'south'].map(site)).execute()
     let clockMs = nowMs - 3 * DAY_MS
-    const store = makeGrantStore({ database, grantSeconds: 90 * 86_400, now: () => clockMs })
+    const store = makeGrantStore(database, 90 * 86_400, () => clockMs)
     const usage = makeGrantUsage(database, () => clockMs)
     for (const [id, personId, clientId, siteId] of [
       ['g1', 'ada', 'one', 'north'],

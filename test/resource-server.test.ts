@@ -5,12 +5,9 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
-import type { AccessToken } from '../src/oauth/token/tokens.ts'
+import type { AccessToken, FindAccessToken } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import {
-  type JudgeDependencies,
-  makeTokenJudges,
-} from '../src/resource/resource-server/judge-token.ts'
+import { makeTokenJudges } from '../src/resource/resource-server/judge-token.ts'
 import { challengeHeader } from '../src/resource/resource-server/protect.ts'
 import {
   demandScopes,
@@ -31,7 +28,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 interface Changes {
   readonly token?: Partial<AccessToken>
-  readonly find?: JudgeDependencies['findAccessToken']
+  readonly find?: FindAccessToken
 }
 
 /** Storage in which everything is as it should be, but for what a case says. */
@@ -47,11 +44,11 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
     }
   }
   const found = { ...good, ...changes.token }
-  const judges = makeTokenJudges({
-    ...{ audience: origin, now: () => 1, lifetimes },
+  const finders = {
     findAccessToken: counted('token', changes.find ?? (async () => found)),
     findRefreshToken: counted('refresh token', async () => undefined),
-  })
+  }
+  const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
   return { calls, ...judges, countUse: (grantId) => calls.push(`use of ${grantId}`) }
 }
 
@@ -108,7 +105,7 @@ describe('bearer verdicts', () => {
   // [RFC 9700 §4.10.2]
   it('takes neither an unbound token nor one bound to another origin', async () => {
     expect(await reasonOf({ token: { audience: undefined } })).to.equal(
-      `the token was asked for without resource: send resource=${origin} at the authorization and at the token endpoint`,
+      `the token was requested without resource: send resource=${origin} at the authorization and at the token endpoint`,
     )
     for (const audience of ['https://else.example', `${origin}/`]) {
       expect(await reasonOf({ token: { audience } })).to.equal(
@@ -231,11 +228,9 @@ describe('a token at the Member API', () => {
   it('returns 401 invalid_token for an invalid or malformed token [Errors 4]', async () => {
     const token = await memberToken(running.url)
     await expectInvalid(await ask(token.slice(0, -1)))
-    expect(detailOf()).to.equal(
-      'the token is unknown: never issued, or gone with its grant or long ago',
-    )
+    expect(detailOf()).to.equal('the token is unknown: it was never issued, or its record is gone')
     await expectInvalid(await ask(`${token} x`))
-    expect(detailOf()).to.equal('the Authorization header is no Bearer token')
+    expect(detailOf()).to.equal('the Authorization header has no Bearer token')
     const basic = { authorization: `Basic ${token}` }
     await expectInvalid(await askMember({ url: running.url, headers: basic }, query))
   })
@@ -263,8 +258,8 @@ describe('a token at the Member API', () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: false })
     const answer = await ask(tokens.access_token)
     await expectInvalid(answer, readOnly)
-    expect(detailOf()).to.match(/^the token was asked for without resource: send resource=http/)
-    expect(answer.headers.get('www-authenticate')).to.include('was asked for with resource')
+    expect(detailOf()).to.match(/^the token was requested without resource: send resource=http/)
+    expect(answer.headers.get('www-authenticate')).to.include('request it with resource')
   })
 
   it('returns 401 as soon as the token was revoked', async () => {

@@ -50,14 +50,9 @@ export async function makeOauth(
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
   // To a grant the suite's clients are platforms that the configuration lists.
   const platforms = [integrations, conformance?.clients ?? []].flat()
-  const { refreshTokenAbsoluteSeconds } = lifetimes
-  const grants = makeGrants({
-    database,
-    integrations: platforms,
-    admitsOrigin: clients.admitsOrigin,
-    refreshTokenAbsoluteSeconds,
-    now,
-  })
+  const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
+  const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
+  const grants = makeGrants(platform, admitted, lifetimes.refreshTokenAbsoluteSeconds)
   const { findGrant } = grants
   const proofs = makeProofs({ baseUrl, state, stateMemory, secretRoot, furtherPlans, now })
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
@@ -71,7 +66,8 @@ export async function makeOauth(
   const authorization = await makeAuthorizationServer(
     platform,
     { people, clients, documentResolution, grants, tokens, proofs, signOuts, cookieKeys },
-    { baseUrl, lifetimes, furtherPlans, requestLengths, conformance, connectionPrefixes },
+    { baseUrl, lifetimes, furtherPlans, requestLengths, connectionPrefixes },
+    conformance,
   )
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
   const tasks: BackgroundTask[] = []

@@ -1,6 +1,6 @@
 /**
- * The room of who may use a token: the verdict on an access token, UserInfo, introspection, forward auth for
- * proxies, and the forwarding of calls to the platform's own API.
+ * Decides who may use a token: verdicts on access tokens, UserInfo, introspection, forward auth for proxies, and
+ * forwarding to the platform's own API.
  */
 
 import type { Config } from '../config/config.ts'
@@ -10,7 +10,7 @@ import { forwardAuthRoute } from './resource-server/forward-auth-route.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
 import { makeVerdicts } from './resource-server/verify-bearer.ts'
-import { upstreamSurface } from './upstream/routes.ts'
+import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
@@ -21,59 +21,15 @@ export function makeResource(
   oauth: Oauth,
   resourceMetadataUrl: string,
 ) {
-  const { requestLimits, now, watch } = platform
-  const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
-  const { conformance, findClient } = authorization
-  const countUse = grants.usage.count
-  const { judgeAccessToken, judgeAnyToken, verifyBearer } = makeVerdicts({
-    findAccessToken: tokens.findAccessToken,
-    findRefreshToken: tokens.findRefreshToken,
-    lifetimes: service.lifetimes,
-    audience: baseUrl,
-    checkDpop,
-    countUse,
-    now,
-  })
+  const { lifetimes, upstreams } = service
+  const verdicts = makeVerdicts(platform, oauth, { audience: baseUrl, lifetimes })
+  const parts = { platform, oauth, verdicts, baseUrl, resourceMetadataUrl }
   return {
-    verifyBearer,
-    userinfo: userinfoRoute({
-      baseUrl,
-      resourceMetadataUrl,
-      judgeAccessToken,
-      checkDpop,
-      findClient,
-      conformance,
-      requestLimits,
-      countUse,
-    }),
-    introspection: introspectionRoute({
-      baseUrl,
-      judgeAnyToken,
-      findClient,
-      verifyAssertion,
-      requestLimits,
-      countUse,
-    }),
-    forwardAuth: forwardAuthRoute({
-      resourceMetadataUrl,
-      judgeAccessToken,
-      findClient,
-      adviseOnScopes,
-      requestLimits,
-      countUse,
-    }),
-    /** Made again for each key ring: what is forwarded carries a token of ours. */
-    upstreamWithKeys: upstreamSurface(
-      {
-        upstreams: service.upstreams,
-        verifyBearer,
-        requestLimits,
-        resourceMetadataUrl,
-        adviseOnScopes,
-        baseUrl,
-        outgoing: watch.outgoing,
-      },
-      now,
-    ),
+    verifyBearer: verdicts.verifyBearer,
+    userinfo: userinfoRoute(parts),
+    introspection: introspectionRoute(parts),
+    forwardAuth: forwardAuthRoute(parts),
+    /** Made again for each key ring, because forwarded requests carry a token of ours. */
+    upstreamWithKeys: makeUpstreamSurface(parts, upstreams),
   }
 }

@@ -387,11 +387,11 @@ export const mutants: readonly Mutant[] = [
     ['introspection-answers', 'hostile/client-endpoint', 'private-key-jwt'],
     [
       [
-        "if (claimed.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {",
+        "if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {",
         'if (false) {',
       ],
-      ['secret !== undefined && !matchesSecret(secret, claimed.secretDigests ?? [])', 'false'],
-      ['if (refused !== undefined) return { refused, claimed }', ''],
+      ['secret !== undefined && !matchesSecret(secret, client.secretDigests ?? [])', 'false'],
+      ['if (refused !== undefined) return { client, refused }', ''],
     ],
   ),
   ...inFile(

@@ -15,16 +15,16 @@ import type { EngineClient } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import type { IssuedToken } from '../token/tokens.ts'
 import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
  * What the engine stores and finds, with rules of ours around it: clients come from the client store,
  * grants and tokens from the database, and the family that begins with a code consumes it. It reads the
  * running request through the documented `Provider.ctx` only.
  */
-export function engineAdapter(dependencies: EngineParts): AdapterFactory {
+export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
-    ...dependencies.state.adapterFor(model),
+    ...dependencies.platform.state.adapterFor(model),
     // Tokens end with their grant or their family, and are looked up by neither.
     revokeByGrantId: async () => {},
     // There is no device flow, so no record has a user code.
@@ -36,8 +36,8 @@ export function engineAdapter(dependencies: EngineParts): AdapterFactory {
   })
 }
 
-function rulesOf(model: string, dependencies: EngineParts): Partial<Adapter> {
-  const records = dependencies.state.adapterFor(model)
+function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapter> {
+  const records = dependencies.platform.state.adapterFor(model)
   switch (model) {
     case 'Client':
       return { find: clientFinder(dependencies) }
@@ -66,9 +66,8 @@ const [interactions = ''] = promptPages.login.split(':')
  * writes one: consent saves a grant, with the site that the engine does not know.
  */
 function grantAdapter({
-  findGrant,
-  grants,
-}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  grants: { findGrant, store },
+}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
@@ -93,7 +92,7 @@ function grantAdapter({
       // The engine ends a grant where a client revokes a token and where a code comes back.
       const isRevoked = ctx?.oidc?.route === 'revocation'
       const reason = isRevoked ? 'the client revoked it' : 'a code was used twice'
-      await grants.end({ id }, reason, ctx && callerOf(ctx))
+      await store.end({ id }, reason, ctx && callerOf(ctx))
     },
   }
 }
@@ -145,14 +144,17 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
  */
 function sessionAdapter(
   records: StateAdapter,
-  { signOutSession, lifetimes, now }: EngineParts,
+  { people, lifetimes, platform: { now } }: EngineDependencies,
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
       // A sign-in gives a session another id and replaces its record; only this route ends it.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
-        await signOutSession(id, { nowMs, keptUntilMs: nowMs + lifetimes.sessionSeconds * 1000 })
+        await people.signOutSession(id, {
+          nowMs,
+          keptUntilMs: nowMs + lifetimes.sessionSeconds * 1000,
+        })
       }
       await records.destroy(id)
     },
@@ -171,7 +173,7 @@ export function mayRevokeToken(
 /** Codes and tokens as the engine is shown them: it exchanges codes, and revokes tokens. */
 function codeAdapter(
   records: StateAdapter,
-  { exchange }: EngineParts,
+  { exchange }: EngineDependencies,
 ): Pick<Adapter, 'find' | 'consume'> {
   return {
     async find(value) {
@@ -190,11 +192,11 @@ function codeAdapter(
 }
 
 function accessTokenAdapter({
-  findAccessToken,
+  tokens: { findAccessToken },
   exchange,
-  families,
-  now,
-}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  grants: { families },
+  platform: { now },
+}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(value) {
       const token = await findAccessToken(value)
@@ -218,8 +220,8 @@ function accessTokenAdapter({
 }
 
 function refreshTokenAdapter({
-  findRefreshToken,
-}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  tokens: { findRefreshToken },
+}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(value) {
       const token = await findRefreshToken(value)

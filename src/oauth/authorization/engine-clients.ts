@@ -8,7 +8,7 @@ import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
-import type { DocumentResolution, EngineParts } from './engine-parts.ts'
+import type { DocumentResolution, EngineDependencies } from './engine-dependencies.ts'
 
 /** The engine's name of the model of pushed requests. */
 export const PUSHED_REQUEST = 'PushedAuthorizationRequest'
@@ -20,9 +20,9 @@ const asksPerson: ReadonlySet<string> = new Set([
 ])
 
 /** Clients as the engine sees them. It reads the running request through `Provider.ctx` only. */
-export function clientFinder(dependencies: EngineParts): Adapter['find'] {
-  const { clients, state } = dependencies
-  const findPushed = state.adapterFor(PUSHED_REQUEST).find
+export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
+  const { clients, platform } = dependencies
+  const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
   return async (clientId) => {
     const { ctx } = Provider
     const route = ctx?.oidc?.route ?? ''
@@ -48,9 +48,9 @@ export function clientFinder(dependencies: EngineParts): Adapter['find'] {
 async function findCaller(
   ctx: KoaContextWithOIDC,
   clientId: string,
-  { findKeptClient, readTokenRequest, requestLimits }: EngineParts,
+  { findKeptClient, readTokenRequest, platform }: EngineDependencies,
 ) {
-  refuseBusyClient(ctx, requestLimits, clientId)
+  refuseBusyClient(ctx, platform.requestLimits, clientId)
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
@@ -115,8 +115,8 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 export function engineRequests({
   documentResolution: { documents, fetch },
   furtherPlans,
-  now,
-}: EngineParts): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
+  platform: { now },
+}: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
     // The configuration names hosts of the deployment's own network.

@@ -6,7 +6,7 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import { callerOf, grantTypes, logFields, requestIdOf } from '../../platform/http/request-log.ts'
 import { reasonForOperator } from './engine-answers.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -23,7 +23,8 @@ const errorEvents = [
  * that the caller is not told. Never a token, a code, a secret or a parameter, except a redirect address at
  * a host of the client, without its query (oauth/clients/redirect-difference.ts).
  */
-export function logEngineEvents(provider: Provider, { logger, noteEvent }: EngineParts): void {
+export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
+  const { logger, noteEvent } = platform
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {

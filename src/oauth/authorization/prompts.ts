@@ -5,13 +5,13 @@ import { pages } from '../../platform/http/paths.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { consentCannotBeRemembered, isApproved } from '../consent/decide-consent.ts'
 import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
  * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
  * standard prompt names, so that a client may send `prompt=select_account` to change the site.
  */
-export function promptPolicy(dependencies: EngineParts) {
+export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
   const policy = base()
 

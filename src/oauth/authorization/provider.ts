@@ -27,9 +27,9 @@ import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { overlay } from './conformance-profile.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 import { logEngineEvents } from './engine-events.ts'
 import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
-import type { EngineParts } from './engine-parts.ts'
 import { promptPolicy } from './prompts.ts'
 
 interface Changing {
@@ -42,7 +42,10 @@ interface Changing {
  * The certified engine, configured. This file connects it with policy and holds none itself; every
  * setting that is not obvious names the design decision or the trap that asks for it.
  */
-export function createProvider(dependencies: EngineParts, { adapter, keys }: Changing): Provider {
+export function createProvider(
+  dependencies: EngineDependencies,
+  { adapter, keys }: Changing,
+): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
     adapter,
@@ -60,14 +63,14 @@ export function createProvider(dependencies: EngineParts, { adapter, keys }: Cha
     conformance ? overlay(configuration, conformance) : configuration,
   )
   compareSecretsByDigest(provider)
-  rememberProofsOnce(provider, dependencies.useOnce)
+  rememberProofsOnce(provider, dependencies.proofs.useOnce)
   logEngineEvents(provider, dependencies)
   // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
   provider.proxy = true
   return provider
 }
 
-function cookies({ cookieKeys, baseUrl }: EngineParts): Configuration['cookies'] {
+function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['cookies'] {
   const secure = baseUrl.startsWith('https:')
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure } as const
   return {
@@ -83,7 +86,7 @@ function cookies({ cookieKeys, baseUrl }: EngineParts): Configuration['cookies']
   }
 }
 
-function people(dependencies: EngineParts): Configuration {
+function people(dependencies: EngineDependencies): Configuration {
   return {
     findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
@@ -98,7 +101,7 @@ function people(dependencies: EngineParts): Configuration {
   }
 }
 
-function ttl({ lifetimes, grantSeconds }: EngineParts): Configuration['ttl'] {
+function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
   const { refreshTokenSeconds, refreshTokenAbsoluteSeconds } = lifetimes
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
@@ -108,7 +111,7 @@ function ttl({ lifetimes, grantSeconds }: EngineParts): Configuration['ttl'] {
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
-    Grant: grantSeconds,
+    Grant: grants.grantSeconds,
     // Sliding, and absolute from the first token of the family.
     RefreshToken: (_ctx, token) =>
       Math.max(
@@ -122,7 +125,7 @@ function ttl({ lifetimes, grantSeconds }: EngineParts): Configuration['ttl'] {
 export const PASSWORD_ACR = 'urn:gatehouse:password'
 
 /** What of OAuth 2.0 and OpenID Connect the engine speaks and advertises. */
-function protocol({ baseUrl, furtherPlans, requestLengths }: EngineParts): Configuration {
+function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
   // In this order: some libraries take the first that they know, and with `none` would send no secret.
   const authMethods = [
@@ -180,12 +183,15 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineParts): Confi
   }
 }
 
-function features(dependencies: EngineParts): Configuration['features'] {
-  const { resources, lifetimes, furtherPlans, nonceKey, documentResolution } = dependencies
+function features(dependencies: EngineDependencies): Configuration['features'] {
+  const { resources, lifetimes, furtherPlans, proofs, documentResolution } = dependencies
   return {
     devInteractions: { enabled: false },
     clientIdMetadataDocument: documentFeature(documentResolution),
-    dPoP: { enabled: furtherPlans.dpop, ...(furtherPlans.dpop && { nonceSecret: nonceKey }) },
+    dPoP: {
+      enabled: furtherPlans.dpop,
+      ...(furtherPlans.dpop && { nonceSecret: proofs.nonceKey }),
+    },
     backchannelLogout: { enabled: furtherPlans.backChannelLogout },
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },

@@ -10,6 +10,7 @@ import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'
+import type { BegunSession } from '../token/authorization-code.ts'
 
 export interface SignOutPorts {
   readonly database: Database
@@ -179,17 +180,6 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the grant does not exist': false,
 }
 
-/** A sign-in at an application that is notified of its end. */
-interface NewSession {
-  readonly familyId: string
-  readonly grantId: string
-  readonly clientId: string
-  readonly personId: string
-  readonly sid: string | undefined
-  readonly startedAt: number
-  readonly expiresAt: number
-}
-
 const SESSIONS_PER_ROUND = 200
 
 /**
@@ -216,7 +206,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   }
 
   return {
-    begin: async (session: NewSession) => {
+    begin: async (session: BegunSession) => {
       await kysely
         .insertInto('relying_party_session')
         .values({

@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
-/** What decides whether a client is who it says, and what it may ask. */
+/** The properties of a client that decide its authentication and its rights. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
@@ -19,54 +19,53 @@ export type FindAuthenticatingClient = (
   version?: number,
 ) => Promise<AuthenticatingClient | undefined>
 
-/** What a request says of its client, before anything is compared (RFC 6749 §2.3 and §3.2.1). */
+/** The unverified credentials of a request (RFC 6749 §2.3 and §3.2.1). */
 export type ClientCredentials =
   | {
       readonly clientId: string
-      /** Undefined for a client that only names itself, as a public one does. */
+      /** Undefined for a public client. */
       readonly secret: string | undefined
-      /** A statement that the client signed (RFC 7523 §2.2). */
+      /** A JWT that the client signed (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** In words that may be logged: none of them is a value that was sent. */
+  /** Safe to log: contains no value that was sent. */
   | { readonly problem: string }
 
-export type Authentication =
-  | { readonly client: AuthenticatingClient }
+/** The client that a request names, if it exists, and why its authentication failed, if it did. */
+export interface Authentication {
+  readonly client: AuthenticatingClient | undefined
   /** For the log; the caller gets `invalid_client` in every case. */
-  | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
+  readonly refused?: string
+}
 
-/**
- * The same for every fault: a stranger must not learn whether an id exists or has a secret, and the maker of
- * the client finds the exact reason where the sentence says.
- */
+/** One text for every fault, so that a stranger learns neither whether an id exists nor whether it has a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
-  'client authentication failed: a confidential client sends its client_secret in the form or by HTTP ' +
-  'Basic, a public client sends client_id and no secret, one that has a key of its own signs a ' +
-  'client_assertion; the exact reason is under Refusals on the page of the application or resource server'
+  'client authentication failed: send client_id alone for a public client, client_secret in the form or by ' +
+  'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
+  'the exact reason under Refusals on the page of the application or resource server'
 
-/** Some libraries send the secret both ways, and some do at a refresh only. */
+/** Some libraries send the secret both ways, and some do so at a refresh only. */
 export const SEVERAL_MECHANISMS =
-  'client authentication must only be provided using one mechanism: send the client_secret in the form ' +
-  'or by HTTP Basic, and not both'
+  'client authentication must only be provided using one mechanism: send the client_secret either in the form ' +
+  'or by HTTP Basic'
 
 /** Some libraries send the client_id alone, and some a token. */
 export const MALFORMED_HEADER =
-  'invalid authorization header value format: here it is Basic and the base64 of client_id:client_secret; ' +
-  'a public client sends client_id in the form and no such header'
+  'invalid authorization header value format: send Basic and the base64 of client_id:client_secret; for a ' +
+  'public client send client_id in the form and no Authorization header'
 
-/** What some libraries do by default for a client without a secret. */
+/** The default of some libraries for a client without a secret. */
 export const BASIC_WITHOUT_SECRET =
-  'the Authorization header has no secret: a public client sends client_id in the form and no such ' +
-  'header, a confidential one its client_secret'
+  'the Authorization header has no secret: for a public client send client_id in the form and no such header, ' +
+  'for a confidential client include its client_secret'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 const NO_CREDENTIALS = { problem: 'no client authentication mechanism provided' }
 
 /**
- * Reads the credentials of a request: of the form, or HTTP Basic, and not both. Pure, so that it serves every
- * endpoint at which a client authenticates.
+ * Reads the credentials of a request from the form or from HTTP Basic, never from both. Pure, so every
+ * endpoint that authenticates clients can use it.
  *
  * @param authorization the Authorization headers; a request may illegally carry several
  */
@@ -92,22 +91,24 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
-/** RFC 7523 §2.2: the assertion names the client, and `client_id` beside it may only say the same. */
+/** RFC 7523 §2.2: the assertion names the client; `client_id`, if sent, must match. */
 function readAssertion(
   assertion: string,
   type: string | undefined,
   named: string | undefined,
 ): ClientCredentials {
-  if (type !== ASSERTION_TYPE) return { problem: 'client_assertion_type must be that of RFC 7523' }
+  if (type !== ASSERTION_TYPE)
+    return { problem: 'client_assertion_type must be the value of RFC 7523' }
   const clientId = subjectOf(assertion)
-  if (clientId === undefined) return { problem: 'the client_assertion is no JWT with a subject' }
+  if (clientId === undefined)
+    return { problem: 'the client_assertion must be a JWT with a subject' }
   if (named !== undefined && named !== clientId) return { problem: 'client_id mismatch' }
   return { clientId, secret: undefined, assertion }
 }
 
 function subjectOf(assertion: string): string | undefined {
   try {
-    // Not verified yet, so that it may be anything.
+    // Not verified yet, so the claim may have any type.
     const { sub }: { readonly sub?: unknown } = decodeJwt(assertion)
     return typeof sub === 'string' ? sub : undefined
   } catch {
@@ -115,7 +116,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** RFC 6749 §2.3.1: both halves are encoded as in a form, before they become Basic credentials. */
+/** RFC 6749 §2.3.1: both halves are form-encoded before Basic encoding. */
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -141,37 +142,36 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Whether a client is who it says it is (RFC 6749 §2.3). A client without a secret only names itself, one
- * with a secret must send it, by post or by HTTP Basic, and one with a key must sign an assertion. A deleted
- * client authenticates too: what it gets is for the endpoint to decide.
+ * Authenticates a client (RFC 6749 §2.3). A client without a secret sends its client_id, one with a secret
+ * sends it in the form or by HTTP Basic, and one with a key signs an assertion. A deleted client authenticates
+ * too; the endpoint decides what it gets.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
   findClient: FindAuthenticatingClient,
   verifyAssertion?: VerifyAssertion,
 ): Promise<Authentication> {
-  const claimed = await findClient(clientId)
-  if (!claimed) return { refused: 'client not found', claimed }
+  const client = await findClient(clientId)
+  if (!client) return { client, refused: 'client not found' }
   const method = secret === undefined ? 'none' : 'client_secret_post'
-  if (claimed.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
-    const refused = `the client did not authenticate by ${claimed.authMethod}, which it must`
-    return { refused, claimed }
+  if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
+    return { client, refused: `the client must authenticate by ${client.authMethod}` }
   }
   if (assertion !== undefined) {
-    if (!verifyAssertion) return { refused: 'no assertion is taken here', claimed }
-    const choseFapi = demandsFapi(claimed)
+    if (!verifyAssertion) return { client, refused: 'this endpoint accepts no client_assertion' }
+    const choseFapi = demandsFapi(client)
     const refused = await verifyAssertion({ clientId, assertion, choseFapi })
-    if (refused !== undefined) return { refused, claimed }
+    if (refused !== undefined) return { client, refused }
   }
-  if (secret !== undefined && !matchesSecret(secret, claimed.secretDigests ?? [])) {
-    return { refused: 'invalid secret provided', claimed }
+  if (secret !== undefined && !matchesSecret(secret, client.secretDigests ?? [])) {
+    return { client, refused: 'invalid secret provided' }
   }
-  return { client: claimed }
+  return { client }
 }
 
 /**
- * Why an authenticated client gets no answer about tokens. A disabled application has tokens that its maker
- * may ask about; a resource server exists for asking only.
+ * Why an authenticated client may not introspect tokens. A disabled application may still look up its own
+ * tokens; a disabled resource server may not.
  */
 export function reasonNotToAnswer(client: AuthenticatingClient | undefined): string | undefined {
   if (client?.state === 'deleted') return 'the client was deleted'

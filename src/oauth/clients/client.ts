@@ -1,5 +1,7 @@
 /** What a client is, and which names and ids it can have. The protocol is the engine's. */
 
+import type { z } from 'zod'
+
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
@@ -116,3 +118,18 @@ export function readClientName(
   }
   return { name: name || undefined }
 }
+
+/** Names the member of client metadata that has the wrong type or too many items. */
+export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
+  const path = issue?.path.join('.') || 'the metadata'
+  switch (issue?.code) {
+    case 'invalid_type':
+      return `${path}: must be ${nouns[issue.expected] ?? `of type ${issue.expected}`}`
+    case 'too_big':
+      return `${path}: must have at most ${issue.maximum} items`
+    default:
+      return `${path}: ${issue?.message ?? 'malformed'}`
+  }
+}
+
+const nouns: Readonly<Record<string, string>> = { string: 'a string', array: 'a list' }

@@ -4,7 +4,7 @@ import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
 import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { grantTypesServed, readClientName } from './client.ts'
+import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
 /**
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may
@@ -67,7 +67,7 @@ export function judgeDocument(
   const read = parseStrictObject(text)
   if ('problem' in read) return refused(read.problem)
   const parsed = documentShape.safeParse(read.value)
-  if (!parsed.success) return refused(firstFault(parsed.error))
+  if (!parsed.success) return refused(describeShapeFault(parsed.error))
   const body = parsed.data
   const name = readClientName(body.client_name)
   if ('problem' in name) return refused(name.problem)
@@ -138,10 +138,6 @@ export function freshSeconds(cacheControl: string | null): number {
     []
   const asked = /no-store|no-cache|private/.test(directives) ? 0 : Number(seconds ?? 0)
   return Math.min(FRESH_SECONDS_MAX, Math.max(FRESH_SECONDS_MIN, asked))
-}
-
-function firstFault({ issues: [issue] }: z.ZodError): string {
-  return issue ? `${issue.path.join('.')}: ${issue.message}` : 'it is malformed'
 }
 
 function refused(why: string): DocumentJudgement {

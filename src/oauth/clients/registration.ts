@@ -26,7 +26,12 @@ import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
-import { grantTypesServed, type LoopbackRegistration, readClientName } from './client.ts'
+import {
+  describeShapeFault,
+  grantTypesServed,
+  type LoopbackRegistration,
+  readClientName,
+} from './client.ts'
 import type { IntegrationRow } from './client-store.ts'
 import type { Clients } from './find-client.ts'
 
@@ -183,7 +188,7 @@ function decideRegistration(
   policy: RegistrationPolicy,
 ): IntegrationDecision | { kind: 'loopback'; registration: LoopbackRegistration } {
   const parsed = bodyShape.safeParse(withoutNulls(body))
-  if (!parsed.success) throw invalidClientMetadata(firstFault(parsed.error))
+  if (!parsed.success) throw invalidClientMetadata(describeShapeFault(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')
   if ('problem' in read) throw invalidClientMetadata(read.problem)
 
@@ -258,10 +263,6 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
   const asked = new Set(scope?.split(' '))
   const kept = open.filter((name) => asked.has(name))
   return (kept.length > 0 ? kept : open).join(' ')
-}
-
-function firstFault({ issues: [issue] }: z.ZodError): string {
-  return issue ? `${issue.path.join('.')}: ${issue.message}` : 'the metadata is malformed'
 }
 
 /**

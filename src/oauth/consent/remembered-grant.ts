@@ -4,12 +4,12 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { factsOf } from '../clients/client-metadata.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
+import type { Grants } from '../grants/grants.ts'
 import { coversRequest } from './decide-consent.ts'
 import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
 
 export interface RememberedGrantDependencies extends RequestedSiteDependencies {
-  readonly grants: Pick<GrantStore, 'save' | 'prolong'>
+  readonly grants: Pick<Grants, 'findGrant' | 'store'>
 }
 
 type EngineGrant = InstanceType<Provider['Grant']>
@@ -28,13 +28,13 @@ export async function findRememberedGrant(
   const grantId = result?.consent?.grantId ?? session?.grantIdFor(clientId)
   if (origin === 'first_party') return await findOwnGrant(ctx, grantId, dependencies)
 
-  const grant = (await dependencies.findGrant({ grantId }))?.grant
+  const grant = (await dependencies.grants.findGrant({ grantId }))?.grant
   if (!grant) return undefined
   if (!coversRequest(grant, document, await decideRequestedSite(ctx, dependencies))) {
     return undefined
   }
   const known = await provider.Grant.find(grant.id)
-  if (known) await dependencies.grants.prolong(grant)
+  if (known) await dependencies.grants.store.prolong(grant)
   return known
 }
 
@@ -52,7 +52,7 @@ async function findOwnGrant(
   if (known || !account || !client) return known || undefined
   const { clientId, name, origin } = factsOf(client)
   const id = newGrantId()
-  await grants.save({
+  await grants.store.save({
     id,
     personId: account.accountId,
     clientId,

@@ -9,13 +9,13 @@ import { isApproved } from './decide-consent.ts'
 
 export interface RequestedSiteDependencies {
   readonly listHeldSites: (personId: string, clientId?: string) => Promise<HeldSite[]>
-  readonly findGrant: FindGrant
+  readonly grants: { readonly findGrant: FindGrant }
 }
 
 /** Decides which site this authorization request is bound to, from what it asks and what is remembered. */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
-  { listHeldSites, findGrant }: RequestedSiteDependencies,
+  { listHeldSites, grants }: RequestedSiteDependencies,
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }
@@ -32,7 +32,7 @@ export async function decideRequestedSite(
     // A client that requests the choice wants it made again.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
-      : (await findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
+      : (await grants.findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
 }
 

@@ -7,18 +7,18 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 /** Which grants to end. */
 export type Ending =
-  /** All that there are, after a backup was restored. */
+  /** All grants, after a backup was restored. */
   | 'everything'
   | { readonly id: string }
   /** All of a person with one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All that a person granted until a time, in epoch milliseconds, wherever. */
+  /** All that a person granted until a time, in epoch milliseconds, at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
-  /** All of a person at one site, with whatever client. */
+  /** All of a person at one site, with any client. */
   | { readonly personId: string; readonly siteId: string }
-  /** All that a client has, of one person or of everybody. */
+  /** All of a client, of one person or of all. */
   | { readonly clientId: string; readonly personId?: string }
-  /** All of a client that hold a scope which it may not have any more. */
+  /** All of a client with a scope that it may no longer have. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
 
 /** Why a grant ended, for the log. */
@@ -33,34 +33,36 @@ export type EndReason =
   | 'a used refresh token came back'
   | 'the database was restored from a backup'
 
-/** As many rows as one statement changes or removes, within its time limit. */
+/** Rows that one statement changes or removes within its time limit. */
 const BATCH_ROWS_MAX = 1000
 
-/**
- * Ends grants, in the transaction of whoever changes something else with them: a batch a statement,
- * because an application may have very many.
- *
- * @returns the ids of the grants that ended
- */
-export async function endGrants(
-  kysely: Kysely<Schema> | Transaction<Schema>,
-  ending: Ending,
-  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
-): Promise<string[]> {
-  return (await endGrantRows(kysely, ending, { reason, nowMs })).map(({ id }) => id)
+type Connection = Kysely<Schema> | Transaction<Schema>
+
+interface EndedFor {
+  readonly reason: EndReason
+  readonly nowMs: number
 }
 
-/** The same, with whose each grant was. */
-export async function endGrantRows(
-  kysely: Kysely<Schema> | Transaction<Schema>,
+/** Ends grants in the caller's transaction. @returns the ids of the grants that ended */
+export async function endGrants(
+  kysely: Connection,
   ending: Ending,
-  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
+  because: EndedFor,
+): Promise<string[]> {
+  return (await endGrantRows(kysely, ending, because)).map(({ id }) => id)
+}
+
+/** Ends grants and returns their rows. One statement ends one batch: an application may have very many. */
+export async function endGrantRows(
+  kysely: Connection,
+  ending: Ending,
+  { reason, nowMs }: EndedFor,
 ): Promise<EndedGrant[]> {
   const ended: EndedGrant[] = []
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
-    // Somebody else may have ended some of them meanwhile; their reason stays.
+    // A grant that ended meanwhile keeps its reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
@@ -81,7 +83,7 @@ function isOne(ending: Ending): ending is { readonly id: string } {
 export type EndedGrant = Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>
 
 async function endingNext(
-  kysely: Kysely<Schema> | Transaction<Schema>,
+  kysely: Connection,
   ending: Exclude<Ending, { readonly id: string }>,
   nowMs: number,
 ): Promise<string[]> {
@@ -115,10 +117,9 @@ async function endingNext(
 }
 
 /**
- * A person takes back what they allowed: every grant of theirs to this client at this site,
- * from whatever browser, with a line in the audit trail.
+ * Ends every grant of a person to a client at a site, from any browser, and records an audit event.
  *
- * @returns the grants that ended; none when there was nothing to take back
+ * @returns the ids of the grants that ended
  */
 export async function removeApp(
   { kysely }: Database,
@@ -143,28 +144,28 @@ export async function removeApp(
   })
 }
 
-/** What ended with everything. */
+/** Counts of what `endEverything` ended. */
 export interface Ended {
-  /** Grants that were alive. Tokens of grants that this database does not know are worth nothing anyway. */
+  /** Live grants. Tokens of grants that are not in this database are invalid anyway. */
   readonly grants: number
-  /** Records of sessions, sign-ins that had begun, and codes; those of Redis end by the time that is set. */
+  /** Records of sessions, started sign-ins and codes. Those in Redis end by the time that is set. */
   readonly records: number
 }
 
 /**
- * Ends all grants, with every code and token of them, and every session of a browser that began until now:
- * what a database needs that was restored from a backup, in which what was used, revoked and signed out since
- * is as it was before. People sign in and allow again; applications and what people bought are untouched.
+ * Ends all grants with their codes and tokens, and every browser session that began until now. A database
+ * restored from a backup needs this, because it has forgotten later uses, revocations and sign-outs. People
+ * must sign in and consent again; applications and purchases stay.
  *
- * Call it before any process serves, by the clock of the database (`withDatabase` of a command gives it). Each
- * step can be repeated, so that after a failure it is called again. One audit event says that it happened.
+ * Call it before any process serves, with the clock of the database (`withDatabase`). After a failure call it
+ * again: every step can be repeated. It records one audit event.
  *
  * @param nowMs epoch milliseconds
  */
 export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
   const { kysely } = database
   const value = String(nowMs)
-  // First, because it alone already ends every session, and all proofs that were made before.
+  // First: this alone ends every session and all proofs made before.
   await kysely
     .insertInto('setting')
     .values({ name: EVERYTHING_ENDED, value, updated_at: nowMs })
@@ -186,7 +187,7 @@ export async function endEverything(database: Database, nowMs: number): Promise<
   return { grants, records }
 }
 
-/** The records of the engine that are in the database; self-registered clients stay what they are. */
+/** Removes the engine's records from the database, except self-registered clients. */
 async function removeRecords({ kysely }: Database): Promise<number> {
   let removed = 0
   for (;;) {

@@ -1,5 +1,3 @@
-/** What people allowed: the grants, their use and their end. Tokens are not known here. */
-
 import type { Transaction } from 'kysely'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
@@ -7,59 +5,44 @@ import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { Grant } from './access.ts'
 import { type Allowed, allowedByEither } from './allowed.ts'
 import { type EndedGrant, type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 
 /**
- * Grants: what a person allowed a client, one row each in every deployment (design 30). This folder
- * owns that row, the question whether it may still be used (`access.ts`), its use and its lists. The
- * engine's Grant model is served from it, and who writes one is `authorization/`.
+ * A grant: what a person allowed a client, one row in every deployment (design 30). The engine's Grant model
+ * is served from that row; `authorization/` writes it.
  *
- * Ending a grant is a mark on its row, effective at once in every process: each use of a code or
- * token asks for the row, so that none that is being issued at the same time slips through.
+ * Ending a grant marks its row and takes effect at once in every process, because each use of a code or token
+ * reads the row. So a token that is being issued at that moment is useless too.
  */
 export interface NewGrant {
   readonly id: string
   readonly personId: string
   readonly clientId: string
-  /** As they were at the consent, for a client that has no row or loses it. */
+  /** As of the consent, for a client whose row is removed later. */
   readonly clientName: string
   readonly clientOrigin: string
   /** The site that the grant is for; undefined for a plain sign-in. */
   readonly siteId: string | undefined
-  /** Of the metadata document that the person agreed to; undefined for any other client. */
+  /** Of the metadata document in the consent; undefined for other clients. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
 }
 
-export interface GrantStore {
-  /**
-   * Writes a new grant, or adds to what is allowed in one that has not ended meanwhile, with its line in
-   * the audit trail.
-   */
-  save(grant: NewGrant, by?: Caller): Promise<void>
-  /** Moves the end of a grant on, when there is a day to gain: most requests need not write. */
-  prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
-  /**
-   * Ends grants, with a line in the audit trail where it was a client that did something: what people do
-   * is written by whoever ends the grants for them.
-   *
-   * @returns the ids of the grants that ended
-   */
-  end(ending: Ending, reason: EndReason, by?: Caller): Promise<readonly string[]>
-}
+export type GrantStore = ReturnType<typeof makeGrantStore>
 
-/** The request in which a grant is made or ended. */
+/** The request that makes or ends a grant. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
-/** What a client does that ends a grant, and what the audit trail calls it. */
+/** The audit events of clients that end a grant. */
 const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },
   'a used refresh token came back': { action: 'refresh_token.reused' },
 }
 
-/** How many days back calls are counted. */
+/** Calls are counted over this many days. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
@@ -69,22 +52,12 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-export interface GrantStoreDependencies {
-  readonly database: Database
-  /** How long a grant lives from its last consent or sign-in: longer than any token made of it. */
-  readonly grantSeconds: number
-  readonly now: () => number
-}
-
-export function makeGrantStore({
-  database,
-  grantSeconds,
-  now,
-}: GrantStoreDependencies): GrantStore {
-  const { kysely } = database
+/** @param grantSeconds lifetime from the last consent or sign-in: longer than that of any token */
+export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    save: async (grant, by) =>
+    /** Writes a new grant, or adds to one that has not ended meanwhile. Records an audit event. */
+    save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
         await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
@@ -102,7 +75,8 @@ export function makeGrantStore({
         )
       }),
 
-    async prolong({ id, expiresAt }) {
+    /** Extends a grant if that gains at least a day, so that most requests write nothing. */
+    async prolong({ id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>): Promise<void> {
       const full = expiry()
       if (expiresAt > full - DAY_MS) return
       await kysely
@@ -113,7 +87,12 @@ export function makeGrantStore({
         .execute()
     },
 
-    end: async (ending, reason, by) =>
+    /**
+     * Ends grants. Records an audit event for what a client did; callers record what people do.
+     *
+     * @returns the ids of the grants that ended
+     */
+    end: async (ending: Ending, reason: EndReason, by?: Caller): Promise<readonly string[]> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
         const ended = await endGrantRows(trx, ending, { reason, nowMs })
@@ -129,7 +108,7 @@ interface EndedBy {
   readonly nowMs: number
 }
 
-/** The client did something, and the access of a person ended. */
+/** Records the end of a grant that a client caused. */
 async function recordEnd(
   trx: Transaction<Schema>,
   grant: EndedGrant,
@@ -152,15 +131,15 @@ async function recordEnd(
 }
 
 /**
- * Writes the row, or adds to what is allowed in it: two pages of one browser may consent at the same
- * moment, and neither takes back what the other was given.
+ * Writes the row or adds to its scopes. Two pages of one browser may consent at the same moment, and both
+ * consents count.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  // The write comes first, so that a second transaction waits here for the row.
+  // Write first, so that a second transaction waits for the row here.
   const known = await trx
     .updateTable('oauth_grant')
     .set({ expires_at: expiresAt })
@@ -191,7 +170,7 @@ async function saveRow(
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    // A grant that somebody ended meanwhile stays ended.
+    // A grant that ended meanwhile stays ended.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }

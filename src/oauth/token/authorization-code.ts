@@ -8,12 +8,17 @@ import {
   resourceNotRepeated,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
+import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { choseFapi } from '../clients/client-metadata.ts'
 import type { AccessFacts } from '../grants/access.ts'
-import type { FamilyStore, FamilyToken, NewFamily } from '../grants/family-store.ts'
+import type { FamilyToken, NewFamily } from '../grants/family-store.ts'
+import type { Grants } from '../grants/grants.ts'
+import type { CheckDpop } from '../keys/proofs.ts'
+import type { RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
-import { familyOfCode, newSeed, type TokenValues } from './token-values.ts'
-import type { RefreshToken } from './tokens.ts'
+import { familyOfCode, newSeed } from './token-values.ts'
+import type { RefreshToken, Tokens } from './tokens.ts'
 
 /** An authorization code, as the engine stored it when the person consented. */
 export interface AuthorizationCode {
@@ -55,23 +60,31 @@ export interface TokenRequest {
 /** Reads what a token request presents; the first call says which client asks. */
 export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
-export interface ExchangeDependencies {
-  readonly readTokenRequest: ReadTokenRequest
-  readonly families: Pick<FamilyStore, 'begin'>
-  readonly values: TokenValues
+/** What the token endpoint works with. */
+export interface TokenEndpointParts {
+  readonly platform: {
+    readonly state: StateStore
+    readonly requestLimits: Limits
+    readonly now: () => number
+  }
+  /** Reads each grant once in a request. */
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly proofs: { readonly checkDpop: CheckDpop | undefined }
   readonly resources: Resources
-  readonly lifetimes: {
+  readonly lifetimes: RefreshTokenLifetimes & {
     readonly accessTokenSeconds: number
     readonly authorizationCodeSeconds: number
   }
-  /** How long the row of a family with refresh tokens is kept from its start. */
-  readonly grantSeconds: number
-  /** Hears of who signs in at an application that wants to be told of sign-outs. */
-  readonly signOuts?: { readonly begin: (session: BegunSession) => Promise<void> } | undefined
-  readonly now: () => number
+  /** Records sign-ins at applications that are notified of sign-outs. */
+  readonly signOuts: { begin(session: BegunSession): Promise<void> } | undefined
 }
 
-/** A sign-in, in the words of oauth/authorization/sign-outs.ts. */
+export interface TokenRequests extends TokenEndpointParts {
+  readonly readTokenRequest: ReadTokenRequest
+}
+
+/** A sign-in at an application that is notified when it ends. */
 export interface BegunSession {
   readonly familyId: string
   readonly grantId: string
@@ -93,8 +106,8 @@ const REPEAT_SECONDS = 5
  * that came of it, the only write: until then nothing is used up, and only one of any number of
  * parallel exchanges makes it.
  */
-export function makeExchange(dependencies: ExchangeDependencies) {
-  const { readTokenRequest, families, values, now } = dependencies
+export function makeExchange(dependencies: TokenRequests) {
+  const { readTokenRequest, grants, tokens, platform } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
   /** Begins the family. The first exchange to do so has used the code up, and gets its first tokens. */
@@ -103,19 +116,19 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     if (!code) throw new Error('an access token is issued for a code only')
     const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
     const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
-    const startedAt = now()
+    const startedAt = platform.now()
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
     // Before the code is used up: a client that is told 503 here repeats its request.
     await beginSession(ctx, { ...begun, personId: code.personId }, dependencies)
-    if (!(await families.begin(begun))) {
+    if (!(await grants.families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
     const first = { generation: 0, issuedAtSeconds: Math.floor(startedAt / 1000), has: scopes }
     firstTokens.set(ctx, {
-      access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, first),
-      ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
+      access_token: tokens.values.writeAccessToken({ ...family, scopes: token.scopes }, first),
+      ...(refreshes && { refresh_token: tokens.values.writeRefreshToken(family, 0) }),
     })
   }
 
@@ -145,7 +158,7 @@ export function makeExchange(dependencies: ExchangeDependencies) {
 async function beginSession(
   { oidc: { client } }: KoaContextWithOIDC,
   { id, grantId, token, startedAt, keptUntil, personId }: NewFamily & { readonly personId: string },
-  { signOuts }: Pick<ExchangeDependencies, 'signOuts'>,
+  { signOuts }: TokenRequests,
 ): Promise<void> {
   if (!signOuts || !client?.backchannelLogoutUri || !token.scopes.includes(OPENID)) return
   const { clientId } = client
@@ -176,7 +189,7 @@ interface PresentedCode {
 function codeForExchange(
   ctx: KoaContextWithOIDC,
   { code, facts }: TokenRequest,
-  { resources, now }: ExchangeDependencies,
+  { resources, platform: { now } }: TokenRequests,
 ): PresentedCode | undefined {
   const { client } = ctx.oidc
   if (!code) return undefined
@@ -203,8 +216,8 @@ const CLOCKS_DIFFER_SECONDS = 60
  * Without refresh tokens the row outlives the access token, and is not needed any longer; but never sooner
  * than its code ends, which it says to be used.
  */
-function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeDependencies) {
-  if (mayRefresh) return grantSeconds
+function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) {
+  if (mayRefresh) return grants.grantSeconds
   const { accessTokenSeconds, authorizationCodeSeconds } = lifetimes
   return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }

@@ -30,11 +30,13 @@ type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
 }
 
 export interface ClaimsDependencies {
-  readonly findPerson: (personId: string, sessionId?: string) => Promise<SessionPerson | undefined>
-  readonly findGrant: FindGrant
+  readonly people: {
+    findPerson(personId: string, sessionId?: string): Promise<SessionPerson | undefined>
+  }
+  readonly grants: { readonly findGrant: FindGrant }
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
-  readonly now: () => number
+  readonly platform: { readonly now: () => number }
 }
 
 export interface SuiteClaims {
@@ -84,14 +86,15 @@ function standardClaims({
  * grant was lost, which the engine answers with invalid_grant. One query at most.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
-  const { findPerson, findGrant, conformance, now } = dependencies
+  const { people, grants, conformance, platform } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
-      return sessionAccount(await findPerson(personId, ctx.oidc.session?.jti))
+      return sessionAccount(await people.findPerson(personId, ctx.oidc.session?.jti))
     }
     const { grantId, clientId, scopes } = token
-    const facts = await findGrant({ grantId })
-    const lost = lossOfCode(facts, { personId, clientId }) ?? judgeAccess(facts, [...scopes], now())
+    const facts = await grants.findGrant({ grantId })
+    const lost =
+      lossOfCode(facts, { personId, clientId }) ?? judgeAccess(facts, [...scopes], platform.now())
     if (!facts || lost !== undefined) {
       // The caller learns that the code is of no use; the log says why.
       logFields(ctx).detail = lost

@@ -3,11 +3,11 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { dpopNonceRequired, invalidDpopProof, invalidGrant } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
-import type { FamilyStore } from '../grants/family-store.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
+import type { Grants } from '../grants/grants.ts'
 import type { CheckDpop } from '../keys/proofs.ts'
-import { judgeGeneration, type RefreshTokenLifetimes } from './refresh-token-use.ts'
-import type { FindRefreshToken, RefreshToken } from './tokens.ts'
+import type { TokenRequests } from './authorization-code.ts'
+import { judgeGeneration } from './refresh-token-use.ts'
+import type { RefreshToken } from './tokens.ts'
 
 /** What decides to which key the tokens of a refresh are bound. */
 export interface RefreshBinding {
@@ -66,14 +66,6 @@ export async function provenKey(
   return proof.thumbprint
 }
 
-export interface BindingDependencies {
-  readonly findRefreshToken: FindRefreshToken
-  readonly families: Pick<FamilyStore, 'bind'>
-  readonly grants: Pick<GrantStore, 'end'>
-  readonly lifetimes: RefreshTokenLifetimes
-  readonly now: () => number
-}
-
 /**
  * The key to bind to, where that changes. A replaced token without the key of the one after it is in the hands
  * of somebody else: of two holders one is a thief, whichever of them has the key (RFC 9700 §4.14.2).
@@ -84,7 +76,7 @@ export async function newBinding(
   ctx: KoaContextWithOIDC,
   { family, generation, grant }: RefreshToken,
   proven: string | undefined,
-  { grants, lifetimes, now }: BindingDependencies,
+  { grants, lifetimes, platform: { now } }: TokenRequests,
 ): Promise<string | undefined> {
   const { client } = ctx.oidc
   const bound = family.token.jkt
@@ -106,11 +98,11 @@ export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },
   bindTo: string,
-  { families, findRefreshToken, grants }: BindingDependencies,
+  { tokens, grants }: TokenRequests,
 ): Promise<void> {
   // As it was when the choice was made, and not as it may have become since.
-  if (await families.bind(family, bindTo)) return
-  const jkt = (await findRefreshToken(value))?.family.token.jkt
+  if (await grants.families.bind(family, bindTo)) return
+  const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
   if (ctx.oidc.client?.clientAuthMethod === 'none') throw await endReused(ctx, grant.id, grants)
   throw invalidGrant('its tokens were bound to another key meanwhile')
@@ -120,10 +112,10 @@ export async function bindFamily(
 export async function endReused(
   ctx: KoaContextWithOIDC,
   grantId: string,
-  grants: Pick<GrantStore, 'end'>,
+  grants: Grants,
 ): Promise<Error> {
   logFields(ctx).outcome = 'reused'
-  await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
+  await grants.store.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
   ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   return invalidGrant('the refresh token was used before: the grant has been ended')
 }

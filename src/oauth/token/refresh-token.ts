@@ -14,23 +14,15 @@ import {
   scopeNotGranted,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
-import type { Family, FamilyStore } from '../grants/family-store.ts'
-import type { CheckDpop } from '../keys/proofs.ts'
-import type { ReadTokenRequest } from './authorization-code.ts'
-import {
-  type BindingDependencies,
-  bindFamily,
-  endReused,
-  newBinding,
-  provenKey,
-} from './refresh-binding.ts'
-import { judgeGeneration, type RefreshTokenLifetimes, stepsAfter } from './refresh-token-use.ts'
-import { namedResources, type Resources } from './resource-indicators.ts'
-import type { TokenValues } from './token-values.ts'
+import type { Family } from '../grants/family-store.ts'
+import type { TokenRequests } from './authorization-code.ts'
+import { bindFamily, endReused, newBinding, provenKey } from './refresh-binding.ts'
+import { judgeGeneration, stepsAfter } from './refresh-token-use.ts'
+import { namedResources } from './resource-indicators.ts'
 import type { RefreshToken } from './tokens.ts'
 
 /**
@@ -43,20 +35,10 @@ import type { RefreshToken } from './tokens.ts'
  * the generation that is used, and the moment at which the family came to its next one, so that all
  * uses of one generation arrive at the same values. That step is the only write. As long as it has not
  * been made there was no answer, and a client that was told 503 repeats the request however late.
+ *
+ * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
-export interface RefreshDependencies extends BindingDependencies {
-  readonly readTokenRequest: ReadTokenRequest
-  /** Undefined where no token is bound to a key. */
-  readonly checkDpop?: CheckDpop | undefined
-  readonly values: TokenValues
-  readonly families: Pick<FamilyStore, 'step' | 'touch' | 'bind'>
-  readonly resources: Resources
-  readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
-  readonly requestLimits: Limits
-}
-
-/** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
-export function registerRefreshGrant(provider: Provider, dependencies: RefreshDependencies): void {
+export function registerRefreshGrant(provider: Provider, dependencies: TokenRequests): void {
   provider.registerGrantType(
     'refresh_token',
     async (ctx) => await answerRefresh(ctx, dependencies),
@@ -65,11 +47,11 @@ export function registerRefreshGrant(provider: Provider, dependencies: RefreshDe
   )
 }
 
-async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDependencies) {
-  const { values, lifetimes, checkDpop } = dependencies
-  const proven = await provenKey(ctx, checkDpop)
+async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequests) {
+  const { tokens, lifetimes, proofs, platform } = dependencies
+  const proven = await provenKey(ctx, proofs.checkDpop)
   const use = await findUse(ctx, dependencies)
-  refuseTooMany(ctx, dependencies.requestLimits.take('refreshes', personKey(use)))
+  refuseTooMany(ctx, platform.requestLimits.take('refreshes', personKey(use)))
   const bindTo = await newBinding(ctx, use, proven, dependencies)
   const isKept = use.family.token.jkt !== undefined && use.generation === use.family.generation
   const renewed = isKept
@@ -83,12 +65,12 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const generation = isKept ? use.generation : use.generation + 1
   const issuedAtSeconds = Math.floor(replacedAt / 1000)
   ctx.body = {
-    access_token: values.writeAccessToken(
+    access_token: tokens.values.writeAccessToken(
       { ...family, scopes: family.token.scopes },
       { generation, issuedAtSeconds, has: scopes },
     ),
     expires_in: lifetimes.accessTokenSeconds,
-    refresh_token: values.writeRefreshToken(family, generation),
+    refresh_token: tokens.values.writeRefreshToken(family, generation),
     scope: scopes.join(' '),
     token_type: isBound ? 'DPoP' : 'Bearer',
   }
@@ -103,7 +85,7 @@ interface Use extends RefreshToken {
 
 async function findUse(
   ctx: KoaContextWithOIDC,
-  { readTokenRequest, resources, now }: RefreshDependencies,
+  { readTokenRequest, resources, platform }: TokenRequests,
 ): Promise<Use> {
   const { oidc } = ctx
   const value = oidc.params?.['refresh_token']
@@ -121,7 +103,7 @@ async function findUse(
     throw invalidGrant('the refresh token was issued for another origin')
   }
   const granted = narrowScopes(oidc, stillApproved(scopes, refreshToken))
-  const lost = judgeAccess(refreshToken, scopes, now())
+  const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   logFields(ctx).person = personId
   return { ...refreshToken, value, granted }
@@ -163,31 +145,31 @@ interface Renewed {
 async function keep(
   ctx: KoaContextWithOIDC,
   use: Use,
-  dependencies: RefreshDependencies,
+  dependencies: TokenRequests,
 ): Promise<Renewed> {
-  const { families, now } = dependencies
+  const { grants, platform } = dependencies
   const { family } = use
   await judgeUse(ctx, use, dependencies)
-  const replacedAt = now()
-  if (await families.touch(family, replacedAt)) return { family, replacedAt }
+  const replacedAt = platform.now()
+  if (await grants.families.touch(family, replacedAt)) return { family, replacedAt }
   throw invalidGrant('the refresh token changed meanwhile')
 }
 
 async function replace(
   ctx: KoaContextWithOIDC,
   use: Use,
-  dependencies: RefreshDependencies,
+  dependencies: TokenRequests,
 ): Promise<Renewed> {
-  const { families, findRefreshToken, lifetimes, now } = dependencies
+  const { grants, tokens, lifetimes, platform } = dependencies
   const { family } = use
   const repeats = await judgeUse(ctx, use, dependencies)
   if (repeats !== undefined) return { family, replacedAt: repeats }
-  const replacedAt = now()
-  if (await families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
+  const replacedAt = platform.now()
+  if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
   // Another use of the same token was quicker, which makes this one a retry, or the family was ended.
-  const again = await findRefreshToken(use.value)
+  const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)
   if (later === undefined) throw invalidGrant('the refresh token changed meanwhile')
@@ -198,7 +180,7 @@ async function replace(
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   { family, generation, grant }: RefreshToken,
-  { grants, lifetimes, now }: RefreshDependencies,
+  { grants, lifetimes, platform: { now } }: TokenRequests,
 ): Promise<number | undefined> {
   const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
   if (use.kind === 'lost') throw invalidGrant(use.reason)

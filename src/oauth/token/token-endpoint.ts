@@ -1,33 +1,20 @@
 import type { Provider } from 'oidc-provider'
 
-import type { StateAdapter, StateStore } from '../../platform/store/oauth-state.ts'
 import { canBeClientId } from '../clients/client.ts'
-import type { FindGrant } from '../grants/access.ts'
 import {
-  type ExchangeDependencies,
   makeExchange,
   type ReadTokenRequest,
   readCode,
+  type TokenEndpointParts,
   type TokenRequest,
 } from './authorization-code.ts'
-import { type RefreshDependencies, registerRefreshGrant } from './refresh-token.ts'
+import { registerRefreshGrant } from './refresh-token.ts'
 import { familyOfCode } from './token-values.ts'
-import type { FindRefreshToken } from './tokens.ts'
 
-export type TokenEndpointPorts = Omit<
-  ExchangeDependencies & RefreshDependencies,
-  'readTokenRequest'
-> & {
-  readonly state: StateStore
-  /** Reads each grant once in a request. */
-  readonly findGrant: FindGrant
-}
-
-/** What the token endpoint does: exchanges are the engine's with ours around them, refreshes are ours. */
-export function makeTokenEndpoint(ports: TokenEndpointPorts) {
-  const codes = ports.state.adapterFor('AuthorizationCode')
-  const readTokenRequest = makeReadTokenRequest({ ...ports, codes })
-  const dependencies = { ...ports, readTokenRequest }
+/** Builds the token endpoint. The engine exchanges codes with our rules around it; refreshes are ours. */
+export function makeTokenEndpoint(parts: TokenEndpointParts) {
+  const readTokenRequest = makeReadTokenRequest(parts)
+  const dependencies = { ...parts, readTokenRequest }
   return {
     readTokenRequest,
     exchange: makeExchange(dependencies),
@@ -35,41 +22,35 @@ export function makeTokenEndpoint(ports: TokenEndpointPorts) {
   }
 }
 
-interface ReadingPorts {
-  readonly codes: Pick<StateAdapter, 'find'>
-  readonly findGrant: FindGrant
-  readonly findRefreshToken: FindRefreshToken
-}
-
 /**
- * Reads at once what the steps of a token request need, before the first of them: the code where
- * there is one, and then, with one query, its grant, person, roles, family and the version of the
- * client that is being authenticated. So the whole request reads each store once.
+ * Reads what a token request presents: the code, if any, then with one query its grant, person, roles,
+ * family and the version of the authenticating client. The whole request reads each store once.
  */
-function makeReadTokenRequest(ports: ReadingPorts): ReadTokenRequest {
+function makeReadTokenRequest({ platform, grants, tokens }: TokenEndpointParts): ReadTokenRequest {
+  const codes = platform.state.adapterFor('AuthorizationCode')
   const known = new WeakMap<object, Promise<TokenRequest>>()
+
+  const readPresented = async (
+    params: Readonly<Record<string, unknown>>,
+    callerId: string | undefined,
+  ): Promise<TokenRequest> => {
+    const { grant_type, code: value, refresh_token } = params
+    if (grant_type === 'authorization_code' && typeof value === 'string') {
+      const record = await codes.find(value)
+      if (!record) return {}
+      const code = readCode(record)
+      const familyId = familyOfCode(value)
+      return { code, facts: await grants.findGrant({ grantId: code.grantId, familyId, callerId }) }
+    }
+    if (grant_type !== 'refresh_token' || typeof refresh_token !== 'string') return {}
+    const refreshToken = await tokens.findRefreshToken(refresh_token, callerId)
+    return { refreshToken, facts: refreshToken }
+  }
+
   return async (ctx, callerId) => {
     const asks = canBeClientId(callerId ?? '') ? callerId : undefined
-    const read = known.get(ctx) ?? readPresented(ctx.oidc.params ?? {}, asks, ports)
+    const read = known.get(ctx) ?? readPresented(ctx.oidc.params ?? {}, asks)
     known.set(ctx, read)
     return await read
   }
-}
-
-async function readPresented(
-  params: Readonly<Record<string, unknown>>,
-  callerId: string | undefined,
-  { codes, findGrant, findRefreshToken }: ReadingPorts,
-): Promise<TokenRequest> {
-  const { grant_type, code: value, refresh_token } = params
-  if (grant_type === 'authorization_code' && typeof value === 'string') {
-    const record = await codes.find(value)
-    if (!record) return {}
-    const code = readCode(record)
-    const familyId = familyOfCode(value)
-    return { code, facts: await findGrant({ grantId: code.grantId, familyId, callerId }) }
-  }
-  if (grant_type !== 'refresh_token' || typeof refresh_token !== 'string') return {}
-  const refreshToken = await findRefreshToken(refresh_token, callerId)
-  return { refreshToken, facts: refreshToken }
 }

@@ -1,4 +1,4 @@
-/** Forward authentication: a proxy asks whether a request may pass, and who it is from. */
+/** Forward authentication: a proxy asks whether a request may pass and for whom it acts. */
 
 import type { Context, Middleware } from 'koa'
 
@@ -7,7 +7,6 @@ import {
   type AuthenticatingClient,
   authenticateClient,
   type ClientCredentials,
-  type FindAuthenticatingClient,
   readClientCredentials,
   reasonNotToAnswer,
 } from '../../oauth/clients/authenticate-client.ts'
@@ -16,61 +15,55 @@ import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { answerUncached } from '../../platform/http/router.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { identityOf } from './identity-headers.ts'
 import { mayIntrospect } from './introspection-route.ts'
-import type { JudgeAccessToken, Judged } from './judge-token.ts'
-import { type AdviseOnScopes, refuse } from './protect.ts'
-import { demandScopes, invalid, invalidBecause, readBearer, type Verdict } from './verify-bearer.ts'
-
-export interface ForwardAuthPorts {
-  readonly resourceMetadataUrl: string
-  readonly judgeAccessToken: JudgeAccessToken
-  readonly findClient: FindAuthenticatingClient
-  readonly adviseOnScopes: AdviseOnScopes
-  readonly requestLimits: Limits
-  /** Hears of each use of a token. */
-  readonly countUse: (grantId: string) => void
-}
+import type { Judged } from './judge-token.ts'
+import { refuse } from './protect.ts'
+import {
+  demandScopes,
+  invalid,
+  invalidBecause,
+  type ResourceParts,
+  readBearer,
+  type Verdict,
+} from './verify-bearer.ts'
 
 /**
- * 200 with who it is, or the 401 or 403 of a protected resource, which the proxy hands to its caller.
- * Every method is answered alike, because some proxies send that of the guarded request; a body is
- * never read, and pages of other origins are told nothing of CORS, which is for the application behind.
+ * Answers 200 with identity headers, or the 401 or 403 of a protected resource, which the proxy returns to its
+ * caller. Methods make no difference, because some proxies repeat that of the guarded request. The body is
+ * never read, and CORS is left to the application behind the proxy.
  */
-export function forwardAuthRoute(ports: ForwardAuthPorts): Middleware {
+export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
     // Where a router leaves the pattern that matched, for the log.
     Object.assign(ctx, { _matchedRoute: 'forward-auth' })
-    await answerUncached(ctx, async () => await answerProxy(ctx, ports))
+    await answerUncached(ctx, async () => await answerProxy(ctx, parts))
   }
 }
 
 /**
- * Where the proxy says who it is. `Authorization` is the caller's, and every proxy can set a header of
- * another name, over what the caller wrote there.
+ * Holds the credentials of the proxy, because `Authorization` is the caller's. Every proxy can set a header of
+ * another name and so overwrite what the caller wrote there.
  */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
 
-async function answerProxy(ctx: Context, ports: ForwardAuthPorts): Promise<void> {
+async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const { headersDistinct } = ctx.req
-  const credentials = readClientCredentials(
-    new URLSearchParams(),
-    headersDistinct[CLIENT_HEADER] ?? [],
-  )
+  const sent = headersDistinct[CLIENT_HEADER] ?? []
+  const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
-  const { requestLimits, countUse } = ports
-  // The proxy may be unauthenticated here: only what it does afterwards is counted.
-  const exceeded = requestLimits.exceeded('guardedRequests', credentials.clientId)
+  const { platform, oauth, verdicts, resourceMetadataUrl } = parts
+  // Only checked here: the proxy may be unauthenticated, so its requests are counted afterwards.
+  const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
-  const judged = await judgeRequest(ctx, credentials, ports)
+  const judged = await judgeRequest(ctx, credentials, parts)
   const version = 'token' in judged ? judged.token?.callerVersion : undefined
-  const proxy = await authenticateProxy(ctx, credentials, version, ports)
+  const proxy = await authenticateProxy(ctx, credentials, version, parts)
   if (!proxy) return
-  requestLimits.count('guardedRequests', proxy.clientId)
+  platform.requestLimits.count('guardedRequests', proxy.clientId)
   const wanted = readWantedScopes({
     path: ctx.path,
     query: ctx.querystring,
@@ -87,78 +80,78 @@ async function answerProxy(ctx: Context, ports: ForwardAuthPorts): Promise<void>
     Object.assign(logFields(ctx), { client: clientId, person: personId })
   }
   const verdict = demandScopes(shown, scopes)
-  if (verdict.kind !== 'granted') return await refuse(ctx, verdict, { ...ports, scopes })
-  countUse(verdict.token.grant.id)
+  if (verdict.kind !== 'granted') {
+    const { adviseOnScopes } = oauth
+    return await refuse(ctx, verdict, { resourceMetadataUrl, adviseOnScopes, scopes })
+  }
+  verdicts.countUse(verdict.token.grant.id)
   ctx.set(identityOf(verdict.token))
   ctx.status = 200
   ctx.body = ''
 }
 
-/** What a proxy says of itself; its caller has no part in it. */
 type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * The token is judged before the secret of the proxy is compared, because the one query of it says
- * whether what is known of the proxy is still true; nothing of it is told to somebody else.
+ * Judges the token before comparing the proxy's secret, because the same query reads the version of the proxy.
+ * An unauthenticated proxy learns nothing of the verdict.
  */
 async function judgeRequest(
   ctx: Context,
   { clientId }: ProxyCredentials,
-  { judgeAccessToken }: ForwardAuthPorts,
+  { verdicts }: ResourceParts,
 ): Promise<Judged | Unjudged> {
   const bearer = readBearer(ctx.req.headersDistinct['authorization'] ?? [])
   if ('kind' in bearer) return bearer
   const callerId = canBeClientId(clientId) ? clientId : undefined
-  return await judgeAccessToken(bearer.value, { unbound: false, callerId })
+  return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })
 }
 
-/** The verdict on the token as far as this proxy is told of it. */
+/** Limits the verdict to what this proxy may learn of the token. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged
   const { token } = judged
-  // The proof is about the address that the caller asked, which nobody but the proxy knows (RFC 9449 §4.2).
+  // The proof names the address that the caller requested, which only the proxy knows (RFC 9449 §4.2).
   if (token.jkt !== undefined) {
-    return invalid('the token is bound to a key, which cannot be shown through a proxy')
+    return invalid('the token is bound to a key, and a proxy cannot pass on the proof')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
   return invalid('the token is for another site than the resource server')
 }
 
-/** The proxy that asks; undefined when the request was refused. */
+/** Authenticates the proxy. @returns undefined when it refused the request */
 async function authenticateProxy(
   ctx: Context,
   credentials: ProxyCredentials,
   version: number | undefined,
-  { findClient }: ForwardAuthPorts,
+  { oauth }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {
-  const find = async (clientId: string) => await findClient(clientId, version)
-  const authentication = await authenticateClient(credentials, find)
-  const client = 'client' in authentication ? authentication.client : authentication.claimed
+  const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
+  const { client, refused } = await authenticateClient(credentials, find)
   logFields(ctx).client = client?.clientId
-  const refused =
-    'refused' in authentication ? authentication.refused : reasonNotToGuard(authentication.client)
-  if (refused === undefined) return client
-  refuseProxy(ctx, refused)
+  const reason = refused ?? reasonNotToGuard(client)
+  if (reason === undefined) return client
+  refuseProxy(ctx, reason)
   return undefined
 }
 
-function reasonNotToGuard(client: AuthenticatingClient): string | undefined {
-  return client.origin === 'resource_server'
+function reasonNotToGuard(client: AuthenticatingClient | undefined): string | undefined {
+  return client?.origin === 'resource_server'
     ? reasonNotToAnswer(client)
-    : 'the client is no resource server'
+    : 'the client is not a resource server'
 }
 
-/** What a proxy is told whichever fault it was. Its caller may read it too, and learns nothing of it. */
+/** One text for every fault, because the caller of the proxy may read it too. */
 const PROXY_NOT_AUTHENTICATED =
-  'the proxy in front did not authenticate as a resource server: it sends its client_id and ' +
-  'client_secret in X-Forward-Auth-Client, as HTTP Basic has them'
+  'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
+  'client_secret in the form of HTTP Basic'
 
 /**
- * The fault lies between two parts of the operator. 401 would have a browser ask its person for the
- * password of the proxy, and a client for a new token.
+ * Refuses with 400, because the fault lies between two parts of the operator. With 401 a browser would ask for
+ * the password of the proxy, and a client would request a new token.
  */
 function refuseProxy(ctx: Context, reason: string): void {
   logFields(ctx).detail = reason
@@ -175,12 +168,11 @@ export interface ScopeSources {
 }
 
 /**
- * Reads the scopes that a proxy demands, in the query or in the header; both count, and the token needs
- * every one. Below the address the path and the query are those of the guarded request, so that its
- * caller writes them, and the header alone is read. A caller who sends the header makes it harder for
- * themselves only.
+ * Reads the scopes that a proxy demands in the query and in the header; the token needs all of them. Below
+ * the address, path and query are those of the guarded request and so the caller's, and only the header
+ * counts. A caller that sends the header only demands more of its own token.
  *
- * @returns the scopes, or what is wrong in words for the operator who configured the proxy
+ * @returns the scopes, or the problem for the operator who configured the proxy
  */
 export function readWantedScopes({
   path,
@@ -190,13 +182,13 @@ export function readWantedScopes({
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
-  // What was sent is not repeated: a sentence of ours goes to a log and to a page.
+  // Names no unknown scope: the text goes to a log and a page.
   const unknown = scopes.filter((scope) => !findScope(scope))
   if (unknown.length === 0) return { scopes }
   const commas = unknown.some((scope) => scope.includes(','))
-    ? '; scopes are separated by spaces and not by commas'
+    ? '; separate scopes by spaces, not by commas'
     : ''
   return {
-    problem: `a scope that the proxy names is not in the catalogue: see scopes_supported${commas}`,
+    problem: `the proxy demands an unknown scope: use those of scopes_supported${commas}`,
   }
 }

@@ -1,4 +1,4 @@
-/** Introspection: what a token is good for, told to those whom it concerns (RFC 7662). */
+/** Introspection: tells authorized clients what a token is good for (RFC 7662). */
 
 import type { Context, Middleware } from 'koa'
 
@@ -7,12 +7,10 @@ import {
   authenticateClient,
   CLIENT_NOT_AUTHENTICATED,
   type ClientCredentials,
-  type FindAuthenticatingClient,
   readClientCredentials,
   reasonNotToAnswer,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
-import type { VerifyAssertion } from '../../oauth/keys/proofs.ts'
 import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
@@ -20,38 +18,27 @@ import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
-import type { JudgeAnyToken } from './judge-token.ts'
-
-export interface IntrospectionPorts {
-  readonly baseUrl: string
-  readonly judgeAnyToken: JudgeAnyToken
-  readonly findClient: FindAuthenticatingClient
-  /** Left out where no client authenticates with a key of its own. */
-  readonly verifyAssertion: VerifyAssertion | undefined
-  readonly requestLimits: Limits
-  /** Hears of each use of a token. */
-  readonly countUse: (grantId: string) => void
-}
+import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * A resource server is told of every token that it may see, a client of its own, and everybody else
- * that the token is not active (RFC 7662 §2.1; design 13).
+ * Answers a resource server about every token of its site, and a client about its own tokens. To any other
+ * caller every token is inactive (RFC 7662 §2.1; design 13).
  */
-export function introspectionRoute(ports: IntrospectionPorts): Middleware {
+export function introspectionRoute(parts: ResourceParts): Middleware {
+  const { requestLimits } = parts.platform
   const answer = async (ctx: Context) => {
     const form = await readForm(ctx)
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
-    if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, ports)
-    // The client need not have authenticated yet: only what it did after it had is counted.
+    if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
+    // Only checked here: the client may be unauthenticated, so its requests are counted afterwards.
     const { clientId } = credentials
     const exceeded =
-      ports.requestLimits.exceeded('unknownTokens', clientId) ??
-      ports.requestLimits.exceeded('requestsOfClient', clientId)
+      requestLimits.exceeded('unknownTokens', clientId) ??
+      requestLimits.exceeded('requestsOfClient', clientId)
     if (answerTooMany(ctx, exceeded, 'json')) return
-    await answerCaller(ctx, { form, credentials }, ports)
+    await answerCaller(ctx, { form, credentials }, parts)
   }
   return programRoute({
     path: paths.introspection,
@@ -67,24 +54,25 @@ interface Question {
 }
 
 /**
- * The token is judged before the caller's secret is compared, because the one query of it says
- * whether what is known of the caller is still true; nothing of it is told to somebody else.
+ * Judges the token before comparing the caller's secret, because the same query reads the version of the
+ * caller. An unauthenticated caller learns nothing of the verdict.
  */
 async function answerCaller(
   ctx: Context,
   { form, credentials }: Question,
-  ports: IntrospectionPorts,
+  parts: ResourceParts,
 ): Promise<void> {
-  const { judgeAnyToken, countUse, baseUrl } = ports
+  const { platform, verdicts, baseUrl } = parts
   const problem = repetitionIn(form, ['token', 'token_type_hint'])
   const value = problem === undefined ? parameterOf(form, 'token') : undefined
   const callerId = canBeClientId(credentials.clientId) ? credentials.clientId : undefined
   const judged =
-    value === undefined ? undefined : await judgeAnyToken(value, likelyKind(value, form), callerId)
-  const version = judged?.token?.callerVersion
-  const caller = await authenticate(ctx, { credentials, version }, ports)
+    value === undefined
+      ? undefined
+      : await verdicts.judgeAnyToken(value, likelyKind(value, form), callerId)
+  const caller = await authenticate(ctx, credentials, judged?.token?.callerVersion, parts)
   if (!caller) return
-  ports.requestLimits.count('requestsOfClient', caller.clientId)
+  platform.requestLimits.count('requestsOfClient', caller.clientId)
   if (!judged) {
     const error_description = problem ?? "missing required parameter 'token'"
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description })
@@ -95,25 +83,25 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // Honest callers ask about tokens that were issued here once; values that never were are guesses.
-    if (!judged.token) ports.requestLimits.count('unknownTokens', caller.clientId)
+    // Honest callers ask about tokens that were issued here once; a token never issued is a guess.
+    if (!judged.token) platform.requestLimits.count('unknownTokens', caller.clientId)
   } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'
-    countUse(judged.token.grant.id)
+    verdicts.countUse(judged.token.grant.id)
     ctx.body = activeToken(judged.token, baseUrl)
   }
 }
 
-/** The kind that the hint and the form of the token say, which is looked for first (RFC 7662 §2.1). */
+/** Guesses the kind from the hint and the form of the token (RFC 7662 §2.1). */
 function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' {
   const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
   return refreshes ? 'refresh' : 'access'
 }
 
 /**
- * Whether a client that authenticated may introspect a token (RFC 7662 §2.1; design 13): its own in any
- * case. A resource server that the operator of a site registered may introspect those that are for this
- * site, and one of the deployment every one.
+ * Whether an authenticated client may introspect a token (RFC 7662 §2.1; design 13). Every client may
+ * introspect its own tokens, a resource server of a site those of the site, and a resource server of the
+ * deployment all of them.
  */
 export function mayIntrospect(
   { clientId, origin, siteId }: Pick<AuthenticatingClient, 'clientId' | 'origin' | 'siteId'>,
@@ -125,9 +113,8 @@ export function mayIntrospect(
 }
 
 /**
- * What a token is good for (RFC 7662 §2.2): for whom it is, and with `profile` the site that it is
- * for and the roles that the person holds there now (design 15). A refresh token has no type and no
- * audience of its own.
+ * Describes an active token (RFC 7662 §2.2), with `profile` also its site and the person's present roles there
+ * (design 15). A refresh token has no type and no audience of its own.
  */
 function activeToken(
   token: AccessToken | RefreshToken,
@@ -149,47 +136,40 @@ function activeToken(
   }
 }
 
-/** One that is bound to a key is told with the key (RFC 9449 §6.2). */
+/** Adds the key of a bound token (RFC 9449 §6.2). */
 function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
-/** Who asks; nobody when the request was refused. */
+/** Authenticates the caller. @returns undefined when it refused the request */
 async function authenticate(
   ctx: Context,
-  {
-    credentials,
-    version,
-  }: Pick<Question, 'credentials'> & { readonly version: number | undefined },
-  { baseUrl, findClient, verifyAssertion }: IntrospectionPorts,
+  credentials: Question['credentials'],
+  version: number | undefined,
+  { oauth, baseUrl }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {
-  const find = async (clientId: string) => await findClient(clientId, version)
-  const authentication = await authenticateClient(credentials, find, verifyAssertion)
-  const client = 'client' in authentication ? authentication.client : authentication.claimed
+  const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
+  const { client, refused } = await authenticateClient(credentials, find, oauth.verifyAssertion)
   logFields(ctx).client = client?.clientId
   if (isForeignToPages(ctx, client)) {
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description: FOREIGN_TO_PAGES })
     return undefined
   }
-  const refused = 'refused' in authentication ? authentication.refused : reasonNotToAnswer(client)
-  if (refused === undefined) return client
-  logFields(ctx).detail = refused
-  const description = CLIENT_NOT_AUTHENTICATED
+  const reason = refused ?? reasonNotToAnswer(client)
+  if (reason === undefined) return client
+  logFields(ctx).detail = reason
+  const error_description = CLIENT_NOT_AUTHENTICATED
   // RFC 6749 §5.2: the challenge matches the scheme that the client used.
   if (ctx.headers.authorization !== undefined) {
-    const said = `error="invalid_client", error_description="${description}"`
-    ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}", ${said}`)
+    const fault = `error="invalid_client", error_description="${error_description}"`
+    ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}", ${fault}`)
   }
-  sendJsonError(ctx, 401, { error: 'invalid_client', error_description: description })
+  sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
   return undefined
 }
 
 /** RFC 7662 §2.3: a caller that did not authenticate gets 401, whatever else it sent. */
-function demandAuthentication(
-  ctx: Context,
-  problem: string,
-  { baseUrl }: IntrospectionPorts,
-): void {
+function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
   logFields(ctx).detail = problem
   ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)
   const error_description = 'introspection needs client authentication'

@@ -1,80 +1,61 @@
 import { judgeAccess } from '../../oauth/grants/access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
-import type {
-  AccessToken,
-  FindAccessToken,
-  FindRefreshToken,
-  FindToken,
-  RefreshToken,
-} from '../../oauth/token/tokens.ts'
+import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
 
-/** What a token is worth now. */
+/** The verdict on a token at this moment. */
 export type Judged<Token = AccessToken> =
   | { readonly kind: 'good'; readonly token: Token }
   | WorthlessToken<Token>
 
-/** A token that works nowhere. The reason is for the log, and for the operator of the client. */
+/** An unusable token. The reason is for the log and for the operator of the client. */
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** Undefined for what was never issued here, or is gone. */
+  /** Undefined when the token was never issued here, or its record is gone. */
   readonly token?: Token
 }
 
-export interface JudgeDependencies {
-  readonly findAccessToken: FindAccessToken
-  readonly findRefreshToken: FindRefreshToken
+export interface JudgeSettings {
   readonly lifetimes: RefreshTokenLifetimes
   /** The audience of every token that is bound to this origin. */
   readonly audience: string
   readonly now: () => number
 }
 
-/** Which access tokens a caller takes. */
-export interface ExpectedToken {
-  /** Whether a token that is bound to no resource is good too: that of a plain sign-in is such. */
+/** Which access tokens a caller accepts. */
+interface ExpectedToken {
+  /** Whether to accept a token without a resource, such as that of a plain sign-in. */
   readonly unbound: boolean
-  /** The client that asks, where one has to authenticate: its version comes with the same query. */
+  /** The client that authenticates with the request; the same query reads its version. */
   readonly callerId?: string | undefined
 }
 
-/**
- * What a token is worth: the one judgement for UserInfo, introspection, the Member API and the tool
- * endpoint. It is reached anew at every use, and nothing of it is kept. One query for a token of ours.
- */
-export type JudgeAccessToken = (value: string, expected: ExpectedToken) => Promise<Judged>
+export type TokenJudges = ReturnType<typeof makeTokenJudges>
 
-/** The same for a token of either kind; the one that is named is looked for first (RFC 7662 §2.1). */
-export type JudgeAnyToken = (
-  value: string,
-  first: 'access' | 'refresh',
-  callerId: string | undefined,
-) => Promise<Judged<AccessToken | RefreshToken>>
-
-/** RFC 6750 §2.1. Anything else is worth no look at a store, nor is what is longer than any of ours. */
+/** RFC 6750 §2.1. Other text, and text longer than our tokens, needs no query. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-export function makeTokenJudges(dependencies: JudgeDependencies): {
-  readonly judgeAccessToken: JudgeAccessToken
-  readonly judgeAnyToken: JudgeAnyToken
-} {
-  const { findAccessToken, findRefreshToken, now } = dependencies
+/** Judges tokens for every endpoint, anew at every use and with one query. */
+export function makeTokenJudges(
+  { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
+  settings: JudgeSettings,
+) {
   const judge = async <Token extends AccessToken | RefreshToken>(
     value: string,
     finders: readonly FindToken<Token>[],
     { unbound, callerId }: ExpectedToken,
   ): Promise<Judged<Token>> => {
     if (value.length > TOKEN_LENGTH_MAX || !tokenForm.test(value)) {
-      return { kind: 'worthless', reason: 'the token has no form of ours' }
+      return { kind: 'worthless', reason: 'the text does not have the form of our tokens' }
     }
     for (const find of finders) {
       const token = await find(value, callerId)
       if (!token) continue
-      const reason = reasonAgainst(token, { ...dependencies, unbound, nowMs: now() })
+      const reason = reasonAgainst(token, { ...settings, unbound, nowMs: settings.now() })
       return reason === undefined ? { kind: 'good', token } : { kind: 'worthless', reason, token }
     }
-    const reason = 'the token is unknown: never issued, or gone with its grant or long ago'
+    const reason = 'the token is unknown: it was never issued, or its record is gone'
     return { kind: 'worthless', reason }
   }
   const inOrder = {
@@ -82,14 +63,19 @@ export function makeTokenJudges(dependencies: JudgeDependencies): {
     refresh: [findRefreshToken, findAccessToken],
   }
   return {
-    judgeAccessToken: async (value, expected) => await judge(value, [findAccessToken], expected),
-    judgeAnyToken: async (value, first, callerId) =>
+    judgeAccessToken: async (value: string, expected: ExpectedToken) =>
+      await judge(value, [findAccessToken], expected),
+    /** Judges a token of either kind, looking for the named kind first (RFC 7662 §2.1). */
+    judgeAnyToken: async (
+      value: string,
+      first: 'access' | 'refresh',
+      callerId: string | undefined,
+    ) =>
       await judge<AccessToken | RefreshToken>(value, inOrder[first], { unbound: true, callerId }),
   }
 }
 
-/** By what a token is judged. */
-interface Judging extends Pick<JudgeDependencies, 'audience' | 'lifetimes'> {
+interface Judging extends JudgeSettings {
   readonly unbound: boolean
   readonly nowMs: number
 }
@@ -117,5 +103,5 @@ function lossByAudience(token: AccessToken, { audience, unbound }: Judging): str
   if (token.audience !== undefined) return 'the token was issued for another origin'
   return unbound
     ? undefined
-    : `the token was asked for without resource: send resource=${audience} at the authorization and at the token endpoint`
+    : `the token was requested without resource: send resource=${audience} at the authorization and at the token endpoint`
 }

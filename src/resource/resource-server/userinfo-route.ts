@@ -1,10 +1,8 @@
-/** UserInfo: what a relying party is told of the person who signed in (OpenID Connect Core §5.3). */
+/** UserInfo: releases claims about the person who signed in (OpenID Connect Core §5.3). */
 
 import type { Context, Middleware } from 'koa'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
-import type { FindAuthenticatingClient } from '../../oauth/clients/authenticate-client.ts'
-import type { CheckDpop } from '../../oauth/keys/proofs.ts'
 import {
   type Claims,
   claimsByScope,
@@ -19,35 +17,21 @@ import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
-import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
-import type { JudgeAccessToken } from './judge-token.ts'
 import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
-
-export interface UserinfoPorts {
-  /** Undefined where no token is bound to a key. */
-  readonly checkDpop: CheckDpop | undefined
-  readonly baseUrl: string
-  readonly resourceMetadataUrl: string
-  readonly judgeAccessToken: JudgeAccessToken
-  readonly findClient: FindAuthenticatingClient
-  readonly conformance: SuiteClaims | undefined
-  readonly requestLimits: Limits
-  /** Hears of each use of a token. */
-  readonly countUse: (grantId: string) => void
-}
+import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * A protected resource like the others, with the answers that the engine's own has: it takes the
- * token that is bound to the origin as well as the one of a plain sign-in, which is bound to nothing
- * (design 4).
+ * Answers like the engine's own endpoint. It accepts tokens that are bound to this origin and those of a plain
+ * sign-in, which are bound to none (design 4).
  */
-export function userinfoRoute(ports: UserinfoPorts): Middleware {
-  const { baseUrl: realm, resourceMetadataUrl, checkDpop } = ports
-  const offer = checkDpop && ({ dpop: 'offered' } as const)
+export function userinfoRoute(parts: ResourceParts): Middleware {
+  const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
+  const offer = oauth.checkDpop && ({ dpop: 'offered' } as const)
   const answer = async (ctx: Context) => {
-    const answered = await claimsFor(ctx, ports)
+    const answered = await claimsFor(ctx, parts)
     if ('status' in answered)
       refuseUserinfo(ctx, answered, { realm, resourceMetadataUrl, ...offer })
     else ctx.body = answered.claims
@@ -57,13 +41,13 @@ export function userinfoRoute(ports: UserinfoPorts): Middleware {
 
 async function claimsFor(
   ctx: Context,
-  ports: UserinfoPorts,
+  { platform, oauth, verdicts }: ResourceParts,
 ): Promise<{ readonly claims: Claims } | UserinfoRefusal> {
-  const { checkDpop } = ports
+  const { checkDpop, authorization } = oauth
   const sent = await readTokenOf(ctx, checkDpop !== undefined)
   if (sent === 'none') return { status: 401 }
   if ('problem' in sent) return malformedRequest(sent.problem)
-  const judged = await ports.judgeAccessToken(sent.value, { unbound: true })
+  const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') return invalidToken(ctx, judged)
   const { token } = judged
   const { fault, nextNonce } = await judgeBinding({ ...sent, token }, provenRequest(ctx), checkDpop)
@@ -71,15 +55,19 @@ async function claimsFor(
   if (checkDpop) ctx.append('Access-Control-Expose-Headers', 'DPoP-Nonce')
   if (fault) return unprovenToken(ctx, fault, token)
   Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
-  refuseTooMany(ctx, ports.requestLimits.take('userinfo', personKey(token)))
-  const refusal = lackOf(token, sent.scope) ?? (await foreignOrigin(ctx, token, ports))
+  refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
+  const refusal = lackOf(token, sent.scope)
   if (refusal) return refusal
-  ports.countUse(token.grant.id)
+  // Only requests of pages need the client; its other properties are part of the verdict.
+  if (ctx.get('Origin') && isForeignToPages(ctx, await authorization.findClient(token.clientId))) {
+    return malformedRequest(FOREIGN_TO_PAGES)
+  }
+  verdicts.countUse(token.grant.id)
   const scopes = sent.scope?.split(' ') ?? token.scopes
-  return { claims: claimsReleased(token, scopes, ports.conformance) }
+  return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token of a request, and the scopes that it wants to see no more than. */
+/** The access token of a request, and the scopes to which the request limits the answer. */
 type SentToken =
   | {
       readonly scheme: TokenScheme
@@ -87,15 +75,14 @@ type SentToken =
       readonly scope: string | undefined
     }
   | 'none'
-  /** In words that the caller is told. */
+  /** Sent to the caller. */
   | { readonly problem: string }
 
 /**
- * Reads the token of a UserInfo request: by header, or by form where it is posted (RFC 6750 §2.1 and
- * §2.2; OpenID Connect Core §5.3.1), by one of them only, and never from the address, which ends in
- * logs.
+ * Reads the token from the header or, for POST, from the form, but not from both (RFC 6750 §2.1 and §2.2;
+ * OpenID Connect Core §5.3.1). Never reads it from the address, which ends up in logs.
  *
- * @param takesProofs whether tokens are taken that are bound to a key (RFC 9449 §7.1)
+ * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
 async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<SentToken> {
   const query = new URLSearchParams(ctx.querystring)
@@ -137,7 +124,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** What the token has too little of: `openid`, or a scope that the request names. */
+/** Refuses a token without `openid` or without a scope that the request names. */
 function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
   if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
@@ -148,17 +135,6 @@ function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRef
   const missing = named.split(' ').filter((scope) => !scopes.includes(scope))
   if (missing.length === 0) return undefined
   return lackingScope('access token missing requested scope', missing)
-}
-
-/** The client is looked up for a page only: what else matters of it is part of the token's access. */
-async function foreignOrigin(
-  ctx: Context,
-  { clientId }: AccessToken,
-  { findClient }: UserinfoPorts,
-): Promise<UserinfoRefusal | undefined> {
-  if (!ctx.get('Origin')) return undefined
-  const isForeign = isForeignToPages(ctx, await findClient(clientId))
-  return isForeign ? malformedRequest(FOREIGN_TO_PAGES) : undefined
 }
 
 function claimsReleased(
@@ -178,13 +154,13 @@ function claimsReleased(
   )
 }
 
-/** How a UserInfo request is refused, in the words that the engine's own endpoint has. */
+/** A refusal, with the texts of the engine's own endpoint. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** @param description is sent in a header: a sentence of ours, without what the caller sent */
+/** @param description goes into a header, so it repeats nothing of the request */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }
@@ -193,7 +169,7 @@ function lackingScope(description: string, scopes: readonly string[]): UserinfoR
   return { status: 403, error: 'insufficient_scope', description, scopes }
 }
 
-/** The caller is told one sentence; the log and the operator of the client learn which fault it is. */
+/** Gives the caller one text for every fault; the log and the operator of the client get the reason. */
 function invalidToken(
   ctx: Context,
   { reason, token }: { readonly reason: string; readonly token?: AccessToken },
@@ -202,7 +178,7 @@ function invalidToken(
   return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
 }
 
-/** The token is bound to a key, and came without a good proof of it (RFC 9449 §7.1). */
+/** Refuses a bound token without a valid proof of its key (RFC 9449 §7.1). */
 function unprovenToken(
   ctx: Context,
   { error, description, reason }: BindingFault,

@@ -1,49 +1,45 @@
-/**
- * What a token is worth, for every address that takes one. What is protected, and what is told of a
- * token, is not known here.
- */
+/** Verdicts on the tokens of requests; `protect.ts` turns refusals into answers. */
 
 import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
+import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
 import {
-  type JudgeAccessToken,
-  type JudgeDependencies,
+  type JudgeSettings,
   makeTokenJudges,
+  type TokenJudges,
   type WorthlessToken,
 } from './judge-token.ts'
 
 /**
- * What a bearer token is worth at a protected resource. This part judges tokens for every surface
- * that takes them; how a surface answers is `protect.ts`.
- *
- * A verdict is a value, because the caller goes on with it: without a token one surface refuses and
- * another serves the public (specification, Errors 5).
+ * The verdict on a request's token. It is a value, because the caller goes on with it: without a token one
+ * surface refuses and another serves the public (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
   | Granted
   | {
       readonly kind: 'invalid'
-      /** For the log; the caller is told one sentence whatever it was. */
+      /** For the log; the caller gets the same description for every fault. */
       readonly reason: string
       readonly description: string
-      /** Said in place of `invalid_token`, where a token is bound to a key. */
+      /** Replaces `invalid_token` when the token is bound to a key. */
       readonly error?: BindingFault['error']
       readonly dpop?: DpopChallenge
       readonly nextNonce?: string | undefined
-      /** The token that is refused, when it is known at all. */
+      /** The refused token, if it is known. */
       readonly token?: AccessToken | undefined
     }
   | {
       readonly kind: 'insufficient'
       readonly token: AccessToken
-      /** Every scope of the operation, not only those that are missing (RFC 6750 §3.1). */
+      /** Every scope of the operation, not only the missing ones (RFC 6750 §3.1). */
       readonly needed: readonly string[]
-      /** Whether one of them is enough. */
+      /** Whether one of them suffices. */
       readonly oneIsEnough: boolean
     }
-  /** No verdict can be reached, which says nothing about the token (specification, Errors 7). */
+  /** The stores did not answer; this is no verdict on the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Granted {
@@ -52,15 +48,24 @@ export interface Granted {
   readonly nextNonce?: string | undefined
 }
 
+/** What every route of this room is made of. */
+export interface ResourceParts {
+  readonly platform: Platform
+  readonly oauth: Oauth
+  readonly verdicts: ReturnType<typeof makeVerdicts>
+  readonly baseUrl: string
+  readonly resourceMetadataUrl: string
+}
+
 export interface VerdictDependencies {
-  readonly judgeAccessToken: JudgeAccessToken
-  /** Left out where no token is bound to a key. */
+  readonly judgeAccessToken: TokenJudges['judgeAccessToken']
+  /** Undefined when tokens are never bound to a key. */
   readonly checkDpop?: CheckDpop | undefined
-  /** Hears of each use of a token. */
+  /** Counts each use of a token. */
   readonly countUse: (grantId: string) => void
 }
 
-/** The part of a request that decides; it may illegally carry several of a header. */
+/** The parts of a request that decide; it may illegally repeat a header. */
 export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
   readonly authorization: readonly string[]
 }
@@ -68,26 +73,24 @@ export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
 /** Judges the token of a request. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
-/** The one sentence about every token that is not good: which fault it has is nobody's business. */
+/** One text for every bad token; the reason goes to the log only. */
 export const TOKEN_REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service; one that is for ' +
-  'it was asked for with resource, at the authorization and at the token endpoint'
+  'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
+  'resource at both the authorization and the token endpoint'
 
-/** What a request without any token is told where one is required. */
+/** Answers a request without a token where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/** What judges the tokens of a service: once for all of its addresses, see `judge-token.ts`. */
-export function makeVerdicts({
-  countUse,
-  checkDpop,
-  ...dependencies
-}: JudgeDependencies & Omit<VerdictDependencies, 'judgeAccessToken'>) {
-  const judges = makeTokenJudges(dependencies)
-  return {
-    ...judges,
-    checkDpop,
-    verifyBearer: makeVerifyBearer({ ...judges, checkDpop, countUse }),
-  }
+/** Builds what judges tokens, once for all addresses. */
+export function makeVerdicts(
+  { now }: Pick<Platform, 'now'>,
+  { tokens, grants, checkDpop }: Pick<Oauth, 'tokens' | 'grants' | 'checkDpop'>,
+  { audience, lifetimes }: Omit<JudgeSettings, 'now'>,
+) {
+  const { judgeAccessToken, judgeAnyToken } = makeTokenJudges(tokens, { audience, lifetimes, now })
+  const countUse = grants.usage.count
+  const verifyBearer = makeVerifyBearer({ judgeAccessToken, checkDpop, countUse })
+  return { judgeAccessToken, judgeAnyToken, verifyBearer, countUse }
 }
 
 export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
@@ -101,7 +104,7 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
       return { ...invalid('there are several Authorization headers'), ...offer }
     }
     const sent = readHeader(header, checkDpop !== undefined)
-    if (!sent) return { ...invalid('the Authorization header is no Bearer token'), ...offer }
+    if (!sent) return { ...invalid('the Authorization header has no Bearer token'), ...offer }
     try {
       return await judgeSent(sent, request, dependencies)
     } catch (cause) {
@@ -120,7 +123,7 @@ async function judgeSent(
   request: BearerRequest,
   { judgeAccessToken, checkDpop, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  // A protected resource takes tokens that are bound to this origin, and no others.
+  // A protected resource accepts only tokens that are bound to this origin.
   const judged = await judgeAccessToken(sent.value, { unbound: false })
   if (judged.kind === 'worthless') {
     const offer = checkDpop && ({ dpop: 'offered' } as const)
@@ -133,19 +136,19 @@ async function judgeSent(
   return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
 }
 
-/** The token of a request that shows no key, or the verdict where there is none to judge. */
+/** Reads the token of a request without a proof of a key, or returns the verdict if there is none. */
 export function readBearer(
   authorization: readonly string[],
 ): { readonly value: string } | Extract<Verdict, { kind: 'anonymous' | 'invalid' }> {
   const [header] = authorization
   if (header === undefined) return { kind: 'anonymous' }
   if (authorization.length > 1) return invalid('there are several Authorization headers')
-  return readHeader(header, false) ?? invalid('the Authorization header is no Bearer token')
+  return readHeader(header, false) ?? invalid('the Authorization header has no Bearer token')
 }
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** The refusal of a worthless token. */
+/** Refuses a worthless token. */
 export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }
@@ -173,7 +176,7 @@ export function demandScopes(verdict: Verdict, needed: readonly string[]): Verdi
 /**
  * Turns a granted verdict into an insufficient one when the token has none of the scopes.
  *
- * @param needed those that the caller is told of
+ * @param needed the scopes that the challenge names
  */
 export function demandOneScope(
   verdict: Verdict,

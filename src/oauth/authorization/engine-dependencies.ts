@@ -1,0 +1,70 @@
+import type { PersonStore } from '../../directory/people/person-store.ts'
+import type { HeldSite } from '../../directory/sites/site-choice.ts'
+import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import type { Platform } from '../../platform/platform.ts'
+import type { DocumentClients } from '../clients/document-clients.ts'
+import type { Clients, FindKeptClient } from '../clients/find-client.ts'
+import type { FurtherPlans } from '../clients/further-plans.ts'
+import type { Grants } from '../grants/grants.ts'
+import type { Proofs } from '../keys/proofs.ts'
+import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
+import type { RefreshTokenLifetimes } from '../token/refresh-token-use.ts'
+import type { Resources } from '../token/resource-indicators.ts'
+import type { Tokens } from '../token/tokens.ts'
+import type { RequestLengths } from './authorize-requests.ts'
+import type { ConformanceProfile } from './conformance-profile.ts'
+import type { SignOuts } from './sign-outs.ts'
+
+/** The parts of the service that the engine is built from. */
+export interface AuthorizationServerParts {
+  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession'>
+  readonly clients: Clients
+  readonly documentResolution: DocumentResolution
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly proofs: Proofs
+  /** Undefined when applications are not notified of sign-outs. */
+  readonly signOuts: SignOuts | undefined
+  readonly cookieKeys: readonly string[]
+}
+
+export interface AuthorizationServerSettings {
+  readonly baseUrl: string
+  readonly lifetimes: RefreshTokenLifetimes & {
+    readonly authorizationCodeSeconds: number
+    readonly accessTokenSeconds: number
+    readonly idTokenSeconds: number
+    readonly sessionSeconds: number
+    readonly interactionSeconds: number
+  }
+  readonly furtherPlans: FurtherPlans
+  readonly requestLengths: RequestLengths
+  /** Prefixes of assistants' callbacks that differ for each connection. */
+  readonly connectionPrefixes: readonly string[]
+}
+
+/**
+ * Client ID Metadata Documents of the engine, served from our copies.
+ *
+ * The client store answers first, with the copy (engine-clients.ts). The engine fetches only at the
+ * authorization endpoint and only when the copy is stale; its time limit applies. It receives the client as
+ * our store shows it, so a document can forge neither a scope nor one of our own properties.
+ */
+export interface DocumentResolution {
+  /** False keeps the feature off, and out of the discovery documents. */
+  readonly enabled: boolean
+  readonly documents: DocumentClients
+  /** Sends a request, to no private address. */
+  readonly fetch: SendOutgoing
+}
+
+/** Everything the engine's settings, adapter, prompts and events use. */
+export interface EngineDependencies extends AuthorizationServerParts, AuthorizationServerSettings {
+  readonly platform: Platform
+  readonly resources: Resources
+  readonly conformance: ConformanceProfile | undefined
+  readonly findKeptClient: FindKeptClient
+  readonly listHeldSites: (personId: string, clientId?: string) => Promise<HeldSite[]>
+  readonly readTokenRequest: ReadTokenRequest
+  readonly exchange: Exchange
+}

@@ -1,0 +1,133 @@
+/** Forwards requests below /admin/api/ to the platform's own API. */
+
+import type { Context, Middleware } from 'koa'
+import type { JWK } from 'oidc-provider'
+
+import { openCors } from '../../platform/http/cors.ts'
+import { methodNotAllowed, nonCanonicalPath, nothingMapped } from '../../platform/http/errors.ts'
+import { addressOf, paths } from '../../platform/http/paths.ts'
+import { logFields, nameRoute } from '../../platform/http/request-log.ts'
+import { answerUncached } from '../../platform/http/router.ts'
+import { personKey } from '../../platform/limits/limits.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
+import { refuse, verdictOf } from '../resource-server/protect.ts'
+import { demandScopes, type Granted, type ResourceParts } from '../resource-server/verify-bearer.ts'
+import { forward } from './forward.ts'
+import { makeSignForwarded, publicKeys, type SignForwarded } from './forwarded-token.ts'
+import { hasOneSpelling } from './spelling.ts'
+
+const reading: readonly string[] = ['GET', 'HEAD']
+const writing: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+const prefix = addressOf(paths.upstream, { path: '' })
+const withoutSlash = prefix.slice(0, -1)
+
+/** A part of the platform's own API and the scopes that open it. */
+export interface Upstream {
+  /** Follows /admin/api/. */
+  readonly path: string
+  /** Undefined to serve no reading methods. */
+  readonly readScope?: string | undefined
+  /** Undefined to serve no writing methods. */
+  readonly writeScope?: string | undefined
+  /** Replaces {base_url}/admin/api/{path}. */
+  readonly address: string
+  readonly audience: string
+  readonly answerWithinSeconds: number
+  readonly bodyBytesMax: number
+}
+
+/** The path of a mapping and the scopes that open it. */
+export function openingOf({ path, readScope, writeScope }: Upstream) {
+  const scopes = [readScope, writeScope].flatMap((scope) => scope ?? [])
+  return { address: `${prefix}${path}`, scopes }
+}
+
+/** Builds the route to the platform's own API, again for each key ring. */
+export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
+  /** @param keys private keys of the ring for upstreams, the signing one first */
+  return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
+    const { baseUrl, platform } = parts
+    const sign = makeSignForwarded({ keys, issuer: baseUrl, now: platform.now })
+    return { route: upstreamRoute({ ...parts, upstreams, sign }), published: publicKeys(keys) }
+  }
+}
+
+interface UpstreamParts extends ResourceParts {
+  readonly upstreams: readonly Upstream[]
+  /** Signs the token that replaces the caller's. */
+  readonly sign: SignForwarded
+}
+
+/**
+ * `/admin/api/…`: verifies the token and its scope like the Admin API and forwards the request to the address
+ * of its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
+ */
+function upstreamRoute(parts: UpstreamParts): Middleware {
+  const cors = openCors([...reading, ...writing])
+  return async (ctx, next) => {
+    const { path } = ctx
+    if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
+    nameRoute(ctx, paths.upstream)
+    // Answers of an upstream must not act for this origin in a browser.
+    ctx.set('Content-Security-Policy', 'sandbox')
+    await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts)))
+  }
+}
+
+async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
+  const { platform, oauth, verdicts, resourceMetadataUrl, baseUrl, upstreams, sign } = parts
+  if (ctx.path === withoutSlash) throw nothingMapped()
+  const rest = ctx.path.slice(prefix.length)
+  if (!hasOneSpelling(rest)) throw foreignSpelling()
+  const upstream = upstreams.find(({ path }) => `${rest}/`.startsWith(`${path}/`))
+  if (!upstream) throw nothingMapped()
+  logFields(ctx).upstream = upstream.path
+  const scopes = [scopeFor(ctx, upstream)]
+  const verdict = demandScopes(await verdictOf(ctx, verdicts.verifyBearer), scopes)
+  if (verdict.kind !== 'granted') {
+    const { adviseOnScopes } = oauth
+    return await refuse(ctx, verdict, { resourceMetadataUrl, adviseOnScopes, scopes })
+  }
+  refuseTooMany(ctx, platform.requestLimits.take('forwarded', personKey(verdict.token)))
+  const { address, answerWithinSeconds, bodyBytesMax } = upstream
+  const wanted = {
+    address: address + rest.slice(upstream.path.length),
+    token: await signedToken(verdict.token, upstream, sign),
+    baseUrl,
+    answerWithinMs: answerWithinSeconds * 1000,
+    bodyBytesMax,
+  }
+  const { host } = new URL(address)
+  await platform.watch.outgoing(host, (headers) => forward(ctx, { ...wanted, headers }))
+}
+
+/** The scope that the method needs. A method without a mapped scope gets 405. */
+function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
+  const scopes = [
+    ...(readScope === undefined ? [] : reading.map((method) => [method, readScope] as const)),
+    ...(writeScope === undefined ? [] : writing.map((method) => [method, writeScope] as const)),
+  ]
+  const [, scope] = scopes.find(([method]) => method === ctx.method) ?? []
+  if (scope !== undefined) return scope
+  const allowed = scopes.map(([method]) => method).join(', ')
+  ctx.set('Allow', allowed)
+  throw methodNotAllowed(allowed)
+}
+
+async function signedToken(
+  { personId, siteId, roles, scopes, clientId }: Granted['token'],
+  upstream: Upstream,
+  sign: SignForwarded,
+): Promise<string> {
+  // Tokens with operator scopes always have a site.
+  if (siteId === undefined) throw new Error('a token without a site came through')
+  return await sign({
+    audience: upstream.audience,
+    personId,
+    siteId,
+    roles,
+    clientId,
+    scopes: openingOf(upstream).scopes.filter((scope) => scopes.includes(scope)),
+  })
+}
