@@ -73,8 +73,8 @@ describe('a client that does not authenticate as it must', () => {
     ]
     expect(new Set(sentences).size).to.equal(1)
     expect(sentences[0])
-      .to.include('a confidential client sends its client_secret')
-      .and.include('a public client sends client_id and no secret')
+      .to.include('client_secret in the form or by HTTP Basic for a confidential one')
+      .and.include('send client_id alone for a public client')
       .and.include('Refusals')
   })
 
@@ -87,7 +87,7 @@ describe('a client that does not authenticate as it must', () => {
         continue
       }
       expect(sentenceOf(answer, 400)).to.include(
-        'a public client sends client_id in the form and no such header',
+        'for a public client send client_id in the form and no such header',
       )
     }
   })
@@ -97,7 +97,7 @@ describe('a client that does not authenticate as it must', () => {
     for (const path of [paths.token, paths.revocation]) {
       const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
       const twice = await post(path, { ...fields, client_secret }, basic(client_id, client_secret))
-      expect(sentenceOf(twice, 400)).to.include('in the form or by HTTP Basic, and not both')
+      expect(sentenceOf(twice, 400)).to.include('either in the form or by HTTP Basic')
       // The client_id without a colon and a secret, as @okta/okta-auth-js sends it; and a token.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
         const answer = await post(path, fields, ['Authorization', header])
@@ -117,7 +117,7 @@ describe('a client that does not authenticate as it must', () => {
       return sentenceOf(answer, 400)
     })
     expect(new Set(sentences).size).to.equal(1)
-    expect(sentences[0]).to.include('it has no code_verifier')
+    expect(sentences[0]).to.include('code_verifier is missing')
   })
 
   it('with an issuer that has a slash at its end is told where the metadata is', async () => {
@@ -167,7 +167,7 @@ describe('a client that does not authenticate as it must', () => {
       'invalid_grant',
       'code_verifier does not match code_challenge',
       'authorization code redirect_uri mismatch',
-      'there is no such code now: it was not exchanged within',
+      'the code is unknown: it expired before the exchange',
     )
     const refreshed = sentenceOf(await refresh(url, 'nobody-has-it'), 400)
     expect(refreshed).to.include('the new refresh token of each answer').and.include('Refusals')

@@ -41,16 +41,16 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
   it('ends at a number that the sentence says, for each parameter and for all', () => {
     expect(explainTooLong({ state: 'x'.repeat(4096) }, limits)).to.equal(undefined)
     expect(explainTooLong({ state: 'x'.repeat(4097) }, limits)).to.equal(
-      'the parameter state has 4097 bytes, and may have 4096',
+      'the parameter state has 4097 bytes; send at most 4096',
     )
-    expect(explainTooLong({ anything: 'x'.repeat(513) }, limits)).to.include('and may have 512')
+    expect(explainTooLong({ anything: 'x'.repeat(513) }, limits)).to.include('send at most 512')
     expect(explainTooLong({ resource: Array(30).fill('x'.repeat(99)) }, limits)).to.include('2048')
     // As they are kept: six bytes for a control character, three for one of an Asian script.
     expect(explainTooLong({ nonce: '\u0001'.repeat(86) }, limits)).to.include('516 bytes')
     expect(explainTooLong({ nonce: '名'.repeat(171) }, limits)).to.include('513 bytes')
     const all = { state: 'x'.repeat(4096), id_token_hint: 'x'.repeat(4096), nonce: 'x' }
     expect(explainTooLong(all, limits)).to.equal(
-      'the parameters have 8193 bytes together, and may have 8192',
+      'all parameters together have 8193 bytes; send at most 8192',
     )
   })
 })
@@ -75,7 +75,7 @@ forEachStorage('an authorization request that is too long', (start) => {
         expect(location.href.split('?')[0]).to.equal(notes.redirectUri)
         expect(location.searchParams.get('error')).to.equal('invalid_request')
         expect(location.searchParams.get('error_description')).to.match(
-          new RegExp(`^the parameter ${name} has \\d+ bytes, and may have \\d+$`),
+          new RegExp(`^the parameter ${name} has \\d+ bytes; send at most \\d+$`),
         )
       })
       expect(kept).to.equal(0)

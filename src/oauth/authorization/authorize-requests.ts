@@ -21,10 +21,10 @@ import { explainUnknownScopes } from './engine-answers.ts'
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * Prepares the requests of browsers for the engine.
+ * Prepares requests of browsers for the engine.
  *
- * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all tokens from
- * it know one resource (design 3).
+ * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and its tokens have
+ * one resource (design 3).
  *
  * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): 303 to GET with the same parameters.
  * The engine's own POST would demand SameSite=None cookies (design 18).
@@ -50,7 +50,7 @@ export function authorizationRequests(
     await next()
   })
 
-  // The engine keeps these parameters for the page after the sign-out, and judges no length.
+  // The engine stores these parameters for the page after the sign-out without limiting their length.
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
@@ -71,8 +71,8 @@ export function authorizationRequests(
 }
 
 /**
- * The response mode that a request object asks for. Request objects are refused, and the refusal has to go
- * where the client listens (OpenID Connect Core §6.1).
+ * The response mode that a request object names. Request objects are refused, and the refusal must use the mode
+ * that the client expects (OpenID Connect Core §6.1).
  */
 function modeIn(requestObject: string | null): 'form_post' | undefined {
   try {
@@ -90,7 +90,7 @@ function nameOneAudience(query: URLSearchParams, resources: Resources): void {
   for (const resource of new Set(canonical)) query.append('resource', resource)
 }
 
-/** The suite's scopes are unknown to every other client. */
+/** Removes the suite's scopes, which are unknown to every other client. */
 function removeConformanceScopes(query: URLSearchParams): void {
   const scopes = query.getAll('scope')
   query.delete('scope')
@@ -101,10 +101,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * The engine's last check of an authorization request, after the redirect address was found good, so that its
- * errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID Connect Core §3.1.2.1
- * asks; a request with only unknown ones is refused. A request that is too long to be kept is refused here,
- * too: nothing of it was kept yet.
+ * Checks an authorization request after the engine accepted its redirect_uri, so that errors go back to the
+ * client. Unknown scopes beside known ones are ignored (OpenID Connect Core §3.1.2.1); a request with only
+ * unknown ones is refused. So is a request that is too long to store.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -120,7 +119,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** How long an authorization request may be, in bytes as it is kept: of JSON. */
+/** Limits of an authorization request, in bytes of JSON. */
 export interface RequestLengths {
   readonly stateBytesMax: number
   /** All values of all parameters together. */
@@ -128,11 +127,10 @@ export interface RequestLengths {
 }
 
 /**
- * A request is kept until the person has answered, so that each parameter has a length that no honest client
- * exceeds. A state is the longest: libraries seal into it where the person was, and through a chain of
- * providers it becomes more than two thousand characters (ASP.NET's handler; other providers take 1024 to
- * 8192). All scopes together have 700, an id_token of ours 1500, and a nonce of ASP.NET 140. Proxies and
- * servers refuse an address beyond 8 kB anyway.
+ * Requests are stored until the person answers, so parameters have limits that no honest client exceeds. `state`
+ * is the longest: libraries seal the previous page into it, and a chain of providers makes it longer than 2,000
+ * characters (ASP.NET's handler; other providers accept 1,024 to 8,192). All scopes together have 700
+ * characters, our id_token 1,500, and a nonce of ASP.NET 140. Proxies and servers refuse URLs above 8 kB.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -143,10 +141,10 @@ const bytesMax: Readonly<Record<string, number>> = {
   resource: 2048,
 }
 
-/** For every other parameter, like nonce, login_hint, prompt and acr_values. */
+/** Limit of all other parameters, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
-/** What is too long in a request, as a sentence for its client. */
+/** Describes for the client what is too long in its request. */
 export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,
@@ -156,14 +154,14 @@ export function explainTooLong(
   )
   for (const { name, bytes } of lengths) {
     const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_BYTES_MAX)
-    if (bytes > max) return `the parameter ${name} has ${bytes} bytes, and may have ${max}`
+    if (bytes > max) return `the parameter ${name} has ${bytes} bytes; send at most ${max}`
   }
   const total = lengths.reduce((sum, { bytes }) => sum + bytes, 0)
   if (total <= limits.bytesMax) return undefined
-  return `the parameters have ${total} bytes together, and may have ${limits.bytesMax}`
+  return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Bytes as they are kept, of JSON: a control character has six, and one of an Asian script three. */
+/** Length as stored JSON: six bytes for a control character, three for an Asian one. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

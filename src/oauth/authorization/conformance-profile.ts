@@ -12,7 +12,7 @@ export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfil
 export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   /** Address of the suite. */
   readonly suiteBaseUrl: string
-  /** The suite's alias of this service, a part of the addresses it is redirected to. */
+  /** The suite's alias of this service, part of its redirect addresses. */
   readonly alias: string
   readonly clients: readonly {
     readonly client_id: string
@@ -21,7 +21,7 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   }[]
 }
 
-/** Scopes that only the suite knows; for every other client they are unknown and are ignored. */
+/** Scopes of the suite only; for every other client they are unknown and ignored. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {
@@ -37,10 +37,9 @@ const suiteClaims = {
 }
 
 /**
- * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
- * specification's rules, for the suite's own static confidential clients only. The suite sends no PKCE,
- * authenticates with HTTP Basic, wants RS256 to be listed, and warns of any profile claim in an id_token.
- * Off by default; `environment.ts` refuses it beside production settings.
+ * The conformance profile (design 26): exceptions for the static confidential clients of the OpenID Foundation's
+ * suite. The suite sends no PKCE, authenticates with HTTP Basic, expects RS256 to be listed, and warns of any
+ * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -64,7 +63,7 @@ export async function makeConformanceProfile(
         x_secret_digests: [digestSecret(client.client_secret)],
       }),
     ),
-    /** An RS256 key that is published and never signs, since no client asks for it. */
+    /** An RS256 key that is published but never signs, because no client requests RS256. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
       kid: 'conformance',
@@ -73,7 +72,7 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** A client of the suite that authenticates. */
+    /** Finds a client of the suite for authentication. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (

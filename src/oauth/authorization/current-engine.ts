@@ -6,9 +6,9 @@ import { keysOfClient } from './engine-clients.ts'
 import type { SendNotice, SignOuts } from './sign-outs.ts'
 
 /**
- * What other parts ask of the engine outside of its own requests, answered by the one whose keys sign now.
+ * Gives other parts access to the engine of the present key ring.
  *
- * @param signOuts present while applications are notified of sign-outs
+ * @param signOuts undefined when applications are not notified of sign-outs
  */
 export function makeCurrentEngine(signOuts: SignOuts | undefined) {
   let current: { readonly engine: Provider; readonly send: SendNotice } | undefined
@@ -24,17 +24,17 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
   }
 }
 
-/** How the engine notifies a client of a sign-out, at once; its types leave it out. */
+/** Methods of the engine's client that its types leave out. */
 interface Notifying {
   backchannelLogout(this: EngineClient, personId: string, sid?: string): Promise<void>
   includeSid(this: EngineClient): boolean
 }
 
 /**
- * Makes the engine queue a sign-out instead of sending it while the person waits, and name the session in
- * every id_token of a client that is notified.
+ * Makes the engine queue a sign-out notice instead of sending it while the person waits, and include `sid` in
+ * every id_token of a notified client.
  *
- * @returns what the engine would have done: signs a logout token with the present key and posts it
+ * @returns the engine's own method: signs a logout token with the present key and posts it
  */
 function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): SendNotice {
   const notifying = provider.Client.prototype as unknown as Notifying
@@ -47,9 +47,9 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   }
   return async ({ clientId, personId, sid }) => {
     const client = await provider.Client.find(clientId)
-    // The client does not want notices any more.
+    // The client no longer wants notices.
     if (client?.backchannelLogoutUri === undefined) return
-    // A session without a sid began before the client had an address; the client would refuse the notice.
+    // A session without sid began before the client registered its address; the client would reject the notice.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
     await backchannelLogout.call(Object.create(client, asked), personId, sid)

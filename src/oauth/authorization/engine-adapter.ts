@@ -18,16 +18,16 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * What the engine stores and finds, with rules of ours around it: clients come from the client store,
- * grants and tokens from the database, and the family that begins with a code consumes it. It reads the
- * running request through the documented `Provider.ctx` only.
+ * The engine's storage with our rules: clients come from the client store, grants and tokens from the database,
+ * and starting a family consumes its code. Reads the running request only through the documented
+ * `Provider.ctx`.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
-    // Tokens end with their grant or their family, and are looked up by neither.
+    // Tokens end with their grant or family; there are no records to revoke.
     revokeByGrantId: async () => {},
-    // There is no device flow, so no record has a user code.
+    // No device flow, so no user codes.
     findByUserCode: async () => undefined,
     consume: async () => {
       throw new Error(`a record of the model ${model} is not consumed`)
@@ -58,12 +58,12 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
   }
 }
 
-/** What the addresses of all prompts begin with. */
+/** The common prefix of all prompt addresses. */
 const [interactions = ''] = promptPages.login.split(':')
 
 /**
- * The engine's Grant model, served from the row of a grant (oauth/grants/grant-store.ts). The engine never
- * writes one: consent saves a grant, with the site that the engine does not know.
+ * Serves the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes
+ * one: our consent page saves the grant with its site, which the engine does not know.
  */
 function grantAdapter({
   grants: { findGrant, store },
@@ -71,8 +71,8 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // To continue an ended grant would bring its old tokens back to life. Where a token is used the
-      // ended grant is found, so that the answer to the token's access, and the log, can say why it ended.
+      // Continuing an ended grant would revive its old tokens. At the use of a token the ended grant is
+      // returned, so that the log can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -89,7 +89,7 @@ function grantAdapter({
     },
     async destroy(id) {
       const { ctx } = Provider
-      // The engine ends a grant where a client revokes a token and where a code comes back.
+      // The engine destroys a grant when a client revokes a token or replays a code.
       const isRevoked = ctx?.oidc?.route === 'revocation'
       const reason = isRevoked ? 'the client revoked it' : 'a code was used twice'
       await store.end({ id }, reason, ctx && callerOf(ctx))
@@ -97,7 +97,7 @@ function grantAdapter({
   }
 }
 
-/** Whether the running request is a step of an authorization, and not the use of a token. */
+/** Whether the running request is a step of an authorization rather than the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   const { route = '' } = ctx?.oidc ?? {}
@@ -107,9 +107,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Pushed requests (RFC 9126): every accepted spelling of `resource` becomes the one audience, as in a
- * request from a browser (authorize-requests.ts), and each leads to one answer, however many browsers
- * bring it.
+ * Pushed requests (RFC 9126). Every accepted spelling of `resource` becomes the one audience, as in requests of
+ * browsers (authorize-requests.ts), and each pushed request can be used once.
  */
 function pushedRequestAdapter(
   records: StateAdapter,
@@ -121,7 +120,7 @@ function pushedRequestAdapter(
     async consume(id) {
       const consumption = await records.consumeOnce(id)
       if (consumption?.first === false) {
-        throw new errors.InvalidRequestUri('the pushed request was used already')
+        throw new errors.InvalidRequestUri('the pushed request was used already: push a new one')
       }
     },
   }
@@ -139,8 +138,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * The engine's sessions of browsers. A sign-out is written to the database before the record goes, since an
- * older copy of Redis could bring the record back.
+ * The engine's browser sessions. Records a sign-out in the database before deleting the session, because an
+ * older copy of Redis could restore the session.
  */
 function sessionAdapter(
   records: StateAdapter,
@@ -148,7 +147,7 @@ function sessionAdapter(
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
-      // A sign-in gives a session another id and replaces its record; only this route ends it.
+      // A sign-in also destroys the record, to change the session id; only this route signs out.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
         await people.signOutSession(id, {
@@ -161,7 +160,7 @@ function sessionAdapter(
   }
 }
 
-/** Who may revoke a token (RFC 7009 §2.1; design 14): the client that it was issued to, and no other. */
+/** Whether the client may revoke a token: only its own (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,
@@ -170,7 +169,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Codes and tokens as the engine is shown them: it exchanges codes, and revokes tokens. */
+/** Authorization codes for the engine, which exchanges them. */
 function codeAdapter(
   records: StateAdapter,
   { exchange }: EngineDependencies,
@@ -202,7 +201,7 @@ function accessTokenAdapter({
       const token = await findAccessToken(value)
       return token && token.expiresAt * 1000 > now() ? recordOf(value, token) : undefined
     },
-    // The value that the engine made is given to nobody (oauth/token/authorization-code.ts).
+    // The engine's own value is never sent; ours replaces it (oauth/token/authorization-code.ts).
     async upsert(_value, { scope = '', jkt }) {
       const { ctx } = Provider
       if (!ctx) throw new Error('an access token is issued in a request only')
@@ -211,7 +210,7 @@ function accessTokenAdapter({
         jkt: typeof jkt === 'string' ? jkt : undefined,
       })
     },
-    // Its client revokes it, and with it what came of the same exchange (RFC 7009 §2.1).
+    // Its client revokes it, and with it all tokens of the same exchange (RFC 7009 §2.1).
     async destroy(value) {
       const token = await findAccessToken(value)
       if (token) await families.end(token.family.id, now())
@@ -227,9 +226,9 @@ function refreshTokenAdapter({
       const token = await findRefreshToken(value)
       return token && recordOf(value, token)
     },
-    // The one that the engine makes of a code is given to nobody (oauth/token/authorization-code.ts).
+    // The engine's own value is never sent; ours replaces it (oauth/token/authorization-code.ts).
     upsert: async () => {},
-    // Its grant ends with it, and so does the family.
+    // Its grant ends with it, and with that the family.
     destroy: async () => {},
   }
 }

@@ -15,7 +15,7 @@ import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/scope-advice.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 
-/** Changes the engine's answers where no setting of it gives what the specification or a design decision demands. */
+/** Changes the engine's answers where none of its settings meets the specification or a design decision. */
 export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
@@ -33,8 +33,8 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * The engine answers a revocation with an empty text, which libraries fail to read as JSON, and 400
- * where a token looks like a JWT. Such a token is unknown here, and so counts as revoked (RFC 7009 §2.2;
+ * Answers revocations with an empty JSON object; libraries fail to parse the engine's empty text. The engine
+ * answers 400 to a token that looks like a JWT; here it is unknown and so counts as revoked (RFC 7009 §2.2;
  * design 14).
  */
 function settleRevocation(ctx: Context): void {
@@ -45,13 +45,13 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-/** Where a description stands in an answer that goes back through the browser. */
+/** Finds the description in an answer that returns through the browser. */
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
 /**
- * Replaces the engine's short sentences. Their readers connect an assistant or write a client, and need to
- * know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
+ * Replaces the engine's short descriptions by ones that say what to do. They are read by people who connect an
+ * assistant or write a client (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
   const request = {
@@ -61,7 +61,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = sentenceForClient(said, request)
-    // The operator of the application reads at least what the application was told.
+    // The operator of the application sees at least what the application got.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -85,7 +85,7 @@ function replaceInAddress(ctx: Context, replace: Replace): void {
 function replaceInBody(ctx: Context, replace: Replace): void {
   const { body } = ctx
   if (typeof body === 'string') {
-    // None of the characters of a sentence means anything in markup.
+    // The texts contain no character that is special in markup.
     const replaced = body.replace(
       inForm,
       (_whole, before, said) => before + (replace(said) ?? said),
@@ -110,7 +110,7 @@ function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)
   if (error) {
     logFields(ctx).error = error
-    // The engine says so at the token endpoint only (RFC 6749 §5.2).
+    // The engine sets it at the token endpoint only (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)
@@ -142,7 +142,7 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
   )
 }
 
-/** Where the page leads to, once the engine has found that the client registered it. */
+/** The address that the page leads to, once the engine has matched it with a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -151,14 +151,14 @@ function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   }
   if (route !== 'authorization' && route !== 'resume') return undefined
   if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // An error before that check goes to the address all the same, if it is the client's.
+  // An earlier error also goes to the address, if it is a registered one.
   const { redirect_uri: address } = params ?? ctx.query
   return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }
 
-/** The request that a sentence is about. */
+/** The request that a description is about. */
 export interface RefusedRequest {
-  /** Undefined while it is not known, or where it did not ask for an authorization itself. */
+  /** Undefined while unknown, and outside authorization requests. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -167,14 +167,14 @@ export interface RefusedRequest {
 type Sentence = string | ((request: RefusedRequest) => string | undefined)
 
 const UNDER_REFUSALS =
-  'which of these it was stands under Refusals on the page of the application, for the operators of its site'
+  'site operators can see the reason under Refusals on the page of the application'
 
 const SEND_S256 =
   'send code_challenge_method=S256 and, as code_challenge, the base64url of the SHA-256 of your code_verifier'
 
 /**
- * The engine's sentences that do not help a client, and what replaces them. Only characters of RFC 6749
- * §4.1.2.1 and §5.2 come out, and nothing that was sent.
+ * Replacements for descriptions of the engine that do not help a client. They use only characters of RFC 6749
+ * §4.1.2.1 and §5.2 and repeat nothing of the request.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,
@@ -195,33 +195,31 @@ const toClient = sentences({
     client && explainRefusedScopes(refusedClient(client), scopeOf(params), baseUrl),
   'not supported value of code_challenge_method': `only S256 is supported as code_challenge_method: ${SEND_S256}`,
   'code_challenge_method must be provided': `code_challenge_method is missing: ${SEND_S256}`,
-  'Authorization Server policy requires PKCE to be used for this request': `PKCE is required of every client: ${SEND_S256}`,
+  'Authorization Server policy requires PKCE to be used for this request': `PKCE is required for every client: ${SEND_S256}`,
   'unsupported grant_type requested':
-    'unsupported grant_type requested: send authorization_code or refresh_token; there is no token ' +
-    'without a person who signs in',
+    'unsupported grant_type requested: send authorization_code or refresh_token; every token needs a ' +
+    'person who signs in',
   'unsupported response_type requested':
     'unsupported response_type requested: send response_type=code',
 })
 
-/** The engine's reasons that leave open what exactly was wrong, and what the log and Refusals say instead. */
+/** Replacements for vague reasons of the engine, in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
   'the provided authentication mechanism does not match the registered client authentication method':
-    ({ client }) =>
-      client && `the client did not authenticate by ${client.clientAuthMethod}, which it must`,
+    ({ client }) => client && `the client must authenticate by ${client.clientAuthMethod}`,
   // The stores find no record that has expired.
   'authorization code not found':
-    'there is no such code now: it was not exchanged within its short life, or not sent in full, or is of ' +
-    'another service',
+    'the code is unknown: it expired before the exchange, was cut off, or is from another service',
 })
 
-/** The sentence that the client gets in place of one of the engine's; undefined where that says enough. */
+/** Replaces a description of the engine for the client; undefined to keep it. */
 function sentenceForClient(said: string, request: RefusedRequest): string | undefined {
   return written(toClient.get(said), request)
 }
 
-/** The reason that the operator of the application reads. */
+/** The reason that the operator of the application sees. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }
@@ -234,17 +232,17 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
   return typeof sentence === 'function' ? sentence(request) : sentence
 }
 
-/** The same for a wrong verifier and for a stolen code (RFC 6749 §5.2); a missing one says nothing of the code. */
+/** One text for a wrong verifier and a stolen code (RFC 6749 §5.2); a missing verifier reveals nothing about the code. */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {
-    return `grant request is invalid: the refresh token was used or revoked, has expired or is of another client; ${UNDER_REFUSALS}. Start the authorization again, and keep the new refresh token of each answer in the place of the one before`
+    return `grant request is invalid: the refresh token was used or revoked, has expired or belongs to another client; ${UNDER_REFUSALS}. Start the authorization again, and after each refresh replace the stored refresh token by the new one`
   }
   return params['code_verifier'] === undefined
-    ? 'grant request is invalid: it has no code_verifier. Send the one whose challenge went into the authorization request, which has to be started again'
-    : `grant request is invalid: the code was used, has expired or is of another client, or redirect_uri or code_verifier is not that of its authorization request; ${UNDER_REFUSALS}. Start the authorization again, keep the code_verifier of each request with its state, and send it with the same redirect_uri`
+    ? 'grant request is invalid: code_verifier is missing. Start the authorization again and send the code_verifier that belongs to its code_challenge'
+    : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** The fault of the scopes of an authorization request, whatever its client may have. */
+/** Explains a fault of the requested scopes that does not depend on the client's rights. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), refusedClient(client), baseUrl)
 }

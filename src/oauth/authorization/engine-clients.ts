@@ -19,7 +19,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Clients as the engine sees them. It reads the running request through `Provider.ctx` only. */
+/** Finds clients for the engine. Reads the running request only through `Provider.ctx`. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
@@ -29,12 +29,12 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx && (route === 'token' || route === 'revocation')) {
       return await findCaller(ctx, clientId, dependencies)
     }
-    // A request that resumes after a page returns to the address of its beginning.
+    // A resumed request keeps the redirect_uri of its start.
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client keeps authenticating at the token endpoint, where its refresh tokens get
-    // invalid_grant; but no person is sent to an address that it once registered.
+    // A deleted client still authenticates at the token endpoint, where its refresh tokens get
+    // invalid_grant. But no browser is redirected to an address that it registered.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
     return toClientMetadata(client)
@@ -42,8 +42,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
 }
 
 /**
- * A client that authenticates, unless it is busy. The query for what a token request presents also says
- * whether the kept client is still current.
+ * Finds a client that authenticates, and refuses a busy one. The query for the code or token of the request also
+ * reads the version of the client, which tells whether the cached client is current.
  */
 async function findCaller(
   ctx: KoaContextWithOIDC,
@@ -62,12 +62,12 @@ function mayFetchDocument(): boolean {
   return route === 'authorization' || route === 'pushed_authorization_request'
 }
 
-/** What the name of a pushed request begins with (RFC 9126 §2.2); the engine has the same. */
+/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2); the engine uses the same. */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Where a request wants to return, before the engine has read it: a platform whose callbacks a pattern
- * admits is found together with this address.
+ * Reads the redirect_uri before the engine does, because a platform with a callback pattern is looked up with
+ * this address.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
@@ -91,26 +91,26 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
       mayFetchDocument() && (await documents.admits(clientId)),
     allowClient: async (_ctx: unknown, { clientId }: { clientId: string }) =>
       await documents.admits(clientId),
-    // The engine keeps nothing: a copy of its own would not know of a review.
+    // No cache in the engine: it would miss a review.
     cacheDuration: { min: 0, max: 0 },
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** How long the keys of a client are used before its address is asked again, whatever it says. */
+/** Keys of a client are fetched again after this time at the latest, whatever its Cache-Control. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * How often keys are requested. An operator entered every address, and each is asked again after a minute at
- * the earliest, so that only a host that fails causes many requests: they keep no other client from its keys.
+ * Limits of requests for keys. An operator entered every address and each is fetched once a minute at most, so
+ * only failing hosts cause many requests. The limits are high, so that these do not block other clients.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Every request that the engine sends: for a metadata document, and to the server of a client that an
- * operator entered. All pass the guard against private addresses (platform/outgoing/guarded-fetch.ts), within
- * the engine's time limit; redirects are not followed. Requests for keys are counted, since strangers can
- * cause them; how many notices go out is decided where they wait (oauth/authorization/sign-outs.ts).
+ * Sends the engine's requests: for metadata documents, and to servers of clients that an operator entered. All
+ * pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time
+ * limit; redirects are not followed. Requests for keys are limited, because strangers can cause them; the queue
+ * of notices has its own limits (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },
@@ -125,7 +125,7 @@ export function engineRequests({
   }
   const askForKeys = async (address: string, options: OutgoingInit) => {
     const end = governor.begin(new URL(address).host)
-    if (!end) throw new Error('too many requests were sent for the keys of clients')
+    if (!end) throw new Error('too many requests for keys of clients: try again in a minute')
     try {
       return boundedFreshness(await ask(address, options))
     } finally {
@@ -135,14 +135,14 @@ export function engineRequests({
   return {
     async fetch(input, options) {
       const address = String(input)
-      // The engine posts nothing but notices of sign-outs.
+      // The engine posts only sign-out notices.
       if (options?.method === 'POST') return await withoutBody(await ask(address, options))
       if (isForKeys(address)) return await askForKeys(address, options ?? {})
       // The options carry the time limit.
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
     },
-    // The bound of a document is ours (document-clients.ts); a client says more than its document.
+    // document-clients.ts limits the document itself; the client made from it is larger.
     fetchResponseBodyLimits: {
       'client_id metadata document': 65_536,
       jwks_uri: KEY_SET_BYTES_MAX,
@@ -150,13 +150,13 @@ export function engineRequests({
   }
 }
 
-/** A client answers a notice by its status only. */
+/** Drops the body of a notice's answer: only the status matters. */
 async function withoutBody({ body, status }: Response): Promise<Response> {
   await body?.cancel()
   return new Response(null, { status })
 }
 
-/** A client may change its keys before the time that an earlier answer gave them. */
+/** Caps max-age, because a client may change its keys earlier than announced. */
 function boundedFreshness(response: Response): Response {
   const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
   const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }
@@ -170,7 +170,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** The public keys of a client: of its set, or at its address, which the engine asks now and then. */
+/** The public keys of a client, from its stored set or from its jwks_uri. */
 export async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
@@ -179,7 +179,7 @@ export async function keysOfClient(provider: Provider, clientId: string): Promis
   return { keys: [...keys] }
 }
 
-/** Whether the engine asks this address for the keys of a client, and not for a document. */
+/** Whether the engine requests keys of a client from this address, rather than a document. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)

@@ -19,16 +19,16 @@ const errorEvents = [
 ] as const
 
 /**
- * Adds what the engine knows to the log line of the request: client, person, and the reason of a refusal
- * that the caller is not told. Never a token, a code, a secret or a parameter, except a redirect address at
- * a host of the client, without its query (oauth/clients/redirect-difference.ts).
+ * Adds client, person and the full reason of a refusal to the log line of the request. Never logs a token, a
+ * code, a secret or a parameter, except a redirect address at a host of the client, without its query
+ * (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
   const { logger, noteEvent } = platform
-  // The types list each event as an overload of its own, which a loop over events cannot satisfy.
+  // The types have one overload for each event, which a loop cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
-    // The log line of the request has it; only a fault outside of a request needs a line of its own.
+    // The log line of the request includes it; only faults outside a request get their own line.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
     else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
   })

@@ -11,7 +11,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 
-/** Routes that a person's browser visits; everywhere else an error is JSON, whatever was accepted. */
+/** Routes that browsers visit; on all others an error is JSON, whatever the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -21,8 +21,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The engine's errors. It would send HTML from the token endpoint to a client whose Accept names
- * text/html; an OAuth endpoint answers with JSON (RFC 6749 §5.2).
+ * Renders the engine's errors. The engine itself would send HTML from the token endpoint to a client that
+ * accepts text/html; an OAuth endpoint answers with JSON (RFC 6749 §5.2).
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -38,16 +38,16 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** The address that is not the application's, as text: the page must not link to it. */
+/** The unregistered address as text: the page must not link to it. */
 function sentAddress({ oidc: { params }, query }: KoaContextWithOIDC): string | undefined {
   const { redirect_uri: address } = params ?? query
   return typeof address === 'string' ? shownUri(address) : undefined
 }
 
-/** Whether documents of this address are admitted at all. */
+/** Whether the configuration admits documents of this address. */
 type AdmitsAddress = (clientId: string) => boolean
 
-/** The engine says of every client that it does not find that it is invalid. */
+/** Explains `invalid_client`, which the engine sends for every unknown client. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {
@@ -59,7 +59,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
     : 'Applications that describe themselves at this address are not admitted here.'
 }
 
-/** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
+/** Renders the page that confirms a sign-out requested by a client (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
   // The engine drops an address without a client (RP-Initiated Logout §2).

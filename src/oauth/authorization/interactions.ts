@@ -14,7 +14,7 @@ import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
-/** The interaction that waits for a browser, and the ways to finish it. */
+/** Finds and finishes the interactions of browsers. */
 export type Interactions = ReturnType<typeof makeInteractions>
 
 export type PendingInteraction = ReturnType<typeof describe>
@@ -22,8 +22,8 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * The engine's interactions as the pages see them (oauth/interaction/routes.ts). Each way to finish one
- * returns the address to go on to.
+ * Wraps the engine's interactions for the pages (oauth/interaction/routes.ts). Each method that finishes one
+ * returns the address to redirect to.
  */
 export function makeInteractions(
   provider: Provider,
@@ -37,8 +37,8 @@ export function makeInteractions(
     /** @throws interactionGone when it is over, expired, or belongs to another browser */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // Without a time the engine takes that of a later page, and a session would outlive a sign-out
-      // everywhere while the page waits. The engine compares it with its own clock.
+      // Without `ts` the engine uses the time of a later page, and the session would survive a sign-out
+      // everywhere that happens while the page waits. The engine compares `ts` with its own clock.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
@@ -63,16 +63,16 @@ export function makeInteractions(
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/** The interaction that waits for this browser, and the client that asks. */
+/** Finds the pending interaction of this browser, and its client. */
 async function findWaiting(ctx: Context, provider: Provider) {
-  // The engine's error says too little to a person, and is thrown outside its own error handler.
+  // The engine's error is unclear to people and thrown outside its own error handler.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
-  // Callbacks that a pattern admits are found for authorization requests only, and this is none.
+  // Pattern callbacks are looked up for authorization requests only, which this is not.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
@@ -106,14 +106,14 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       /** The site that a site's own client is bound to. */
       siteId,
       siteName,
-      /** The host of its metadata document, when it has one. */
+      /** The host of its metadata document, if it has one. */
       describedAt: document && new URL(clientId).host,
-      /** Whether that document is approved, at the site of the consent where there is one. */
+      /** Whether that document is approved, at the site of the consent if there is one. */
       reviewed: document && reviewed,
-      /** Whether the person returns to an address that one connection of a platform registered. */
+      /** Whether the redirect address was registered by one connection of a platform. */
       byPattern,
     },
-    /** Where the person goes back to; it was checked already. */
+    /** The redirect address, already checked. */
     redirectUri,
     /** The signed-in person; undefined while the prompt is `login`. */
     personId: session?.accountId,
@@ -127,12 +127,12 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
 }
 
 /**
- * The scopes that the request names, and those whose claims it asks for one by one with the `claims`
- * parameter (OpenID Connect Core §5.5): the page shows both in the same words.
+ * The requested scopes, and those of individual claims in the `claims` parameter (OpenID Connect Core §5.5). The
+ * page describes both alike.
  */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
   const named = String(scope ?? '').split(' ')
-  // The engine has parsed the parameter already, and refused a malformed one.
+  // The engine has already rejected a malformed parameter.
   const wanted: object = typeof parameter === 'string' ? JSON.parse(parameter) : {}
   const claims = Object.values(wanted).flatMap((part) => Object.keys(part ?? {}))
   const implied = Object.entries(claimsByScope)
@@ -141,14 +141,14 @@ function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): st
   return [...new Set([...named, ...implied])].filter(findScope)
 }
 
-/** The details that our policy (prompts.ts) and the engine gave a prompt. */
+/** Details of a prompt, from our policy (prompts.ts) and from the engine. */
 interface PromptDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
   readonly missingResourceScopes?: Record<string, string[]>
-  /** Of the metadata document that the person was asked about. */
+  /** Of the metadata document on the consent page. */
   readonly fingerprint?: string
-  /** Whether that document is approved at the site that the consent is about. */
+  /** Whether that document is approved at the site of the consent. */
   readonly reviewed?: boolean
   readonly sites?: readonly HeldSite[]
   readonly site?: HeldSite
@@ -169,8 +169,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * What the person agreed to: exactly what was missing, in the grant that the request continues or in
- * a new one. No form field names scopes, so that no form can add one.
+ * Adds what the consent page showed to the continued grant or a new one. No form field names scopes, so a form
+ * cannot add one.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails

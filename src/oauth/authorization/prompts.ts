@@ -8,8 +8,8 @@ import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
- * standard prompt names, so that a client may send `prompt=select_account` to change the site.
+ * Decides when to ask a person to sign in, to choose a site and to consent. The names are the standard prompt
+ * names, so a client can send `prompt=select_account` to change the site.
  */
 export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
@@ -30,7 +30,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // The engine asks every native client for consent each time. Design 17 narrows that.
+  // The engine demands consent from every native client each time; design 17 narrows that.
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -51,7 +51,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   if (consent) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await decideRequestedSite(ctx, dependencies))
-      // The document as it is asked about, so that the consent is for this one and no later one.
+      // The consent covers exactly this version of the document.
       const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
       const reviewed = document && isApproved(document, site)
       return { site, fingerprint: document?.fingerprint, reviewed }
@@ -61,24 +61,24 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Sessions that the engine would go on with. Without `login_required` it would answer prompt=none with
+ * Rejects sessions that the engine would continue. Without `login_required` it would answer prompt=none with
  * interaction_required (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
   const required = 'login_required'
   return [
-    // A session outlives a person who was disabled or removed.
-    new Check('account_gone', 'the account does not exist any more', required, ({ oidc }) =>
+    // The session of a disabled or removed person still exists.
+    new Check('account_gone', 'the account no longer exists', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-    // The session knows whole seconds, so one that began in the very second of the sign-out is over.
+    // Sessions store whole seconds, so one that began in the second of the sign-out counts as ended.
     new Check('signed_out_everywhere', 'the person signed out everywhere', required, ({ oidc }) => {
       const signedOutAt = oidc.account?.['signedOutAt']
       const beganAt = oidc.session?.loginTs ?? 0
       return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
     }),
-    // An older copy of Redis can bring back a session that was signed out.
+    // An older copy of Redis can restore a session that was signed out.
     new Check(
       'signed_out_here',
       'the person signed out of this session',
@@ -88,7 +88,7 @@ function loginChecks() {
   ]
 }
 
-/** What a person does at the wrong application. */
+/** Helps a person at the wrong application. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
-  return `${oidc.provider.issuer}${pages.connectHome} says how members of a site connect`
+  return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -1,5 +1,3 @@
-/** The engine, configured. It holds no policy of its own. */
-
 import { decodeJwt, type JWTPayload } from 'jose'
 import {
   type AdapterFactory,
@@ -39,8 +37,8 @@ interface Changing {
 }
 
 /**
- * The certified engine, configured. This file connects it with policy and holds none itself; every
- * setting that is not obvious names the design decision or the trap that asks for it.
+ * Creates the certified engine. This file only connects it with policy; each setting that is not obvious names
+ * its design decision or trap.
  */
 export function createProvider(
   dependencies: EngineDependencies,
@@ -65,7 +63,7 @@ export function createProvider(
   compareSecretsByDigest(provider)
   rememberProofsOnce(provider, dependencies.proofs.useOnce)
   logEngineEvents(provider, dependencies)
-  // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
+  // `pinnedHost` has replaced Host and X-Forwarded-*; the engine reads the scheme from them.
   provider.proxy = true
   return provider
 }
@@ -107,7 +105,7 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    // A request to sign out makes one, whether or not a person is signed in.
+    // A sign-out request creates a session even if the person is not signed in.
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
@@ -121,13 +119,13 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
   }
 }
 
-/** The one way in which people authenticate, as `acr` in id_tokens. */
+/** `acr` of id_tokens: people authenticate by password only. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'
 
-/** What of OAuth 2.0 and OpenID Connect the engine speaks and advertises. */
+/** The parts of OAuth 2.0 and OpenID Connect that the engine supports and advertises. */
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
-  // In this order: some libraries take the first that they know, and with `none` would send no secret.
+  // In this order: some libraries take the first one they know, and with `none` would send no secret.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
     ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),
@@ -196,8 +194,8 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    // Routes of our own answer UserInfo and introspection before the engine's. It keeps them on, for
-    // discovery and for `claims.userinfo`, and would refuse every introspection.
+    // Our own routes answer UserInfo and introspection. The engine's stay enabled for discovery and for
+    // `claims.userinfo`; its introspection would refuse everything.
     introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
       enabled: true,
@@ -208,7 +206,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   }
 }
 
-/** Judges what the engine leaves open of an assertion: its audience, and when it was made. */
+/** Checks the audience and the issue time of an assertion, which the engine does not. */
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },
@@ -218,20 +216,20 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine compares the other times with this clock.
+    // The engine checks the other times by this clock.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }
 
-/** The part of the engine that remembers proofs; its types leave it out. */
+/** The engine's replay detection, which its types leave out. */
 interface ReplayDetection {
   unique(iss: string, jti: string, exp: number): Promise<boolean>
 }
 
 /**
- * Makes the engine remember proofs where we do. It would look first and write then, so that two at the same
- * time would both be the first.
+ * Makes the engine remember proofs in our store. Its own check reads before it writes, so two simultaneous uses
+ * would both pass.
  */
 function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as ReplayDetection
@@ -239,15 +237,15 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
     const madeAtSeconds = madeAt(whose, jti)
     const isFirst = (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
     const { ctx } = Provider
-    // A DPoP proof is of a key, and does not authenticate the client.
+    // A DPoP proof proves a key and does not authenticate the client.
     if (isFirst && whose === ctx?.oidc?.client?.clientId) noteAuthenticatedClient(ctx, whose)
     return isFirst
   }
 }
 
 /**
- * When the proof of the running request claims to have been made, which the engine has verified by now. A
- * request may carry both kinds; the other one is not verified yet, and its claims must not be used.
+ * The issue time of the proof that the engine has just verified. A request may carry both kinds; the other one is
+ * unverified, and its claims must not be used.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

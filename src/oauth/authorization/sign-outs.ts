@@ -1,4 +1,4 @@
-/** Who is signed in at an application that hears of sign-outs, when that ends, and the notices: the engine sends them. */
+/** Sessions at applications that are notified of sign-outs, and the queue of notices; the engine sends them. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -17,7 +17,7 @@ export interface SignOutPorts {
   readonly findGrant: FindGrant
   readonly now: () => number
   readonly logger: Logger
-  /** Hears of a notice that the application did not take. */
+  /** Records a notice that the application did not accept. */
   readonly noteFailure: (clientId: string, reason: string) => void
 }
 
@@ -26,12 +26,12 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** After each try but the last, in seconds. The last is an hour and some minutes after the first. */
+/** Delays after each attempt but the last, in seconds. The last attempt is over an hour after the first. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** How many times so many are sent to one application before others get their turn. */
+/** Batches that one application gets before the others get their turn. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -39,7 +39,7 @@ export function makeSignOuts(ports: SignOutPorts) {
   return {
     begin,
     signedOut,
-    /** How many notices have not been taken yet. */
+    /** Counts the notices that are still queued. */
     async waitingNotices(): Promise<number> {
       const { count } = await ports.database.kysely
         .selectFrom('sign_out_notice')
@@ -47,7 +47,7 @@ export function makeSignOuts(ports: SignOutPorts) {
         .executeTakeFirstOrThrow()
       return Number(count)
     },
-    /** One round of the background task: ends are found, and what is due is sent. */
+    /** One round of the background task: finds ended sessions and sends due notices. */
     async run(send: SendNotice, signal: AbortSignal): Promise<void> {
       while (!signal.aborted && (await findEnds())) {
         // There may be more.
@@ -58,9 +58,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends what is due. Applications take turns, and one that does not take a notice gets no more in this
- * round, so that a dead host delays no other. Only the number that goes out at once is bounded: a notice put
- * off because many wait beside it would reach its last try, and its application would hear nothing.
+ * Sends due notices. Applications take turns, and one that fails gets no more in this round, so a dead host does
+ * not delay the others. Only the number of simultaneous requests is limited: a notice delayed by many others
+ * would run out of attempts.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -74,7 +74,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   }
 }
 
-/** Applications with something due, the longest wait first. */
+/** Applications with due notices, the longest wait first. */
 async function dueClients(
   { database, now }: SignOutPorts,
   silent: ReadonlySet<string>,
@@ -91,7 +91,7 @@ async function dueClients(
   return rows.map((row) => row.client_id)
 }
 
-/** @returns false when the application did not take a notice */
+/** Sends the due notices of one application. @returns false when it did not accept one */
 async function takeTurn(
   clientId: string,
   send: SendNotice,
@@ -114,7 +114,7 @@ async function takeTurn(
   return true
 }
 
-/** @returns false when the application did not take it */
+/** Sends one notice. @returns false when the application did not accept it */
 async function attempt(
   row: Selectable<Schema['sign_out_notice']>,
   send: SendNotice,
@@ -123,7 +123,7 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // The process that moves the time has the notice; one that crashes leaves it for the next try.
+  // The process that moves the time owns the notice; after a crash the next attempt sends it.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
     .set({ attempts, next_attempt_at: ports.now() + wait * 1000 })
@@ -149,12 +149,12 @@ async function attempt(
   }
 }
 
-/** Why the session of a person at an application ends. */
+/** Why a session at an application ends. */
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Which ends an application is notified of (OpenID Connect Back-Channel Logout 1.0). It hears neither of
- * what it did itself nor of what only expired: its own session is its own affair then.
+ * Whether an application is notified of an end (OpenID Connect Back-Channel Logout 1.0). Its own revocations and
+ * mere expiry cause no notice: then the application decides about its session.
  */
 export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the person signed out': true,
@@ -164,7 +164,7 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the grant has ended: the platform ended it': true,
   'the grant has ended: the application was deleted': true,
   'the grant has ended: a scope of it was taken from the application': true,
-  // What the application holds may be stolen.
+  // The application's tokens may be stolen.
   'the grant has ended: a code was used twice': true,
   'the grant has ended: a used refresh token came back': true,
   'the grant has ended: the database was restored from a backup': true,
@@ -183,8 +183,8 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * The sessions of people at applications, and the notices of their ends. An end is found by the judgement
- * that decides about every use of a token, so that every end is noticed, even one made by hand in the database.
+ * The sessions at applications and the notices of their ends. Ends are detected by `judgeAccess`, which also
+ * decides every use of a token, so even an end made by hand in the database is noticed.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>
@@ -194,7 +194,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .where('family_id', '=', familyId)
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
-      // Another process may have been quicker.
+      // Another process may have deleted it first.
       if (gone && tellsOf[reason]) await addNotice(trx, { ...gone, reason }, now())
     })
 
@@ -222,7 +222,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .execute()
     },
 
-    /** Ends what the browser's session began at one application; id_tokens name it by `sid`. */
+    /** Ends the sessions that a browser session started at one application; id_tokens name it by `sid`. */
     signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -235,7 +235,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
       }),
 
-    /** Looks for sessions that are over. @returns whether there may be more */
+    /** Ends sessions that are over. @returns whether there may be more */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       for (const row of rows) {
@@ -266,7 +266,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // Other clients never have a row here: they would be looked at for ever.
+        // Other clients never have a row here and would match for ever.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
@@ -290,7 +290,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
     .execute()
 }
 
-/** What an application is told (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+/** The content of a notice (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 interface SignOutNotice {
   readonly clientId: string
   readonly personId: string
