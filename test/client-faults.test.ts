@@ -199,7 +199,7 @@ describe('a client that does not authenticate as it must', () => {
       { scope: 'openid, profile', nonce: 'n' },
       'by spaces and not by commas',
     ],
-    ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it may ask for openid'],
+    ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it can request openid'],
     ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
     ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
     ['no resource', { resource: undefined }, 'send resource=http'],
@@ -224,7 +224,7 @@ describe('a client that does not authenticate as it must', () => {
     expect(answer.text).to.not.include('secret').and.not.include(`href="${protocol}//${host}`)
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
     expect(reason).to.include(`the nearest, ${notes.redirectUri}, differs in its path`)
-    expect(reason).to.include('a slash at the end counts').and.not.include('secret')
+    expect(reason).to.include('the slash at the end must match').and.not.include('secret')
   })
 
   it('that authenticates otherwise than it must is told so under Refusals, with the way', async () => {

@@ -9,7 +9,7 @@ describe('who sets something up', () => {
   it('is told that one key is no set of keys, and how to make one of it', () => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: 'abc' }
     expect(readKeySet(JSON.stringify(key))).to.deep.equal({
-      problem: 'it has no list "keys"; a single key stands in one: {"keys": [ ... ]}',
+      problem: 'it has no list "keys"; wrap a single key: {"keys": [ ... ]}',
     })
     expect(readKeySet('{"keys":[]}')).to.deep.equal({ problem: 'its list "keys" is empty' })
     const eleven = { keys: Array.from({ length: 11 }, () => key) }

@@ -216,7 +216,7 @@ describe('pushed authorization requests: what is refused', () => {
 
   it('says in the same words as the authorization endpoint which scopes there are', async () => {
     const { body } = await push(running().url, { scope: 'openid courses:read' })
-    expect(body.error_description).to.include('cannot be asked for by this application')
+    expect(body.error_description).to.include('this application cannot request')
   })
 
   it('a pushed request that nobody pushed, or another address', async () => {

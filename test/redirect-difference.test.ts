@@ -11,9 +11,9 @@ const registered = [
 /** What an operator reads of an address that is none of an application's. */
 describe('the difference of a return address', () => {
   for (const [sent, nearest, where] of [
-    ['https://portal.example/callback/', registered[0], 'path: a slash at the end counts'],
-    ['https://portal.example/Callback', registered[0], 'path: large and small letters'],
-    ['http://portal.example/other', registered[1], 'scheme: http and https are two schemes'],
+    ['https://portal.example/callback/', registered[0], 'path: the slash at the end must match'],
+    ['https://portal.example/Callback', registered[0], 'path: the path is case-sensitive'],
+    ['http://portal.example/other', registered[1], 'scheme: http and https are different schemes'],
     ['https://portal.example:8443/other', registered[1], 'port'],
     ['https://evil.example/other', registered[1], 'host'],
     ['https://a@portal.example/other', registered[1], 'name before the host'],
@@ -37,7 +37,7 @@ describe('the difference of a return address', () => {
   })
 
   it('is told where there is nothing to compare', () => {
-    expect(explainRedirect('callback', registered)).to.include('is no absolute address')
+    expect(explainRedirect('callback', registered)).to.include('is not an absolute address')
     expect(explainRedirect('https://a.example/', [])).to.include('nor is any other address')
   })
 

@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
     told: ['courses:read', 'courses:write'],
   },
   { of: unreviewed, needed: ['courses:read'], told: ['courses:read'] },
-  { of: unreviewed, needed: ['courses:write'], told: 'has to review this client first' },
+  { of: unreviewed, needed: ['courses:write'], told: 'must first approve this client' },
   { of: reviewed, needed: ['courses:write'], told: ['courses:write'] },
   { of: { ...client, origin: 'resource_server' }, needed: ['courses:read'], told: 'cannot get it' },
 ]

@@ -39,7 +39,7 @@ describe('invalid_scope says what to do', () => {
   ] as const) {
     it(`to a program that asks for ${title}`, async () => {
       const description = await ask({ ...(await register()), scope })
-      expect(description).to.match(/^account:read( and account:write)? can only be asked for by/)
+      expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
       expect(description).to.include(`ask an operator for a client_id, at ${connect()}.`)
       expect(description).to.include('set the scopes of your client to less')
       expect(description).to.include('for example openid courses:read').and.include(list())
@@ -56,8 +56,8 @@ describe('invalid_scope says what to do', () => {
   it('to an application of a site that asks for what was not chosen for it', async () => {
     const { client_id, redirect_uri } = asPortal
     const description = await ask({ client_id, redirect_uri, scope: 'openid courses:read' })
-    expect(description).to.match(/^courses:read cannot be asked for by this application/)
-    expect(description).to.include('it may ask for openid').and.include('in the admin area')
+    expect(description).to.match(/^this application cannot request courses:read/)
+    expect(description).to.include('it can request openid').and.include('in the admin area')
   })
 
   it('in the fragment and in the form of other response modes', async () => {
@@ -106,7 +106,7 @@ describe('invalid_scope says what to do', () => {
     }
     const { client_id, redirect_uri } = asPortal
     expect(await ask({ client_id, redirect_uri, scope: undefined })).to.match(
-      /it may ask for openid [a-z: ]+ \(/,
+      /it can request openid [a-z: ]+ \(/,
     )
   })
 })

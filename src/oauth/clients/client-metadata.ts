@@ -10,14 +10,14 @@ export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
 
-/** What our hooks need to know of a client beside what the engine knows. */
+/** Our own properties of a client beside the engine's. */
 export type ClientFacts = Pick<
   Client,
   'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
 /**
- * How a client of ours is shown to the engine. Policy becomes metadata: above all `scope`, which the engine
+ * Converts a client to the engine's metadata. Policy becomes metadata: above all `scope`, which the engine
  * enforces at every authorization request (design 2).
  */
 export function toClientMetadata(client: Client): ClientMetadata {
@@ -33,8 +33,8 @@ export function toClientMetadata(client: Client): ClientMetadata {
     grant_types: grantTypesOf(client),
     response_types: client.origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // The engine demands a secret of a confidential client, and we know digests only: comparing is
-    // replaced below, and this constant is no secret.
+    // The engine requires a secret, but we store digests only. `compareSecretsByDigest` replaces the
+    // comparison, so this constant is no secret.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys
@@ -58,7 +58,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
   }
 }
 
-/** This service's own pages learn who the person is once, and refresh nothing. */
+/** This service's own pages only sign people in, so they get no refresh tokens. */
 function grantTypesOf({ origin, grantTypes }: Client): string[] {
   if (origin === 'resource_server') return []
   return origin === 'first_party'
@@ -74,7 +74,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the digests of the one or two that are live. */
+/** Makes the engine compare secrets with the digests of the one or two live ones. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

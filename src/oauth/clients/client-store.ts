@@ -11,7 +11,7 @@ import { type FurtherPlans, lacksPlan } from './further-plans.ts'
 export interface IntegrationRow {
   readonly client_id: string
   readonly client_name: string
-  /** Editions and forks that register under the name of their product. */
+  /** Editions and forks that register under their own product name. */
   readonly other_names: readonly string[]
   readonly redirect_uris: readonly string[]
   /** Addresses with one free segment (redirect-uri.ts). */
@@ -26,7 +26,7 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-/** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
+/** Finds configured clients: sites' applications, resource servers and integrations. */
 export function makeClientStore({
   database,
   integrations,
@@ -37,7 +37,7 @@ export function makeClientStore({
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
-    /** Two queries at once; a deleted application is still found, as `deleted`. */
+    /** Runs two queries at once; finds a deleted application as `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
       if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)
@@ -86,7 +86,7 @@ function applicationReader({ kysely }: Database, plans: FurtherPlans) {
   }
 }
 
-/** The application's choice of the further plans. */
+/** The options that the application chose. */
 function choiceOf(row: Selectable<Schema['oauth_application']>) {
   const { jwks, jwks_uri: jwksUri, backchannel_logout_uri: uri } = row
   const keys = jwks === null ? jwksUri !== null && { jwksUri } : { jwks: JSON.parse(jwks) }
@@ -100,7 +100,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** The four lists of an application in one round trip; only secrets end, and only redirect addresses have an order. */
+/** Reads the four lists of an application in one round trip. Only secrets expire, and only redirect addresses are ordered. */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
@@ -137,7 +137,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** A platform has no lists in the database besides its secrets. */
+/** A platform's only list in the database is that of its secrets. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -1,5 +1,3 @@
-/** What a client is, and which names and ids it can have. The protocol is the engine's. */
-
 import type { z } from 'zod'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
@@ -8,8 +6,8 @@ import type { ApplicationType, ClientAuthMethod } from '../../platform/store/sch
 import type { ClientKeys } from './further-plans.ts'
 
 /**
- * A client as policy sees it, whichever way it became known. A resource server is none of the four
- * origins: it authorizes nobody and only introspects (design 13).
+ * A client of any origin. A resource server is none of the four origins: it only introspects tokens
+ * (design 13).
  */
 export interface Client {
   readonly clientId: string
@@ -19,26 +17,26 @@ export interface Client {
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
-  /** The one of them that a pattern admitted: all who use the platform share its client_id. */
+  /** The one of them that a pattern admitted; all connections of the platform share its client_id. */
   readonly patternCallback?: string | undefined
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
-  /** The client's own choice; otherwise all that are served. */
+  /** The client's choice; undefined for all that are served. */
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
   readonly secretDigests?: readonly string[]
-  /** Public keys, where it authenticates with one. */
+  /** Public keys of a client that authenticates with one. */
   readonly keys?: ClientKeys | undefined
-  /** Whether an authorization request of it must have been pushed (RFC 9126 §6). */
+  /** Whether its authorization requests must be pushed (RFC 9126 §6). */
   readonly pushesRequests?: boolean
   /** Whether its tokens must be bound to a key (RFC 9449 §5.2). */
   readonly bindsTokens?: boolean
-  /** Where it hears of sign-outs, and whether each notice must name the session. */
+  /** Address for sign-out notices, and whether each must name the session. */
   readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
-  /** When the first of its secrets ends by itself, in epoch milliseconds. */
+  /** When the first of its secrets expires, in epoch milliseconds. */
   readonly changesAt?: number | undefined
-  /** What the operator chose; undefined where the origin alone decides. */
+  /** The operator's choice; undefined if the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
 
@@ -46,18 +44,18 @@ export interface Client {
 }
 
 export interface DocumentState {
-  /** Whether it is approved for every site, as it is now (specification, Authentication 8). */
+  /** Whether the present document is approved for every site (specification, Authentication 8). */
   readonly reviewed: boolean
-  /** Whether it is so for one site at least; at which, the choice of the site decides (design 31). */
+  /** Whether it is approved for at least one site; the site choice decides which (design 31). */
   readonly mayWriteSomewhere: boolean
-  /** Names the name and the redirect addresses that a consent is for. */
+  /** Digest of the name and the redirect addresses that a consent covers. */
   readonly fingerprint: string
 }
 
-/** The four origins of policy, and two that no registration leads to. */
+/** The four origins of policy, and two without registration. */
 export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
-/** `off` refuses new authorizations, existing ones end; a `deleted` client exists only to be told so. */
+/** `off` refuses new authorizations and ends existing ones; a `deleted` client is kept only to refuse it. */
 export type ClientState = 'active' | 'off' | 'deleted'
 
 /** The scopes a client may request, by the policy of its origin. */
@@ -71,19 +69,19 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   })
 }
 
-/** What a loopback client can choose at its registration. */
+/** The choices of a loopback client at its registration. */
 export interface LoopbackRegistration {
   readonly name: string | undefined
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris?: readonly string[]
   readonly grantTypes: readonly (typeof grantTypesServed)[number][]
-  /** For the answer only: what it may request follows from its origin. */
+  /** For the answer only; its origin decides what it may request. */
   readonly scope: string
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
-/** Whether this can be a client_id (RFC 6749 appendix A.1) and is worth a query; PostgreSQL fails at a NUL. */
+/** Whether the text can be a client_id (RFC 6749 appendix A.1). Others need no query; PostgreSQL fails at NUL. */
 export function canBeClientId(text: string): boolean {
   return /^[\x20-\x7e]{1,2048}$/.test(text)
 }
@@ -91,21 +89,20 @@ export function canBeClientId(text: string): boolean {
 const NAME_LENGTH_MAX = 100
 
 /**
- * Characters that no name needs, and that could change how a page reads or what a name is equal to:
- * control, formatting (also the invisible and the bidirectional ones), surrogates, private use,
- * unassigned, line and paragraph separators, what a decoder puts for a byte that it cannot read, letters
- * that show as nothing (Hangul fillers, the empty Braille pattern; but no choice of an emoji's form), and
- * marks piled up so high that they cover the lines above.
+ * Characters that can disguise a name or change how a page reads: control and formatting characters (including
+ * invisible and bidirectional ones), surrogates, private use, unassigned, line and paragraph separators, the
+ * replacement character, blank letters (Hangul fillers, the empty Braille pattern; but not emoji variation
+ * selectors), and marks stacked so high that they cover the lines above.
  */
 const forbidden =
   /[\p{C}\p{Zl}\p{Zp}\uFFFD\u2800]|[\p{Default_Ignorable_Code_Point}--[\uFE00-\uFE0F]]|\p{M}{5}/v
 
-/** Whether a name that other people read has such characters. */
+/** Whether a name contains such characters. */
 export function hidesSomething(name: string): boolean {
   return forbidden.test(name)
 }
 
-/** Trims the name that a client gives itself, and refuses one that could be mistaken for another. */
+/** Trims the self-declared name of a client, and refuses one that could imitate another. */
 export function readClientName(
   value: string,
 ): { readonly name: string | undefined } | { readonly problem: string } {

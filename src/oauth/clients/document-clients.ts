@@ -1,5 +1,3 @@
-/** Clients that describe themselves at an address of their own: fetched, checked and kept here. */
-
 import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
@@ -22,39 +20,38 @@ export interface DocumentClientDependencies {
   readonly database: Database
   readonly policy: DocumentPolicy
   readonly loopbackHosts: readonly string[]
-  /** Texts that stand in for a document that was never read, by their addresses. */
+  /** Configured copies of documents, by address, for hosts that refuse us. */
   readonly copies: ReadonlyMap<string, string>
   readonly now: () => number
-  /** How many copies are kept with which no person allowed anything. */
+  /** Maximum of stored copies without any consent. */
   readonly unusedMax?: number
 }
 
-/** How long a copy stands in for a host that does not answer. */
+/** How long to use a copy while its host does not answer. */
 export const STALE_MS = 7 * 86_400_000
 /** Unused documents of all hosts together. */
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
- * Clients that are described by a document at the address that is their client_id. The last accepted
- * copy of each document is in the database: every process uses it, tokens are judged by it without a
- * fetch, and it stands in while its host is down.
+ * Clients described by a metadata document at their client_id. The database stores the last accepted copy of each
+ * document: every process uses it, judging a token needs no fetch, and it serves while the host is down.
  */
 export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   const { database, policy, loopbackHosts, copies, now } = dependencies
   const { unusedMax = UNUSED_DOCUMENTS_MAX } = dependencies
-  // Failures are remembered for some seconds: the engine asks twice, and a person presses reload.
+  // Cache failures for some seconds: the engine asks twice, and people reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
   }
-  // Strangers invent addresses without end; documents that people rely on are counted apart.
+  // Strangers can invent any number of addresses, so documents in use have their own limits.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** @returns why the text is not kept */
+  /** Stores an acceptable document. @returns why it was rejected */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -69,8 +66,8 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   }
 
   /**
-   * Some hosts refuse requests from a data centre. The copy in the configuration is kept for the shortest
-   * time, so that the host is asked again.
+   * Some hosts refuse requests from data centres. The configured copy stays fresh for the shortest time, so that
+   * the host is tried again.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
@@ -85,7 +82,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   ): Promise<FetchFailure | undefined> {
     const isReliedOn = copies.has(address.href) || (await isInUse(database, address.href))
     const end = (isReliedOn ? reliedOn : invented).begin(address.host)
-    if (!end) return { why: 'too many documents were asked for', gone: false }
+    if (!end) return { why: 'too many documents were requested; try again in a minute', gone: false }
     try {
       const fetched = await readDocument(request)
       if ('why' in fetched) return remember(address, fetched)
@@ -97,7 +94,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   }
 
   return {
-    /** Whether documents of this address are admitted at all; asks no store. */
+    /** Whether the configuration admits documents of this address. */
     admitsAddress,
     /** Whether a document of this address may be fetched and used now. */
     async admits(clientId: string) {
@@ -105,10 +102,9 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
     /**
-     * The client as the stored copy describes it; `deleted` when it is blocked or not admitted any
-     * more.
+     * Finds the client of a stored copy; `deleted` if it is blocked or no longer admitted.
      *
-     * @param fresh ignores a copy that it is time to fetch again
+     * @param fresh ignores a stale copy
      */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
@@ -117,13 +113,13 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       return clientOf(row, admitsAddress(clientId))
     },
     /**
-     * Fetches the document and keeps its client.
+     * Fetches the document and stores its client.
      *
-     * @throws with the reason when there is no document to go by
+     * @throws with the reason when there is no usable document
      */
     async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
-      if (!address) throw new Error('the client_id is not the address of a document')
+      if (!address) throw new Error('the client_id cannot be the address of a metadata document')
       const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
       const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
       const mayStandIn = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
@@ -138,16 +134,15 @@ type RequestDocument = () => Promise<Response>
 
 interface FetchFailure {
   readonly why: string
-  /** Whether the host said that the document is not there any more, so that no copy may stand in. */
+  /** Whether the host reported the document as gone, so that no copy may replace it. */
   readonly gone: boolean
 }
 
-// The draft's own limit (§6.6), which is also that of the engine.
+// The limit of the draft (§6.6) and of the engine.
 const DOCUMENT_BYTES_MAX = 5120
 
 /**
- * Reads a document: 200, JSON by its media type, small and in UTF-8. A redirect is not followed and a
- * page is not a document. Never throws.
+ * Reads a document: status 200, a JSON media type, small and in UTF-8. Follows no redirect. Never throws.
  */
 async function readDocument(
   request: RequestDocument,
@@ -227,7 +222,7 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
   }
 }
 
-/** @returns whether the document was not known before */
+/** Writes the copy. @returns whether the document is new */
 async function keep(
   { kysely }: Database,
   { href }: URL,
@@ -242,7 +237,7 @@ async function keep(
   return Number(first_seen_at) === copy.fetched_at
 }
 
-/** The documents that no operator decided about and with which no person allows anything. */
+/** Documents without a decision of an operator and without a live grant. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -261,12 +256,12 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** One document comes at a time; only after the limit was lowered there are more to remove. */
+/** More than one is removed only after the limit was lowered. */
 const REMOVED_MAX = 100
 
 /**
- * Removes the oldest unused copies beyond a number: where any host is admitted, any caller can name any
- * number of documents.
+ * Removes the oldest unused copies above the maximum. Where any host is admitted, any caller can name any number
+ * of documents.
  */
 async function removeOldest(database: Database, max: number): Promise<void> {
   const tooMany = await unusedDocuments(database)
@@ -284,7 +279,7 @@ async function removeOldest(database: Database, max: number): Promise<void> {
     .execute()
 }
 
-/** Whether a document is known, and a person allowed something with it, or an operator decided about it. */
+/** Whether a stored document has a live grant or a decision of an operator. */
 async function isInUse(database: Database, clientId: string): Promise<boolean> {
   const { kysely } = database
   const row = await kysely

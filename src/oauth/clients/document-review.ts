@@ -7,28 +7,28 @@ import { clientDocument } from './metadata-document.ts'
 
 export type DocumentReviews = ReturnType<typeof makeDocumentReviews>
 
-/** What an operator decides about the document that the page showed, for their site or for all. */
+/** An operator's decision about the shown document, for their site or for all. */
 interface Verdict {
   readonly clientId: string
   readonly review: DocumentReview
-  /** Of the document that the page showed. */
+  /** Of the shown document. */
   readonly fingerprint: string
   readonly siteId: string
-  /** For every site, which takes the platform's role. */
+  /** For every site; requires the role of the platform. */
   readonly forAll: boolean
 }
 
-/** `changed`: the document is not the one that the page showed, and nothing was decided. */
+/** `changed`: the document differs from the shown one, and nothing was decided. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
- * What operators decide about clients of metadata documents (design 31). It takes effect at the next request,
- * since nothing of it is cached: at the site, a block ends the client's access, and an approval opens the
- * write scopes to the name and the redirect addresses that the page showed.
+ * Reviews of metadata-document clients by operators (design 31). Nothing is cached, so a decision takes effect at
+ * the next request. At its site a block ends the client's access, and an approval opens the write scopes to the
+ * name and the redirect addresses that the page showed.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
-    /** The clients that a person tried to use, the newest first, with the decision that counts at the site. */
+    /** Lists the clients that people tried to use, newest first, with the decision that applies at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
       const page = await readCountedPage(
         clientsAt(kysely, siteId),
@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
-    /** One of them. */
+    /** Finds one of them. */
     async findDocumentClient(siteId: string, clientId: string) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)
@@ -51,12 +51,12 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Whether the person decides for every site. */
+    /** Whether the person may decide for every site. */
     async decidesForAll(personId: string): Promise<boolean> {
       return await hasPlatformRole(kysely, personId)
     },
 
-    /** Writes a decision, with its audit event, unless the document has changed meanwhile. */
+    /** Writes a decision with its audit event, unless the document has changed meanwhile. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },
@@ -70,7 +70,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   const row = await clientsAt(trx, siteId).where('d.client_id', '=', clientId).executeTakeFirst()
   if (!row) return 'unknown'
   if (row.fingerprint !== fingerprint) return 'changed'
-  // Should the document change from here on, the decision names the one that the page showed.
+  // If the document changes from here on, the decision still applies to the shown one only.
   const decided = { review: decision, reviewed_by, reviewed_at }
   if (forAll) {
     await trx
@@ -96,7 +96,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   return 'done'
 }
 
-/** The clients, with what was decided for every site and for this one. */
+/** The clients, with the decisions for every site and for this one. */
 function clientsAt(kysely: Connection, siteId: string) {
   return kysely
     .selectFrom('document_client as d')
@@ -113,7 +113,7 @@ function clientsAt(kysely: Connection, siteId: string) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrThrow']>>
 
-/** A client of a metadata document as the operators of a site see it. */
+/** A metadata-document client as operators of a site see it. */
 function reviewedClientOf(row: Row) {
   const { client_id: clientId, fingerprint, first_seen_at: firstSeenAt } = row
   const { name, redirectUris } = clientDocument.parse(JSON.parse(row.document))

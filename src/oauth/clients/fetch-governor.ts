@@ -8,9 +8,8 @@ export const fetchBounds = {
 }
 
 /**
- * Bounds the requests that strangers can make this process send: any authorization request chooses an
- * address. A request beyond a bound is refused and not queued, since a queue would be the next thing to fill.
- * Each process counts by itself.
+ * Limits the requests that strangers can make this process send: any authorization request can name an address.
+ * Excess requests are refused, because a queue could be filled next. Each process counts by itself.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
   // At most perMinuteMax entries of the last minute, and those that are still running.
@@ -19,7 +18,7 @@ export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds)
     fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
 
   return {
-    /** Counts a fetch and returns how to end it; undefined when there were too many. */
+    /** Counts a fetch. @returns a function that ends it, or undefined above a limit */
     begin(host: string) {
       const minuteAgoMs = now() - MINUTE_MS
       recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)

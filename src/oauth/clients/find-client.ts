@@ -16,20 +16,20 @@ import {
 } from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
 
-/** Finds a client of whatever origin. */
+/** Finds a client of any origin. */
 export interface ClientFinder {
   /**
-   * @param fresh ignores a copy of a metadata document that it is time to fetch again
-   * @param returnsTo where an authorization request wants to return; added to the addresses of a
-   *   platform that registered it by a pattern
+   * @param fresh ignores a stale copy of a metadata document
+   * @param returnsTo redirect_uri of an authorization request; added to those of a platform that registered it by
+   *   a pattern
    */
   find(clientId: string, fresh?: boolean, returnsTo?: string): Promise<Client | undefined>
 }
 
-/** Every way in which a client comes to be. */
+/** All sources of clients. */
 export type Clients = ReturnType<typeof makeClients>
 
-/** What the configuration says of clients. */
+/** The configuration of clients. */
 export interface ClientPolicy
   extends Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'>,
     Pick<LoopbackClientDependencies, 'loopbackHosts'> {
@@ -45,9 +45,9 @@ export interface ClientSources {
 }
 
 /**
- * Puts the sources of clients together. The forms of the ids exclude each other, so that a client of
- * one origin cannot take the place of another: an address is a document's, `loopback_` and 128 random
- * bits is a self-registered one, and every other id is known beforehand.
+ * Combines the sources of clients. The forms of their ids exclude each other, so a client of one origin cannot
+ * impersonate another: a URL belongs to a document, `loopback_` with 128 random bits to a self-registered client,
+ * and every other id to a configured client.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
@@ -65,7 +65,7 @@ export function makeClients(
     /** Whether the configuration still admits clients of this origin. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
-    /** Counts a registration from an address; tells when there were too many. */
+    /** Counts a registration from an address against its limit. */
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
@@ -99,10 +99,9 @@ export type FindKeptClient = (clientId: string, version?: number) => Promise<Kep
 const CLIENTS_MAX = 1000
 
 /**
- * What was compiled of clients, kept for as long as the database says that nothing of it was changed.
- * The version is counted by triggers (migrations/0002-by-engine) and comes with the query that a token or code
- * needs anyway, so that an unchanged client costs no query, and a change counts at the next request
- * in every process, also one that was made by hand.
+ * Caches clients with their engine metadata until the database reports a new version. Triggers count the version
+ * (migrations/0002-by-engine), and the query for a token or code reads it anyway. So an unchanged client costs no
+ * query, and a change, even one by hand, takes effect at the next request in every process.
  */
 export function makeKeptClients(
   clients: Pick<ClientFinder, 'find'>,
@@ -114,11 +113,11 @@ export function makeKeptClients(
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
     if (isLoopbackClientId(clientId)) {
-      // A record of the OAuth state, which no trigger counts.
+      // Stored in the OAuth state, which has no triggers.
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }
-    // Read before the client: one that changes in between is kept under an outdated version.
+    // Read before the client: if it changes in between, the cached entry is outdated at once.
     const live = version ?? (await readVersion(clientId))
     const known = kept.get(clientId)
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known

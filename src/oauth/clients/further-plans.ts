@@ -4,8 +4,8 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * What a deployment may turn on, each by one setting of `config/service.json`, and what a client then
- * chooses of it.
+ * Optional protocols. A deployment enables each by a setting of `config/service.json`; then clients may choose
+ * it.
  */
 export interface FurtherPlans {
   /** OpenID Connect Back-Channel Logout 1.0. */
@@ -14,9 +14,9 @@ export interface FurtherPlans {
   readonly pushedAuthorizationRequests: boolean
   /** RFC 9449. */
   readonly dpop: boolean
-  /** RFC 7523 §2.2, as a client authenticates at the endpoints of RFC 6749. */
+  /** Client authentication by signed JWT (RFC 7523 §2.2). */
   readonly privateKeyJwt: boolean
-  /** Hosts with their ports, which may lie at a private address, that are asked for keys and told of sign-outs. */
+  /** Hosts with ports that may have a private address, for keys and sign-out notices. */
   readonly privateHosts: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export function hasFurtherPlan({ privateHosts, ...plans }: FurtherPlans): boolea
   return Object.values(plans).some(Boolean)
 }
 
-/** The plan that each choice needs; a client whose plan is off is switched off with it. */
+/** The plan that each choice needs; disabling a plan disables the clients that chose it. */
 const needs: readonly (readonly [
   keyof Omit<FurtherPlans, 'privateHosts'>,
   (client: Needing) => boolean,
@@ -41,7 +41,7 @@ interface Needing {
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client chose something whose plan this deployment has turned off. */
+/** Whether the client chose a plan that this deployment has disabled. */
 export function lacksPlan(client: Needing, plans: FurtherPlans): boolean {
   return needs.some(([plan, isNeeded]) => isNeeded(client) && !plans[plan])
 }
@@ -60,7 +60,7 @@ export type ClientKeys =
   | { readonly jwksUri: string }
 
 const KEYS_MAX = 10
-/** How many characters a set may have that an operator enters. */
+/** Maximum length of a key set that an operator enters. */
 export const KEY_SET_LENGTH_MAX = 20_000
 const RSA_BITS_MIN = 2048
 
@@ -76,7 +76,7 @@ const publicKey = z.union(
       n: base64url.refine((n) => Buffer.from(n, 'base64url').length * 8 >= RSA_BITS_MIN),
     }),
   ],
-  { error: 'a key must be EC with P-256, OKP with Ed25519, or RSA of 2048 bits at least' },
+  { error: 'a key must be EC with P-256, OKP with Ed25519, or RSA with at least 2048 bits' },
 )
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
@@ -85,15 +85,15 @@ const keySet = z.looseObject({
   keys: z
     .array(
       publicKey.refine((key) => !privateMembers.some((name) => Object.hasOwn(key, name)), {
-        error: 'a private key is in it; enter the public ones only, and make a new pair',
+        error: 'it contains a private key; create a new key pair and enter only its public key',
       }),
-      { error: 'it has no list "keys"; a single key stands in one: {"keys": [ ... ]}' },
+      { error: 'it has no list "keys"; wrap a single key: {"keys": [ ... ]}' },
     )
     .min(1, { error: 'its list "keys" is empty' })
     .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
-/** Reads a JWK set that an operator entered. No message repeats anything of it. */
+/** Reads a JWK set that an operator entered. Messages repeat nothing of it. */
 export function readKeySet(
   text: string,
 ): { readonly jwks: z.infer<typeof keySet> } | { readonly problem: string } {

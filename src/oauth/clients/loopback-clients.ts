@@ -14,14 +14,14 @@ export interface LoopbackClientDependencies {
   /** The records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly database: Database
-  /** Key of the digests of networks, so that a reader of the database learns no address. */
+  /** Key of the digests of networks, so that the database reveals no addresses. */
   readonly networkKey: Buffer
   readonly loopbackHosts: readonly string[]
   readonly registration: {
-    /** After how long a client is forgotten with which no person allowed anything. */
+    /** A client without any consent is removed after this time. */
     readonly unusedClientSeconds: number
     readonly unusedClientsPerNetworkMax: number
-    /** After how long without use any other is. */
+    /** Other clients are removed after this time without use. */
     readonly idleClientSeconds: number
   }
   readonly now: () => number
@@ -30,7 +30,7 @@ export interface LoopbackClientDependencies {
 const ID_PREFIX = 'loopback_'
 const DAY_MS = 86_400_000
 
-/** Whether an id can be that of a loopback client. */
+/** Whether the id has the form of a loopback client's. */
 export function isLoopbackClientId(clientId: string): boolean {
   return /^loopback_[\w-]{22}$/.test(clientId)
 }
@@ -41,16 +41,16 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Until a person allows something with the client. */
+  /** Until the first consent. */
   unused: z.boolean(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
- * Self-registered clients on the person's own computer. They live in the state store, which forgets
- * clients that are not used for a while (design 8), in every kind of store. Any caller can register one
- * and begin to ask with it: its first use is when a person allows something.
+ * Self-registered clients on the person's own computer. They are records of the state store, which removes
+ * unused ones (design 8). Any caller can register a client and start authorizations; only a consent counts as
+ * its first use.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { records, loopbackHosts, registration: policy, now } = dependencies
@@ -63,7 +63,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   }
 
   return {
-    /** Prolongs the life of a client that was used before; undefined for an unknown or forgotten one. */
+    /** Finds a client and extends its lifetime if it was used before. */
     async find(clientId: string) {
       const found = await find(clientId)
       if (!found) return undefined
@@ -74,7 +74,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       }
       return clientOf(clientId, found, loopbackHosts)
     },
-    /** A person allowed something with the client. */
+    /** Marks the client as used: a person consented. */
     async use(clientId: string): Promise<void> {
       const found = await find(clientId)
       if (!found?.unused) return
@@ -84,7 +84,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
         .where('client_id', '=', clientId)
         .execute()
     },
-    /** @param address where it came from, whose network may have a limited number of unused ones */
+    /** @param address of the caller; the number of unused clients for each network is limited */
     async register(registration: LoopbackRegistration, address: string) {
       const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
@@ -104,11 +104,11 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 }
 
 /**
- * Counts an unused client for the network of an address, which bounds what any caller can store
- * (design 8). The oldest give way, because a client that a person waits for is seconds old, and a refusal
- * would let one caller keep all others of a network from registering.
+ * Counts an unused client for the caller's network, which limits what any caller can store (design 8). The oldest
+ * are removed: a client that a person waits for is seconds old, and with refusals one caller could block the
+ * registrations of its whole network.
  *
- * @returns the ids of the clients that give way
+ * @returns the ids of the removed clients
  */
 async function countUnused(
   clientId: string,
@@ -148,7 +148,7 @@ function clientOf(
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
-  // Switching localhost off also applies to clients that are registered already.
+  // Disabling localhost also applies to existing clients.
   const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined

@@ -7,8 +7,8 @@ import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
 /**
- * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may
- * be a client_id, and what of a document counts. It owns rules and fetches nothing.
+ * Policy for Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which addresses may be
+ * a client_id.
  */
 export interface DocumentPolicy {
   readonly hosts: readonly string[]
@@ -16,7 +16,7 @@ export interface DocumentPolicy {
   readonly openRegistration: boolean
 }
 
-/** What is kept of a document. Everything else in it, our own property names included, is dropped. */
+/** The stored part of a document. Everything else is dropped, including our own property names. */
 export const clientDocument = z.object({
   name: z.string(),
   redirectUris: z.array(z.string()),
@@ -55,9 +55,9 @@ const documentShape = z.object({
 })
 
 /**
- * Judges the text of a document. Redirect addresses at other hosts and grants that are not served are
- * dropped, so that a document for several servers (VS Code lists a second host of its own) can be used
- * here; without an address that counts it is refused.
+ * Validates the text of a document. Drops redirect addresses at other hosts and unsupported grant types, so that a
+ * document for several servers works here (VS Code lists a second host). Refuses a document without a remaining
+ * address.
  */
 export function judgeDocument(
   address: URL,
@@ -88,7 +88,7 @@ export function judgeDocument(
         postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
       }),
       grantTypes,
-      // Documents seldom say so, and the port of a loopback address varies for a native client only
+      // Documents seldom state it, and only a native client may vary the port of a loopback address
       // (RFC 8252 §7.3).
       applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
     },
@@ -104,14 +104,14 @@ interface ReadDocument extends z.infer<typeof documentShape> {
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
   if (read.client_id !== address.href) return 'its client_id is not its address'
   if (read.name === undefined) return 'its client_name is empty'
-  if (!mayBePublic(read)) return 'its client cannot authenticate with the method none'
+  if (!mayBePublic(read)) return 'token_endpoint_auth_method must be none, or the supported methods must include none'
   if (!read.grantTypes.includes('authorization_code')) return 'it has no authorization_code grant'
   if (read.response_types?.includes('code') === false) return 'it has no response type code'
-  if (read.redirectUris.length === 0) return 'no redirect address lies on its host or is loopback'
+  if (read.redirectUris.length === 0) return 'it has no redirect address on its own host or on a loopback host'
   return undefined
 }
 
-/** A client may prefer its own key and offer `none` beside it; a shared secret it cannot have. */
+/** A client may prefer its own key and offer `none` beside it, but cannot have a shared secret. */
 function mayBePublic(read: ReadDocument): boolean {
   const preferred = read.token_endpoint_auth_method ?? 'none'
   if (preferred.startsWith('client_secret')) return false
@@ -120,7 +120,7 @@ function mayBePublic(read: ReadDocument): boolean {
   )
 }
 
-/** Names what a person agrees to when they agree to a client: its name and where it leads. */
+/** Digest of what a consent covers: the client's name and redirect addresses. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   const facts = JSON.stringify([name, redirectUris.toSorted()])
   return sha256(facts).slice(0, 22)

@@ -15,28 +15,27 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** How many used callbacks of one person never give way; each connection of an assistant is one. */
+/** Used callbacks that one person can hold; each connection of an assistant is one. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
- * The addresses that a pattern of a platform admitted at a registration (design 6). Any caller can register
- * one, so that an unused one is forgotten soon, and gives way when a platform has its maximum; one that a
- * person returned to stays.
+ * Callbacks that a platform's pattern admitted at a registration (design 6). Any caller can register one, so unused
+ * ones expire soon and are removed first when the platform has its maximum. Used ones stay.
  */
 export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies) {
   const { database, integrations, registration, now } = dependencies
   const { kysely } = database
   const { callbacksPerPlatformMax, unusedCallbackSeconds, idleCallbackSeconds } = registration
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
-  /** Removing a pattern also applies to addresses that are stored already. */
+  /** Removing a pattern also applies to stored addresses. */
   const mayStillBe = (clientId: string, uri: string) =>
     patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern)) ?? false
 
   return {
     /**
-     * Keeps addresses that a registration named, and prolongs those that are kept already.
+     * Stores the addresses of a registration, and extends the lifetime of known ones.
      *
-     * @returns false when the platform has its maximum, all of which are in use
+     * @returns false when the platform has its maximum and all are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
@@ -61,7 +60,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       }
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
-      // Where only used ones are left, the new ones themselves gave way.
+      // If only used ones are left, the new ones were removed.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
@@ -71,7 +70,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return kept.length === new Set(uris).size
     },
 
-    /** Whether an authorization request of the platform may return to this address. */
+    /** Whether the platform may use this redirect_uri. */
     async admits(clientId: string, uri: string): Promise<boolean> {
       if (!mayStillBe(clientId, uri)) return false
       const row = await kysely
@@ -83,7 +82,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return row !== undefined && row.expires_at > now()
     },
 
-    /** A person allowed something that returns there: it lives on. Written once a day at most. */
+    /** Marks a callback as used after a consent. Writes at most once a day. */
     async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
       const { numUpdatedRows } = await kysely
@@ -103,8 +102,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 }
 
 /**
- * Marks the oldest used callbacks of a person beyond the maximum as unused: otherwise one account could use
- * so many that no other person could connect the platform any more.
+ * Marks the oldest used callbacks of a person above the maximum as unused. Otherwise one account could use up the
+ * platform's maximum and block all others.
  */
 async function releaseOldest(
   { kysely }: Database,

@@ -3,8 +3,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 const SHOWN_MAX = 100
 
 /**
- * An address as it may be shown and logged: as visible ASCII, shortened, and without what a query, a
- * fragment or a name before the host may hold.
+ * Makes an address safe to show and log: visible ASCII, shortened, and without query, fragment and user name.
  */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
@@ -14,13 +13,13 @@ export function shownUri(sent: string): string {
 }
 
 /**
- * In which part a redirect_uri differs from the nearest registered one. For the operator of the client only:
- * it names an address that is registered. For an address at another host it names the host and no more, since
- * the log keeps nothing that a stranger chose freely.
+ * Explains how a redirect_uri differs from the nearest registered one. For the operator of the client only, because
+ * it names a registered address. Of an address at another host it names only the host, because the log must not
+ * contain text that strangers choose freely.
  */
 export function explainRedirect(sent: string, registered: readonly string[]): string {
   const url = URL.parse(sent)
-  if (url === null) return 'redirect_uri is no absolute address'
+  if (url === null) return 'redirect_uri is not an absolute address'
   const [nearest] = registered
     .flatMap((address) => differenceOf(url, sent, address) ?? [])
     .sort((a, b) => a.distance - b.distance)
@@ -34,7 +33,7 @@ export function explainRedirect(sent: string, registered: readonly string[]): st
   return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}${why}`
 }
 
-/** The parts of an address, from the one that tells addresses apart the most. */
+/** The parts of an address, the most significant first. */
 const parts: readonly [name: string, of: (url: URL, spelled: string) => string][] = [
   ['host', ({ hostname }) => hostname],
   ['scheme', ({ protocol }) => protocol],
@@ -50,7 +49,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
   const hint = hintOf(sentUrl, url)
-  // A likely mistake weighs less than a part that is simply another.
+  // A likely mistake counts less than a different part.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
   return { address, differing: unlike.map(([name]) => name), hint, distance }
@@ -60,17 +59,17 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {
-    return 'the names of one machine are told apart'
+    return 'localhost, 127.0.0.1 and [::1] are different hosts'
   }
   const [path = '', registeredPath = ''] = [sent.pathname, registered.pathname]
   if (path !== registeredPath) {
     if (path.replace(/\/$/, '') === registeredPath.replace(/\/$/, '')) {
-      return 'a slash at the end counts'
+      return 'the slash at the end must match'
     }
     if (path.toLowerCase() === registeredPath.toLowerCase()) {
-      return 'large and small letters of a path are told apart'
+      return 'the path is case-sensitive'
     }
   }
   const isOtherScheme = sent.host === registered.host && sent.protocol !== registered.protocol
-  return isOtherScheme ? 'http and https are two schemes' : undefined
+  return isOtherScheme ? 'http and https are different schemes' : undefined
 }

@@ -1,5 +1,3 @@
-/** The registration endpoint: who gets a client_id, and with what. Clients are stored elsewhere. */
-
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 import { z } from 'zod'
@@ -42,13 +40,13 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** When a platform has all the callbacks that it may have, and all are in use. */
+/** Used when all callbacks of a platform are taken and in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
- * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). A route of our own,
- * because the engine's registration would store a new client for everybody, vendors included, and
- * hand out secrets (design 6). Browser pages may call it (design 28).
+ * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). Our own route, because the engine's
+ * would store a new client for every caller, vendors included, and issue secrets (design 6). Pages in browsers may
+ * call it (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -88,15 +86,15 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Public members only, without the unknown time at which the platform got its client_id. */
+/** Contains public members only, without client_id_issued_at, which is unknown. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,
   clients: Clients,
 ) {
-  // An operator can switch a platform off; its client_id would lead to a refusal later.
+  // Refuse a disabled platform here rather than at its first authorization.
   const client = await clients.find(integration.client_id)
-  if (client?.state !== 'active') throw invalidClientMetadata('this platform has been switched off')
+  if (client?.state !== 'active') throw invalidClientMetadata('this platform is disabled here: ask the operator of the service')
   if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
     ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
     throw tooManyRequests()
@@ -125,7 +123,7 @@ async function registerLoopback(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // Addresses elsewhere were left out (RFC 7591 §3.2.1).
+    // Addresses at other hosts were dropped (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
@@ -137,8 +135,7 @@ async function registerLoopback(
 }
 
 /**
- * Who gets a client_id at the registration endpoint (specification, Client registration; design 6).
- * It owns the decision and stores nothing.
+ * The rules of the registration endpoint (specification, Client registration; design 6).
  */
 interface RegistrationPolicy {
   readonly baseUrl: string
@@ -153,16 +150,16 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** Those of the row, and sent addresses that count as one of them. */
+  /** Those of the row, and sent addresses that match one of them. */
   readonly redirectUris: readonly string[]
-  /** Those that a pattern admitted, to be kept. */
+  /** Those that a pattern admitted, to be stored. */
   readonly byPattern: readonly string[]
   readonly scope: string
 }
 
 const REDIRECT_URIS_MAX = 10
 
-/** The members that matter; others are ignored (RFC 7591 §2). */
+/** The relevant members; others are ignored (RFC 7591 §2). */
 const bodyShape = z.object({
   client_name: z.string().optional(),
   redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),
@@ -177,9 +174,9 @@ const bodyShape = z.object({
 type RegistrationBody = z.infer<typeof bodyShape>
 
 /**
- * Decides on a registration, in the order of design 6. Values that RFC 7591 §2 lets a server replace
- * are replaced and not refused, because clients send one body to every server: authentication method
- * and application type follow from the kind of client, grant types and scopes are narrowed.
+ * Decides on a registration in the order of design 6. Clients send one body to every server, so values that a
+ * server may replace (RFC 7591 §2) are replaced rather than refused. Authentication method and application type
+ * follow from the kind of client; grant types and scopes are narrowed.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
@@ -218,14 +215,14 @@ function decideRegistration(
   throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
 }
 
-/** Some clients send null for every member that they do not set. */
+/** Removes null members, which some clients send for unset ones. */
 function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**
- * The platform's addresses in a body. Undefined when an http or https address is not the platform's, or
- * when there are addresses and none is. An app's own scheme that is not listed is left out (design 6).
+ * Finds the platform's addresses in a body. Undefined if an http or https address is not the platform's, or if
+ * none of the addresses is. Drops unlisted custom schemes (design 6).
  */
 function recognize(
   redirectUris: readonly string[],
@@ -255,8 +252,8 @@ function narrowLoopback(body: RegistrationBody) {
 }
 
 /**
- * The requested scopes that the origin may have; all that it may have when none of them is known.
- * Clients copy the scope of a challenge that may have been meant for another kind of client.
+ * Keeps the requested scopes that the origin may have; all of them if none is left. Clients may copy the scopes of
+ * a challenge that was meant for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })

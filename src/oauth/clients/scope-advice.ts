@@ -4,23 +4,23 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import { type Client, requestableScopes } from './client.ts'
 import type { ClientFinder } from './find-client.ts'
 
-/** The scopes that an operation needs, and those that a token has or had. */
+/** The scopes of an operation, and those of the present or former token. */
 export interface WantedScopes {
   readonly needed: readonly string[]
   readonly held: readonly string[]
-  /** Whether one of those needed is enough. */
+  /** Whether one of the needed scopes suffices. */
   readonly oneIsEnough: boolean
 }
 
-/** What a client is told to request. */
+/** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** Those held and those needed, in the order of the catalogue; none where the client cannot get them. */
+  /** Held and needed scopes in the order of the catalogue; none if the client cannot get them. */
   readonly scopes: readonly string[]
-  /** What the person does then: a clause that follows what is missing. */
+  /** What the person can do then, as a clause after the missing scopes. */
   readonly remedy?: string
 }
 
-/** Advises by the client as it is now; a deleted client has nothing to lose. */
+/** Advises by the client's present rights; for a deleted client repeats the needed scopes. */
 export function makeScopeAdvice(clients: Pick<ClientFinder, 'find'>, baseUrl: string) {
   return async (clientId: string, wanted: WantedScopes): Promise<ScopeAdvice> => {
     const client = await clients.find(clientId)
@@ -29,9 +29,9 @@ export function makeScopeAdvice(clients: Pick<ClientFinder, 'find'>, baseUrl: st
 }
 
 /**
- * The scopes that a challenge names. Clients request exactly those: scopes already held are repeated, because
- * some clients would lose them (MCP authorization, scope challenge handling), and a scope that the
- * authorization endpoint refuses this client is never named.
+ * Chooses the scopes of a challenge. Clients request exactly those, so held scopes are repeated, or some clients
+ * would lose them (MCP authorization, scope challenge handling). Never names a scope that the authorization
+ * endpoint would refuse.
  */
 export function adviseScopes(
   client: Client,
@@ -49,18 +49,18 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   const isOfSite = client.origin === 'site'
   if (needsResource(needed)) {
     return isOfSite
-      ? 'the operator of the site did not choose it for this application and can add it'
-      : `only an application that the operator of a site made gets the scopes of members: ask them for a client_id, see ${baseUrl}${pages.connectHome}`
+      ? 'the operator of the site can add it to this application'
+      : `member scopes need an application created by a site operator: ask an operator for a client_id, see ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
-    return `an application of a site gets no scope of operators: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
+    return `an application of a site cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
   return isUnreviewed(client)
-    ? `an operator has to review this client first, in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
+    ? `an operator must first approve this client in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
     : 'this client cannot get it'
 }
 
-/** What the sentences below need to know of a client, whichever way it was found. */
+/** The properties of a client that the explanations use. */
 export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
   /** The scopes that it may request. */
   readonly open: readonly string[]
@@ -69,8 +69,8 @@ export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
 const NAMED_MAX = 3
 
 /**
- * Tells a client, and the person who connects it, why it cannot have scopes, and what to do. Only characters
- * of RFC 6749 §4.1.2.1 may stand in it, so that nothing that was sent does, except names of the catalogue.
+ * Explains why a client cannot have scopes and what to do. Uses only characters of RFC 6749 §4.1.2.1 and repeats
+ * only scope names of the catalogue.
  */
 export function explainRefusedScopes(
   client: RefusedClient,
@@ -81,23 +81,23 @@ export function explainRefusedScopes(
   const named = refused.length > NAMED_MAX ? `${refused.length} scopes` : refused.join(' and ')
   const open = describeOpenScopes(client, baseUrl)
   if (client.origin === 'site') {
-    return `${named} cannot be asked for by this application: ${open} Which ones these are was chosen by the operators of the site, who can choose others in the admin area.`
+    return `this application cannot request ${named}: ${open} Operators of the site choose its scopes in the admin area.`
   }
   const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
   if (members !== '') {
-    return `${members} can only be asked for by a client that an operator of the site has made: ask an operator for a client_id, at ${baseUrl}${pages.connectHome}. Or set the scopes of your client to less: ${open}`
+    return `only an application created by a site operator can request ${members}: ask an operator for a client_id, at ${baseUrl}${pages.connectHome}. Or reduce the scopes of your client: ${open}`
   }
   return isUnreviewed(client)
-    ? `${named} can be asked for when an operator has reviewed this client, in the admin area. Until then: ${open}`
-    : `${named} cannot be asked for by this client: ${open}`
+    ? `this client can request ${named} after an operator has approved it in the admin area. Until then: ${open}`
+    : `this client cannot request ${named}: ${open}`
 }
 
-/** RFC 6749 §3.3; some libraries join them otherwise unless told. */
+/** RFC 6749 §3.3; some libraries join them with commas by default. */
 const COMMAS = 'scopes are separated by spaces and not by commas'
 
 /**
- * The fault of requested scopes whatever the client may have: none of them is known, or they are joined with
- * commas. Undefined where one is known.
+ * Finds a fault of the requested scopes that does not depend on the client's rights: none is known, or they are
+ * joined with commas.
  */
 export function problemOfScopes(
   scope: string,
@@ -106,24 +106,24 @@ export function problemOfScopes(
 ): string | undefined {
   const asked = scope.split(' ')
   if (asked.some(findScope)) {
-    // An unknown name is ignored; one that joins scopes would be missing without a word.
+    // Unknown names are ignored, but ignoring joined scopes would drop known ones silently.
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
-    return joins ? `${COMMAS}; with a comma at it, a name is that of no scope here` : undefined
+    return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
-  const sentence = `scope must name at least one scope that is known: ${describeOpenScopes(client, baseUrl)}`
+  const sentence = `scope must name at least one known scope: ${describeOpenScopes(client, baseUrl)}`
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 
-/** A client of a site has a few scopes, which are named; the others have nearly the whole catalogue. */
+/** Names the few scopes of a site's client; other clients have nearly the whole catalogue. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (client.origin === 'site')
-    return `it may ask for ${client.open.join(' ') || 'none'} (${list}).`
+    return `it can request ${client.open.join(' ') || 'none'} (${list}).`
   const areas = isUnreviewed(client) ? 'reading scopes' : 'operator scopes'
-  return `it may ask for openid, profile, email and ${areas}, for example openid courses:read (${list}).`
+  return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether the write scopes open to the client when an operator approves its document. */
+/** Whether an operator's approval of its document would open write scopes. */
 function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
   return origin === 'document' && document?.mayWriteSomewhere !== true
 }

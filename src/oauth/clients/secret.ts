@@ -16,12 +16,12 @@ export function hintOf(secret: string): string {
   return secret.slice(-4)
 }
 
-/** What is stored of a secret. */
+/** The stored digest of a secret. */
 export function digestSecret(secret: string): string {
   return sha256(secret)
 }
 
-/** Whether the secret is one of those with these digests, in a time that does not tell how nearly. */
+/** Whether the secret matches one of the digests, in constant time. */
 export function matchesSecret(secret: string, digests: readonly string[]): boolean {
   const digest = Buffer.from(digestSecret(secret))
   let matches = false

@@ -18,7 +18,7 @@ export type LostReason =
   | 'the site switched MCP connections off'
   | 'no operator of the site approved that the client changes anything'
 
-/** A grant as its row has it. */
+/** A grant, as stored. */
 export interface Grant {
   readonly id: string
   readonly personId: string
@@ -37,7 +37,7 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
-  /** What else the platform has told of the person; what is not known is absent. */
+  /** Further claims from the platform; unknown ones are absent. */
   readonly told?: ToldOfPerson
 }
 
@@ -50,43 +50,43 @@ export interface ToldOfPerson {
   readonly updatedAt?: number
 }
 
-/** What one query reads about a grant, before anything is concluded from it. */
+/** A grant with everything that decides its use, read by one query. */
 export interface AccessFacts {
   readonly grant: Grant
   readonly person: PersonFacts
   readonly personDisabled: boolean
-  /** The roles that the person holds now at the site of the grant. */
+  /** The person's present roles at the site of the grant. */
   readonly roles: readonly SiteRole[]
   readonly clientDisabled: boolean
   readonly clientDeleted: boolean
-  /** Whether the client is an application of a site, or one of the other kinds. */
+  /** Whether the client has a row as an application. */
   readonly isApplication: boolean
-  /** Whether the client is a site's own, and that site has its beta feature off. */
+  /** Whether the client belongs to a site that has disabled MCP connections. */
   readonly featureOff: boolean
-  /** Of a client of a metadata document: what counts at the site of the grant (design 31). */
+  /** Of a metadata-document client: the review that applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** The family that was asked for, if it is of this grant. */
+  /** The requested family, if it belongs to this grant. */
   readonly family: Family | undefined
-  /** Of the client that asks, how often it was changed (oauth/clients/find-client.ts). */
+  /** Version of the calling client (oauth/clients/find-client.ts). */
   readonly callerVersion: number
 }
 
-/** Which grant: that of an id, or that of a family. */
+/** Identifies a grant by its id or by one of its families. */
 export interface GrantQuestion {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined
-  /** The client that asks, where one has to be authenticated. */
+  /** The client that authenticates with the request. */
   readonly callerId?: string | undefined
 }
 
-/** Finds a grant with what decides about its use; nothing when there is no such grant. One query. */
+/** Finds a grant with everything that decides its use. One query. */
 export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
 
 /**
- * Whether a grant may still be used. Codes and tokens say nothing by themselves, so this is asked at every
- * use of one, with one query (design 15 and 30). Pure, so that one table of its test has every case.
+ * Decides whether a grant may still be used. Called at every use of a code or token, because these prove nothing by
+ * themselves (design 15 and 30). Pure, so one table in its test has every case.
  *
- * @returns why the grant may not be used; nothing when it may
+ * @returns why the grant may not be used, or undefined
  */
 export function judgeAccess(
   facts: AccessFacts | undefined,
@@ -99,12 +99,12 @@ export function judgeAccess(
 
 function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason | undefined {
   if (facts.personDisabled) return 'the account is disabled'
-  // Member scopes are of a site's own applications only, so that one without a row was removed.
+  // Only a site's own applications have member scopes, so one without a row was removed.
   if (facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)) {
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
-  // A document that changed since keeps what was allowed to the one before, until the next refresh.
+  // A changed document keeps the approved access until the next refresh.
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
     return 'no operator of the site approved that the client changes anything'
   }
@@ -120,7 +120,7 @@ function lossOfRole(
   { grant, roles }: AccessFacts,
   scopes: readonly string[],
 ): LostReason | undefined {
-  // Only a plain sign-in is at no site: without one there is nothing to read or to operate.
+  // Only a plain sign-in has no site.
   const atSite = grant.siteId !== undefined || needsResource(scopes)
   if (atSite && roles.length === 0) return 'the person has no role at the site'
   return needsOperator(scopes) && !operates(roles)
@@ -128,7 +128,7 @@ function lossOfRole(
     : undefined
 }
 
-/** What a document was approved to change, another one of the same client is not (design 31). */
+/** Drops write scopes after a document has changed: the approval was for the earlier one (design 31). */
 export function stillApproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

@@ -1,19 +1,19 @@
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 
-/** What the engine keeps of a grant: scopes by resource, claims, and what was refused. */
+/** The consent in the engine's form: scopes by resource, claims, and refusals. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
   readonly rejected?: Pick<Allowed, 'openid' | 'resources'> | undefined
 }
 
-/** The part of the engine's record of a grant that is kept. */
+/** Reads the consent from the engine's record of a grant. */
 export function allowedIn(record: object): Allowed {
   const { openid, resources, rejected } = record as Allowed
   return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
-/** What two consents allow together. What was refused is what the later one says. */
+/** Merges two consents. Refusals are those of the later one. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** The scopes that a person allowed for a resource, or without one: what was refused later is not. */
+/** The scopes that a person allowed for a resource, or without one, minus those refused later. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,
@@ -44,7 +44,7 @@ export function allowedScopes(
   const refused = new Set(
     scopes(resource === undefined ? rejected?.openid?.scope : rejected?.resources?.[resource]),
   )
-  // Without `openid` there would be no sign-in to speak of, so that it cannot be refused by itself.
+  // `openid` cannot be refused alone, because without it there is no sign-in.
   return given.filter(
     (scope) => !refused.has(scope) || (resource === undefined && scope === OPENID),
   )

@@ -5,9 +5,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
 /**
- * What a changed password ends: every session that began with the old one, in every browser. What
- * the person allowed to applications goes on, unless it is ended too, by `endAllAccess`: a thief who was
- * signed in may have connected a program, which another password alone does not end (RFC 9700 §4.14.2).
+ * A changed password ends every session that began with the old one, in every browser. Grants to applications
+ * continue unless `endAllAccess` ends them: an attacker who was signed in may have connected a program, which a new
+ * password alone does not end (RFC 9700 §4.14.2).
  */
 
 /** The columns of a person that decide whether sessions end. */
@@ -20,9 +20,8 @@ export interface DecisiveColumns {
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Finds the people whose sessions end with a change of their rows: they get another password, and sessions
- * opened with the old one may be an attacker's; or they are disabled, and their sessions must not come back
- * with the account (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ * Finds the people whose sessions end with a change of their rows. Sessions opened with an old password may be an
+ * attacker's, and those of a disabled account must not return with it (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
  *
  * @param rows before they are written
  * @param changed the columns that change
@@ -71,8 +70,8 @@ export async function endSessions(
 }
 
 /**
- * Ends all access to an account that began until a time: sessions, and what applications were allowed, with
- * every token. Repeated with the same time, it ends nothing newer.
+ * Ends all access to an account that began until a time: sessions and grants with their tokens. Repeated with the
+ * same time, it ends nothing newer.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

@@ -5,28 +5,27 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * A family: everything that came of one exchange of a code, below its grant. It is one row of the
- * same size for its whole life, since its tokens derive from it (oauth/token/token-values.ts),
- * and that it exists is also the mark that its code was used.
+ * A family: all tokens of one exchange of a code, below its grant. It is one row of constant size, because its
+ * tokens derive from it (oauth/token/token-values.ts). Its existence also marks the code as used.
  */
 export interface Family {
   readonly id: string
-  /** 128 random bits in base64url, without which nobody derives a token of the family. */
+  /** 128 random bits in base64url, needed to derive a token of the family. */
   readonly seed: string
-  /** What its tokens say. */
+  /** The content of its tokens. */
   readonly token: FamilyToken
-  /** How often it was refreshed: only the refresh token of this generation is good. */
+  /** Number of refreshes: only the refresh token of this generation is valid. */
   readonly generation: number
-  /** When it came to its last generations, the present one last, in epoch milliseconds. */
+  /** Start times of its last generations, the present one last, in epoch milliseconds. */
   readonly steps: readonly number[]
   readonly startedAt: number
   readonly ended: boolean
 }
 
-/** What every token of a family says; an access token may have fewer scopes. */
+/** The content that all tokens of a family share; an access token may have fewer scopes. */
 export interface FamilyToken {
   readonly scopes: readonly string[]
-  /** Whether there are refresh tokens, too. */
+  /** Whether it has refresh tokens. */
   readonly refreshes: boolean
   /** The origin that its access tokens are bound to (RFC 8707); a plain sign-in has none. */
   readonly audience?: string | undefined
@@ -45,7 +44,7 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When nothing of it can be alive any more; the row goes then. */
+  /** When all its tokens have expired and the row may be removed. */
   readonly keptUntil: number
 }
 
@@ -76,7 +75,7 @@ export function makeFamilyStore({ kysely }: Database) {
         .where('ended_at', 'is', null),
   )
   return {
-    /** Begins a family. @returns false when there is one: whoever came first has used the code up */
+    /** Starts a family. @returns false if it exists, so another exchange has used the code */
     async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
       const { numAffectedRows } = await insert({
         id,
@@ -90,7 +89,7 @@ export function makeFamilyStore({ kysely }: Database) {
       return numAffectedRows === 1n
     },
 
-    /** Comes to the next generation. @returns false when somebody else did, or the family has ended */
+    /** Advances to the next generation. @returns false if another request did, or the family has ended */
     async step({ id, generation }: Family, steps: readonly number[]): Promise<boolean> {
       const { numAffectedRows } = await advance({
         id,
@@ -115,10 +114,10 @@ export function makeFamilyStore({ kysely }: Database) {
   }
 }
 
-/** What only families do whose tokens are bound to a key. */
+/** Operations on families whose tokens are bound to a key. */
 function boundFamilies(kysely: Database['kysely']) {
   return {
-    /** Goes on with the generation that it has. @returns false when somebody ended it, or stepped on */
+    /** Records a use without a new generation. @returns false if the family ended or advanced meanwhile */
     async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')
@@ -131,9 +130,9 @@ function boundFamilies(kysely: Database['kysely']) {
     },
 
     /**
-     * Binds what it issues from now on, and what lives of it, to another key.
+     * Binds present and future tokens to another key.
      *
-     * @returns false when somebody else did meanwhile
+     * @returns false if another request did meanwhile
      */
     async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely

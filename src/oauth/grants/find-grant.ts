@@ -10,7 +10,7 @@ import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'
 import { type FamilyColumns, familyOf } from './family-store.ts'
 
-/** Which clients the configuration admits, besides what the database says of them. */
+/** The clients that the configuration admits. */
 export interface AdmittedClients {
   /** Client ids of the vendor platforms that are listed now. */
   readonly integrations: ReadonlySet<string>
@@ -55,8 +55,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // A platform exists in the configuration only, so that one which is not listed was removed; an
-    // application exists as a row.
+    // Platforms exist only in the configuration and applications only as rows; missing ones were removed.
     clientDeleted:
       row.app_deleted_at !== null ||
       !listed ||
@@ -68,7 +67,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
   }
 }
 
-/** What counts of what operators decided about the document, at the site of the grant. */
+/** The review of the document that applies at the site of the grant. */
 function reviewOf(row: FactsRow): ReviewState {
   const platform = decisionOf(row.document_review, row.document_reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_review_fingerprint)
@@ -100,7 +99,7 @@ function grantOf(row: FactsRow): Grant {
   }
 }
 
-/** What the query gives, by the names of `FactsRow`. */
+/** Columns of the query, by the names of `FactsRow`. */
 const columns: Readonly<Record<keyof FactsRow, string>> = {
   id: 'g.id',
   person_id: 'g.person_id',
@@ -145,9 +144,9 @@ const columns: Readonly<Record<keyof FactsRow, string>> = {
 }
 
 /**
- * One row for each role of the person at the grant's site, or one without a role. It is the query of
- * every use of a token, and is written as the databases read it. They give it as one JSON object: a
- * driver spends more on thirty columns than on the whole rest of the query.
+ * Reads one row for each role of the person at the grant's site, or one without a role. Every use of a token runs
+ * this query, so it is written in SQL and returns one JSON object: drivers spend more time on thirty columns than
+ * on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)

@@ -13,19 +13,18 @@ export interface AppLine {
   readonly siteId: string | undefined
 }
 
-/** The client of this service's own pages is no app that somebody connected. */
+/** Own pages are not listed as connected apps. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// The site of a plain sign-in, where a value and not its absence is needed.
+// Stands for the missing site of a plain sign-in in keys and groups.
 const NO_SITE = ''
 
 /**
- * Connections as people see them: everything that one person allowed one client at one site is one
- * line, from however many browsers it was allowed.
+ * Lists of connections: one line for each person, client and site, however many browsers consented.
  */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    /** What a person allowed, the newest first. */
+    /** Lists the apps that a person connected, newest first. */
     async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
@@ -44,7 +43,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** The names of one line of that list, while it is there. */
+    /** Finds the names of one line of that list. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -61,10 +60,10 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    /** Who allowed a client, the newest first. */
+    /** Lists the people who connected a client, newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      // Of the people of this page only, because a client may have very many.
+      // Only for the people of this page, because a client may have very many.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL has no empty list.
       if (people.length === 0) return { ...page, rows: [] }
@@ -81,7 +80,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** One person of that list. */
+    /** Finds one person of that list. */
     async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
@@ -109,7 +108,7 @@ function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
     .where('g.expires_at', '>', nowMs)
 }
 
-/** The applications of a person; a deleted one is of no use to anybody. */
+/** The live applications of a person; deleted ones are left out. */
 function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
   return kysely
     .selectFrom(
@@ -174,7 +173,7 @@ interface GrantKey {
   readonly site_id: string | null
 }
 
-/** Scopes and calls of each line of these grants, by its id. */
+/** Scopes and calls of these grants, by the id of their line. */
 async function usesOf(
   grants: ReturnType<typeof liveGrants>,
   nowMs: number,

@@ -4,9 +4,9 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-// What is counted for more grants than this between two flushes is not counted at all.
+// Above this number of grants between two flushes, further grants are not counted.
 const GRANTS_MAX = 50_000
-// SQLite stands still while it writes, so it is given little at a time.
+// SQLite blocks while it writes, so batches are small.
 const GRANTS_PER_WRITE = 100
 // `last_used_at` is written at most once a minute.
 const LAST_USED_STEP_MS = 60_000
@@ -17,9 +17,8 @@ interface Uses {
 }
 
 /**
- * Counts the uses of grants without a write at the use: counts gather in memory and are added
- * to the database every few seconds and when the process stops. A process that is killed loses what
- * it counted in between, which is worth less than a disk write at every call of an API.
+ * Counts uses of grants in memory and adds them to the database every few seconds and when the process stops. A
+ * killed process loses the latest counts, which is cheaper than a disk write for every API call.
  */
 export function makeGrantUsage(database: Database, now: () => number) {
   let counted = new Map<string, Uses>()
@@ -33,12 +32,12 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 
   return {
-    /** A token of this grant was used. Never waits, never fails. */
+    /** Counts a use of a token of this grant. Never waits, never fails. */
     count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
 
-    /** Adds what was counted to the database. On failure it is kept for the next time. */
+    /** Adds the counts to the database. On failure keeps them for the next flush. */
     async flush() {
-      // In one order everywhere, so that two processes never wait for each other's rows in a circle.
+      // Same order in every process, so that row locks cannot deadlock.
       const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
       counted = new Map()
       while (taken.length > 0) {
@@ -55,15 +54,15 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Two statements for a whole batch; a grant that ended meanwhile is nothing to be counted for. */
+/** Writes a batch with two statements; skips grants that ended meanwhile. */
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
-  // PostgreSQL takes a bare parameter for a text.
+  // PostgreSQL treats a bare parameter as text.
   const rows = batch.map(
     ([grantId, { calls, lastAtMs }]) =>
       sql`(${grantId}, cast(${dayOf(lastAtMs)} as integer), cast(${calls} as integer), cast(${lastAtMs} as bigint))`,
   )
   const counted = sql`counted (grant_id, day, calls, last_at) as (values ${sql.join(rows)})`
-  // The rows are locked in the order of their ids, as in every process.
+  // Locks rows in the order of their ids, as in every process.
   await sql`
     with ${counted}
     insert into oauth_grant_day (grant_id, day, calls)

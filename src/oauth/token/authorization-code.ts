@@ -25,7 +25,7 @@ export interface AuthorizationCode {
   readonly clientId: string
   readonly personId: string
   readonly grantId: string
-  /** What the tokens that come of it say. */
+  /** The content of its tokens. */
   readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
   /** The engine's own record, for the engine only. */
   readonly record: object
@@ -49,15 +49,15 @@ export function readCode(record: object): AuthorizationCode {
   }
 }
 
-/** What a token request presents, and everything that is known of it. */
+/** The code or token of a token request, with its grant. */
 export interface TokenRequest {
   readonly code?: AuthorizationCode | undefined
   readonly refreshToken?: RefreshToken | undefined
-  /** Of its grant, and of the client that asks; nothing when there is no such code or family. */
+  /** Of its grant and of the calling client; undefined if the code or family is unknown. */
   readonly facts?: AccessFacts | undefined
 }
 
-/** Reads what a token request presents; the first call says which client asks. */
+/** Reads the code or token of a request; the first call names the calling client. */
 export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
 /** What the token endpoint works with. */
@@ -96,21 +96,20 @@ export interface BegunSession {
 }
 
 /**
- * So long a second use of a code is a page that ran its callback twice, and no replay (design 11). A client
- * that chose the FAPI 2.0 Security Profile is a server, and is no such page.
+ * Within this time a second use of a code is a page that ran its callback twice, not a replay (design 11). A client
+ * with the FAPI 2.0 Security Profile is a server, so it gets no such tolerance.
  */
 const REPEAT_SECONDS = 5
 
 /**
- * What stands around the engine's exchange of a code. That a code was used is the row of the family
- * that came of it, the only write: until then nothing is used up, and only one of any number of
- * parallel exchanges makes it.
+ * Our rules around the engine's exchange of a code. The row of the new family marks the code as used and is the only
+ * write: of any number of parallel exchanges one writes it, and until then the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
-  /** Begins the family. The first exchange to do so has used the code up, and gets its first tokens. */
+  /** Starts the family. The first exchange to do so uses up the code and gets the first tokens. */
   const complete = async (ctx: KoaContextWithOIDC, { scopes, jkt }: Issued): Promise<void> => {
     const { code } = await readTokenRequest(ctx)
     if (!code) throw new Error('an access token is issued for a code only')
@@ -120,7 +119,7 @@ export function makeExchange(dependencies: TokenRequests) {
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
-    // Before the code is used up: a client that is told 503 here repeats its request.
+    // Before the code is used up, so that a client can repeat the request after a 503.
     await beginSession(ctx, { ...begun, personId: code.personId }, dependencies)
     if (!(await grants.families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
@@ -133,11 +132,11 @@ export function makeExchange(dependencies: TokenRequests) {
   }
 
   return {
-    /** The code of a token request. @returns with `usedAt` once a second use is no accident any more */
+    /** The code of a token request. @returns it with `usedAt` if this use counts as a replay */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
 
-    /** By now the engine has found everything else right. What uses the code up is `complete`. */
+    /** Refuses a used code, after all checks of the engine. `complete` uses the code up. */
     async mustBeUnused(ctx: KoaContextWithOIDC): Promise<void> {
       if ((await readTokenRequest(ctx)).facts?.family) {
         throw invalidGrant('the code was used a moment ago, which ended nothing')
@@ -147,14 +146,14 @@ export function makeExchange(dependencies: TokenRequests) {
     complete,
 
     /**
-     * The tokens of an exchange that was just answered. The engine chose values by itself before any
-     * adapter was asked, which nothing knows.
+     * The tokens of an exchange that was just answered. They replace the engine's own values, which were chosen
+     * before our adapter was called and are stored nowhere.
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
 }
 
-/** An application that is told of sign-outs has a session from here on. */
+/** Records a session at an application that is notified of sign-outs. */
 async function beginSession(
   { oidc: { client } }: KoaContextWithOIDC,
   { id, grantId, token, startedAt, keptUntil, personId }: NewFamily & { readonly personId: string },
@@ -172,7 +171,7 @@ interface Issued {
   readonly jkt: string | undefined
 }
 
-/** What takes the place of the engine's own values in its answer. */
+/** Replaces the engine's own values in its answer. */
 interface FirstTokens {
   readonly access_token: string
   readonly refresh_token?: string
@@ -213,8 +212,8 @@ function codeForExchange(
 const CLOCKS_DIFFER_SECONDS = 60
 
 /**
- * Without refresh tokens the row outlives the access token, and is not needed any longer; but never sooner
- * than its code ends, which it says to be used.
+ * How long to keep the row of a family. Without refresh tokens it must outlive the access token and the code, which
+ * it marks as used.
  */
 function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) {
   if (mayRefresh) return grants.grantSeconds
@@ -223,8 +222,8 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
 }
 
 /**
- * Replaces what the client asked for by the one audience that it denotes, or refuses (design 3), while
- * nothing is used up yet.
+ * Replaces the requested resource by the one audience that it denotes, or refuses it (design 3), before the code is
+ * used up.
  */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],

@@ -34,13 +34,13 @@ export interface ClaimsDependencies {
     findPerson(personId: string, sessionId?: string): Promise<SessionPerson | undefined>
   }
   readonly grants: { readonly findGrant: FindGrant }
-  /** What the conformance suite's clients are told of a person besides (design 26). */
+  /** Further claims for the conformance suite's clients (design 26). */
   readonly conformance: SuiteClaims | undefined
   readonly platform: { readonly now: () => number }
 }
 
 export interface SuiteClaims {
-  /** Every standard claim, for whoever signs in through one of the suite's clients. */
+  /** Every standard claim, for sign-ins through the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
   covers(clientId: string | undefined): boolean
@@ -64,7 +64,7 @@ export function claimsOf({
   }
 }
 
-/** OpenID Connect Core §5.1; a time is in seconds there. What is not known is not claimed. */
+/** OpenID Connect Core §5.1, with times in seconds. Unknown claims are left out. */
 function standardClaims({
   emailVerified,
   preferredUsername,
@@ -82,8 +82,8 @@ function standardClaims({
 }
 
 /**
- * The engine's `findAccount`, for sessions and id_tokens. With a code it finds nobody once the access of its
- * grant was lost, which the engine answers with invalid_grant. One query at most.
+ * The engine's `findAccount`, for sessions and id_tokens. Returns undefined for a code whose grant may no longer be
+ * used, which the engine answers with invalid_grant. One query at most.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { people, grants, conformance, platform } = dependencies
@@ -96,7 +96,7 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     const lost =
       lossOfCode(facts, { personId, clientId }) ?? judgeAccess(facts, [...scopes], platform.now())
     if (!facts || lost !== undefined) {
-      // The caller learns that the code is of no use; the log says why.
+      // The caller gets invalid_grant; the log has the reason.
       logFields(ctx).detail = lost
       return undefined
     }
@@ -117,7 +117,7 @@ function lossOfCode(
   return 'the grant is of another person or client'
 }
 
-/** Whose session it is, with what tells whether it began before a sign-out everywhere. */
+/** The account of a session, with the time of the last sign-out everywhere. */
 function sessionAccount(person: SessionPerson | undefined) {
   if (!person) return undefined
   const { id, name, email, signedOutAt, sessionEnded } = person
@@ -128,13 +128,13 @@ function accountOf(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
 }
 
-/** What decides which claims a token releases. */
+/** Decides which claims a token releases. */
 export interface Release {
-  /** Of the token, or fewer, where the request names some of them. */
+  /** Those of the token, or fewer if the request names some. */
   readonly scopes: readonly string[]
-  /** Names that the authorization request asked for, `claims.userinfo` (OpenID Connect Core §5.5). */
+  /** Names in `claims.userinfo` of the authorization request (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]
-  /** What the person allowed, and what they refused. */
+  /** The person's consent and refusals. */
   readonly allowed: Allowed
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
 }

@@ -9,15 +9,15 @@ import type { TokenRequests } from './authorization-code.ts'
 import { judgeGeneration } from './refresh-token-use.ts'
 import type { RefreshToken } from './tokens.ts'
 
-/** What decides to which key the tokens of a refresh are bound. */
+/** Decides to which key the tokens of a refresh are bound. */
 export interface RefreshBinding {
   /** The key that the family is bound to. */
   readonly bound: string | undefined
-  /** The key that the request proves to have. */
+  /** The key that the request proves. */
   readonly proven: string | undefined
-  /** A public client has nothing else that shows who holds its refresh token (RFC 9449 §5). */
+  /** Only the key shows who holds the refresh token of a public client (RFC 9449 §5). */
   readonly isPublic: boolean
-  /** Whether the client said that its tokens are always bound (RFC 9449 §5.2). */
+  /** Whether the client registered that its tokens are always bound (RFC 9449 §5.2). */
   readonly demanded: boolean
 }
 
@@ -27,7 +27,7 @@ export type BindingChoice =
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/** Chooses. Pure, so that every case stands in one table of its test. */
+/** Chooses the binding. Pure, so one table in its test has every case. */
 export function chooseBinding({
   bound,
   proven,
@@ -67,8 +67,8 @@ export async function provenKey(
 }
 
 /**
- * The key to bind to, where that changes. A replaced token without the key of the one after it is in the hands
- * of somebody else: of two holders one is a thief, whichever of them has the key (RFC 9700 §4.14.2).
+ * The key to bind to, if it changes. A replaced token that comes without the key of its successor has two holders,
+ * and one is a thief (RFC 9700 §4.14.2).
  *
  * @throws invalidGrant
  */
@@ -93,14 +93,14 @@ export async function newBinding(
   throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-/** Binds the family, unless another key was quicker: then one of these two holders is a thief, too. */
+/** Binds the family. If another request bound it to another key first, one of the two holders is a thief. */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },
   bindTo: string,
   { tokens, grants }: TokenRequests,
 ): Promise<void> {
-  // As it was when the choice was made, and not as it may have become since.
+  // Compares with the family as of the choice.
   if (await grants.families.bind(family, bindTo)) return
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
@@ -108,7 +108,7 @@ export async function bindFamily(
   throw invalidGrant('its tokens were bound to another key meanwhile')
 }
 
-/** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
+/** Ends the grant of a replayed token: one of its two holders is a thief (RFC 9700 §4.14.2). */
 export async function endReused(
   ctx: KoaContextWithOIDC,
   grantId: string,

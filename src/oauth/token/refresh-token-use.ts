@@ -1,23 +1,23 @@
 import type { Family } from '../grants/family-store.ts'
 
-/** What a refresh token is worth, its grant apart. */
+/** The verdict on a refresh token, regardless of its grant. */
 export type RefreshTokenUse =
   | { readonly kind: 'good' }
-  /** It was replaced so shortly ago that the client cannot have got the answer (design 10). */
+  /** Replaced so recently that the client may have missed the answer (design 10). */
   | { readonly kind: 'retry'; readonly replacedAt: number }
   /** One of two holders is a thief (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
 export interface RefreshTokenLifetimes {
-  /** How long a token lives that nobody uses. */
+  /** Lifetime of an unused token. */
   readonly refreshTokenSeconds: number
-  /** How long all tokens of a family live, however often they are used. */
+  /** Lifetime of a family, however often it is refreshed. */
   readonly refreshTokenAbsoluteSeconds: number
   readonly refreshRetrySeconds: number
 }
 
-/** Judges the token of a generation. Pure, so that every case stands in one table of its test. */
+/** Judges the token of a generation. Pure, so one table in its test has every case. */
 export function judgeGeneration(
   family: Family,
   generation: number,
@@ -39,7 +39,7 @@ export function judgeGeneration(
     : { kind: 'good' }
 }
 
-/** When the present refresh token of a family ends if nobody uses it, in epoch milliseconds. */
+/** When the present refresh token of a family expires if unused, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: RefreshTokenLifetimes,
@@ -51,12 +51,12 @@ export function endOf(
   )
 }
 
-/** More refreshes of one family than this within one retry window are no client's. */
+/** No honest client refreshes a family more often within one retry window. */
 const STEPS_MAX = 32
 
 /**
- * The steps of a family after one more. Only those within the retry window can matter to a retry, so
- * that there is one where refreshes are rare, and never more than a constant number.
+ * Adds a step to a family. Keeps only steps within the retry window, because older ones cannot matter to a retry,
+ * and at most a constant number.
  */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,

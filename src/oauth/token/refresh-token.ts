@@ -76,10 +76,10 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
   }
 }
 
-/** One use of a refresh token whose grant, person and client are good. */
+/** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that this request may have of those of its family. */
+  /** The scopes of the family that this request may have. */
   readonly granted: readonly string[]
 }
 
@@ -98,7 +98,7 @@ async function findUse(
   if (clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
   const named = namedResources(oidc, resources).length > 0
   if (named && audience === undefined) throw resourceNotGranted()
-  // With another BASE_URL on the same database its access tokens would be refused everywhere.
+  // After a change of BASE_URL its access tokens would be refused everywhere.
   if (audience !== undefined && audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another origin')
   }
@@ -123,7 +123,7 @@ function narrowScopes(
   if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
-  // As at the authorization endpoint: what no token can have is no reason to refuse the rest.
+  // As at the authorization endpoint, unknown scopes are ignored.
   const scopes = asked.split(' ').filter(findScope)
   if (scopes.length === 0) throw noKnownScope('the scope names none that is known')
   const missing = scopes.filter((scope) => !granted.includes(scope))
@@ -139,8 +139,8 @@ interface Renewed {
 }
 
 /**
- * A refresh token of tokens that are bound to a key is not replaced (FAPI 2.0 Security Profile §5.3.2.1):
- * alone it is of no use to a thief. That it was used is written down all the same, for its idle end.
+ * Keeps the refresh token of bound tokens (FAPI 2.0 Security Profile §5.3.2.1): without the key it is useless to a
+ * thief. Records the use, which extends its idle lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,
@@ -168,7 +168,7 @@ async function replace(
   if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
-  // Another use of the same token was quicker, which makes this one a retry, or the family was ended.
+  // Another use of the same token came first, so this one is a retry, or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)
@@ -176,7 +176,7 @@ async function replace(
   return { family: again.family, replacedAt: later }
 }
 
-/** @returns when the token was replaced, if this is a retry of that */
+/** Refuses an invalid use. @returns when the token was replaced, if this is a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   { family, generation, grant }: RefreshToken,

@@ -18,10 +18,10 @@ import type { Family } from '../grants/family-store.ts'
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
-/** What a value claims to be. */
+/** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Whether it was made here, which the row of the family decides. */
+  /** Whether it was issued here, verified with the row of its family. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
@@ -43,9 +43,9 @@ const accessTokenForm =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** @param secrets the current one first; a token of any of them is taken */
+/** @param secrets the current one first; tokens of all of them are accepted */
 export function makeTokenValues(secrets: readonly Buffer[]) {
-  // Made of bytes anew at each use, a key costs several times as much as the MAC.
+  // Creating a key costs several times as much as the MAC, so do it once.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
@@ -55,7 +55,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed))))
   }
   return {
-    /** Reads a refresh token, whoever made it; nothing for what has another form. */
+    /** Parses a refresh token without verifying it; undefined for any other form. */
     readRefreshToken(value: string): RefreshTokenClaim | undefined {
       const [, text, familyId, generation = '', mac = ''] = refreshTokenForm.exec(value) ?? []
       if (text === undefined || familyId === undefined) return undefined
@@ -63,13 +63,13 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
     },
 
-    /** The refresh token of a generation: the same text whenever and wherever it is asked for. */
+    /** The refresh token of a generation; every process derives the same text. */
     writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
       const text = `${id}.${generation.toString(BASE)}`
       return `${text}.${macOf(current, text, seed)}`
     },
 
-    /** Reads an access token, whoever made it; nothing for what has another form. */
+    /** Parses an access token without verifying it; undefined for any other form. */
     readAccessToken(value: string): AccessTokenClaim | undefined {
       const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
         accessTokenForm.exec(value) ?? []

@@ -1,17 +1,17 @@
 import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
-/** How a token came with a request. */
+/** The scheme of the Authorization header. */
 export type TokenScheme = 'Bearer' | 'DPoP'
 
-/** What the caller is told, in the words of RFC 9449 §7.1 and §8; the reason is for the log. */
+/** The answer of RFC 9449 §7.1 and §8; the reason is for the log. */
 export interface BindingFault {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description: string
   readonly reason: string
 }
 
-/** Whether whoever sends a token may use it, and the nonce that the next proof should carry. */
+/** Whether the sender may use the token, and the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined
@@ -30,9 +30,8 @@ export interface TokenOfCaller {
 }
 
 /**
- * Whether a token is in the hands that it was issued to (RFC 9449 §7): one that is bound to a key comes
- * with a proof of that key, and one that is bound to none comes as a bearer token. A bound one is of no
- * use where nobody checks proofs.
+ * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof of its key; an
+ * unbound one must come as a bearer token. Refuses bound tokens where proofs are not checked.
  */
 export async function judgeBinding(
   { scheme, value, token: { jkt } }: TokenOfCaller,

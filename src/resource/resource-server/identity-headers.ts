@@ -2,9 +2,8 @@ import { type Claims, claimsByScope, claimsOf, releasedClaims } from '../../oaut
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /**
- * What the application behind a proxy is told, by header and the claim that it tells. Every answer has
- * all of them, an empty one where nothing is released: so a proxy that copies the list overwrites what
- * its caller wrote there.
+ * Headers for the application behind a proxy, with their claims. Every answer has all of them, empty where nothing is
+ * released, so that a proxy that copies the list overwrites headers of its caller.
  */
 export const identityHeaders = {
   'X-Auth-Subject': 'sub',
@@ -16,10 +15,10 @@ export const identityHeaders = {
   'X-Auth-Email': 'email',
 } as const
 
-/** Of all headers together nginx reads 4 KiB by default, and of these a person may choose the name. */
+/** nginx reads 4 KiB of headers by default, and people choose their names. */
 const NAME_BYTES_MAX = 512
 
-/** The values of the headers: what UserInfo would tell of the person for this token, and the token's own. */
+/** The values of the headers: the claims of UserInfo for this token, its client and its scopes. */
 export function identityOf(token: AccessToken): Readonly<Record<string, string>> {
   const { clientId, grant, scopes } = token
   const released = { scopes, requested: [], allowed: grant.allowed, claimsByScope }
@@ -46,7 +45,7 @@ function encoded(text: string): string {
     .replace(/[^\x21\x23\x24\x26-\x2b\x2d-\x7e]+/g, (others) => encodeURIComponent(others))
 }
 
-/** Ends between two characters. An id is never cut, because a part of one is somebody else's. */
+/** Cuts between two characters. Ids are never cut, because a part could be another id. */
 function shortened([name = '']: readonly string[]): string {
   let value = ''
   for (const character of name) {

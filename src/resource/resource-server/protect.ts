@@ -7,24 +7,24 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verify-bearer.ts'
 
-/** How a surface speaks of itself in its challenges. */
+/** The challenge parameters of a surface. */
 export interface Protection {
   readonly resourceMetadataUrl: string
-  /** What a caller without a good token should ask for. */
+  /** The scopes that a caller without a valid token should request. */
   readonly scopes: readonly string[]
-  /** Which scopes a client can get at all, and what to do where it cannot. */
+  /** Advises which scopes a client can get, or what to do instead. */
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Advises a client that is known by a token of its own; asks the store. */
+/** Advises the client of a token; queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that the request cannot go on with, at a surface without an anonymous mode. */
+/** A verdict that ends the request at a surface without an anonymous mode. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
- * Judges the request's Authorization header and says so in its log line. A token in the query or in
- * the body is no token (RFC 6750 §2; it would end in logs): nothing reads it from there.
+ * Judges the request's Authorization header and logs client and person. Tokens in the query or body are ignored,
+ * because they would end up in logs (RFC 6750 §2).
  */
 export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
   // `headers.authorization` would show the first of several, and hide that there are more.
@@ -65,7 +65,7 @@ export function tellNonce(ctx: Context, nonce: string | undefined): void {
  * A challenge names scopes that this client can get, and where it can get none it says what to do
  * (design 23).
  *
- * @throws storageUnavailable when nobody can tell which client it is
+ * @throws storageUnavailable when the client of the token cannot be read
  */
 export async function refuse(
   ctx: Context,

@@ -106,7 +106,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** What a firewall swallows is noticed sooner than what is being worked on. */
+/** A connection dropped by a firewall times out sooner than a slow answer. */
 function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   const timer = setTimeout(tooSlow, CONNECT_MS)
   const stop = () => clearTimeout(timer)
@@ -145,7 +145,7 @@ function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: Bod
   const end = () => outgoing.end()
   incoming.on('data', send).once('end', end)
   outgoing.on('drain', () => incoming.resume())
-  // What nobody wants any more is read and dropped.
+  // Drains the rest of the body.
   outgoing.once('close', () => incoming.off('data', send).off('end', end).resume())
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
 
-/** What an upstream is told of a request that it may trust. */
+/** The claims that an upstream may trust. */
 export interface ForwardedToken {
   readonly audience: string
   readonly personId: string
@@ -25,8 +25,8 @@ export interface SigningSettings {
 }
 
 /**
- * Makes the access token that goes to an upstream (RFC 9068 §2.2). Nobody here takes it: our tokens are
- * opaque, and the engine does not hold the key.
+ * Signs the access token for an upstream (RFC 9068 §2.2). This service never accepts it: our own tokens are opaque,
+ * and the engine does not have the key.
  */
 export function makeSignForwarded({ keys, issuer, now }: SigningSettings): SignForwarded {
   const [jwk] = keys
