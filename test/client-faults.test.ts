@@ -170,7 +170,9 @@ describe('a client that does not authenticate as it must', () => {
       'the code is unknown: it expired before the exchange',
     )
     const refreshed = sentenceOf(await refresh(url, 'nobody-has-it'), 400)
-    expect(refreshed).to.include('replace the stored refresh token by the new one').and.include('Refusals')
+    expect(refreshed)
+      .to.include('replace the stored refresh token by the new one')
+      .and.include('Refusals')
   })
 
   it('is told the value of resource, and that the code is still good without it', async () => {

@@ -82,7 +82,8 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   ): Promise<FetchFailure | undefined> {
     const isReliedOn = copies.has(address.href) || (await isInUse(database, address.href))
     const end = (isReliedOn ? reliedOn : invented).begin(address.host)
-    if (!end) return { why: 'too many documents were requested; try again in a minute', gone: false }
+    if (!end)
+      return { why: 'too many documents were requested; try again in a minute', gone: false }
     try {
       const fetched = await readDocument(request)
       if ('why' in fetched) return remember(address, fetched)

@@ -104,10 +104,12 @@ interface ReadDocument extends z.infer<typeof documentShape> {
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
   if (read.client_id !== address.href) return 'its client_id is not its address'
   if (read.name === undefined) return 'its client_name is empty'
-  if (!mayBePublic(read)) return 'token_endpoint_auth_method must be none, or the supported methods must include none'
+  if (!mayBePublic(read))
+    return 'token_endpoint_auth_method must be none, or the supported methods must include none'
   if (!read.grantTypes.includes('authorization_code')) return 'it has no authorization_code grant'
   if (read.response_types?.includes('code') === false) return 'it has no response type code'
-  if (read.redirectUris.length === 0) return 'it has no redirect address on its own host or on a loopback host'
+  if (read.redirectUris.length === 0)
+    return 'it has no redirect address on its own host or on a loopback host'
   return undefined
 }
 

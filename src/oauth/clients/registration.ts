@@ -94,7 +94,8 @@ async function registerIntegration(
 ) {
   // Refuse a disabled platform here rather than at its first authorization.
   const client = await clients.find(integration.client_id)
-  if (client?.state !== 'active') throw invalidClientMetadata('this platform is disabled here: ask the operator of the service')
+  if (client?.state !== 'active')
+    throw invalidClientMetadata('this platform is disabled here: ask the operator of the service')
   if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
     ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
     throw tooManyRequests()

@@ -79,7 +79,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   const { platform, oauth, verdicts, resourceMetadataUrl, baseUrl, upstreams, sign } = parts
   if (ctx.path === withoutSlash) throw nothingMapped()
   const rest = ctx.path.slice(prefix.length)
-  if (!hasOneSpelling(rest)) throw foreignSpelling()
+  if (!hasOneSpelling(rest)) throw nonCanonicalPath()
   const upstream = upstreams.find(({ path }) => `${rest}/`.startsWith(`${path}/`))
   if (!upstream) throw nothingMapped()
   logFields(ctx).upstream = upstream.path
