@@ -41,7 +41,7 @@ describe('invalid_scope says what to do', () => {
       const description = await ask({ ...(await register()), scope })
       expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
       expect(description).to.include(`ask an operator for a client_id, at ${connect()}.`)
-      expect(description).to.include('set the scopes of your client to less')
+      expect(description).to.include('reduce the scopes of your client')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
   }
@@ -49,7 +49,9 @@ describe('invalid_scope says what to do', () => {
   it('to a platform that asks for account scopes', async () => {
     const description = await ask({ ...asClaude, scope: 'openid account:read account:write' })
     expect(description)
-      .to.match(/^account:read and account:write can only/)
+      .to.match(
+        /^only an application created by a site operator can request account:read and account:write: /,
+      )
       .and.include(connect())
   })
 
@@ -82,10 +84,12 @@ describe('invalid_scope says what to do', () => {
     expect(searchParams.get('iss')).to.equal(service().url)
   })
 
-  it('to a library that joins scopes with a comma and a space, of which the last is known', async () => {
+  it('to a library that joins scopes with a comma and a space, the last of which is known', async () => {
     const description = await ask({ ...asPortal, scope: 'openid, profile' })
-    expect(description).to.match(/^scopes are separated by spaces and not by commas; with a comma/)
-    // Any other name that nobody knows is left out, with a comma or without (OpenID Connect Core §3.1.2.1).
+    expect(description).to.match(
+      /^scopes are separated by spaces and not by commas; a name that contains a comma is not a scope/,
+    )
+    // Any other unknown name is left out, with a comma or without (OpenID Connect Core §3.1.2.1).
     const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid a,b' })
     expect(answer.headers.get('location')).to.not.include('error=')
   })
@@ -97,10 +101,10 @@ describe('invalid_scope says what to do', () => {
     expect(searchParams.has('scope')).to.equal(false)
   })
 
-  it('to a client that names no scope, or none that is known', async () => {
+  it('to a client that names no scope, or only unknown ones', async () => {
     for (const scope of [undefined, 'mcp:access']) {
       const description = await ask({ ...asClaude, scope })
-      expect(description).to.match(/^scope must name at least one scope that is known/)
+      expect(description).to.match(/^scope must name at least one known scope/)
       expect(description).to.include('openid, profile, email and operator scopes')
       expect(description).to.include(list())
     }
