@@ -36,8 +36,6 @@ export interface FamilyToken {
   readonly jkt?: string | undefined
 }
 
-export type FamilyStore = ReturnType<typeof makeFamilyStore>
-
 export interface NewFamily {
   readonly id: string
   readonly grantId: string
