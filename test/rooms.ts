@@ -136,7 +136,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': ['resource.ts'],
       'resource-server': ['protect.ts', 'verify-bearer.ts'],
-      upstream: ['routes.ts'],
+      upstream: ['upstream-route.ts'],
     },
   },
   school: {

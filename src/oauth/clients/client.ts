@@ -1,3 +1,5 @@
+/** Defines a client of any origin, with its names and ids. The engine has the protocol. */
+
 import type { z } from 'zod'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
