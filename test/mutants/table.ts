@@ -197,7 +197,12 @@ export const mutants: readonly Mutant[] = [
   ...inFile(
     'oauth/token/refresh-binding.ts',
     ['hostile/grant', 'token'],
-    [["await grants.store.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", '']],
+    [
+      [
+        "await grants.store.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))",
+        '',
+      ],
+    ],
   ),
   ...inFile(
     'oauth/token/refresh-binding.ts',
