@@ -1,3 +1,5 @@
+/** Stores grants: what people allowed, its use and its end. Tokens are not known here. */
+
 import type { Transaction } from 'kysely'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
