@@ -1,3 +1,5 @@
+/** The configuration of the engine. It holds no policy of its own. */
+
 import { decodeJwt, type JWTPayload } from 'jose'
 import {
   type AdapterFactory,

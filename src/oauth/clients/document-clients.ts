@@ -1,3 +1,5 @@
+/** Clients with a metadata document: fetches, validates and caches their documents. */
+
 import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'

@@ -1,3 +1,5 @@
+/** The registration endpoint: decides who gets a client_id. `clients.ts` stores clients. */
+
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 import { z } from 'zod'
