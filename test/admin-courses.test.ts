@@ -110,6 +110,18 @@ forEachDatabase('the Admin API: courses and their curriculum', (start) => {
     expect(found).to.equal(null)
   })
 
+  it('says in its own words what is wrong with a number or a missing value', async () => {
+    const message = async (query: string, input: object) =>
+      (await operator.ask(query, { input })).body.errors?.[0]?.message
+    const lecture = { courseId: 'crs_any', title: 'Too long', durationSeconds: 86_401 }
+    const create = 'mutation ($input: CreateLectureInput!) { createLecture(input: $input) { id } }'
+    expect(await message(create, lecture)).to.equal('durationSeconds must be 86400 or less')
+    const change = 'mutation ($input: UpdateCourseInput!) { updateCourse(input: $input) { id } }'
+    expect(await message(change, { id: 'crs_any', title: null })).to.equal(
+      'title must be of type string',
+    )
+  })
+
   it('finds, filters and sorts, page by page', async () => {
     const list = async (args: string) =>
       (

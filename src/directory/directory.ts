@@ -1,4 +1,4 @@
-/** The room of who there is: people and how they sign in, sites with their roles and looks, and the scopes. */
+/** Composes the directory: people and their sign-in, sites with their roles and looks, and scopes. */
 
 import type { Platform } from '../platform/platform.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'

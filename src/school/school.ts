@@ -1,6 +1,6 @@
 /**
- * The room of what a school has: courses, people of a site with their roles, what it sells, announcements, files,
- * figures, and what a member sees of it. How programs and people reach it are the rooms `api` and `pages`.
+ * Composes the school: courses, members, commerce, announcements, files, figures and the data of the viewer. The
+ * rooms `api` and `pages` expose them.
  */
 
 import { join } from 'node:path'

@@ -5,7 +5,7 @@ import { hashSync, verifySync } from '@node-rs/argon2'
 
 import type { HashTask, HashTaskResult } from './password.ts'
 
-// 2 is Argon2id. The library exports a const enum, which does not exist at run time.
+// Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** Gives a tenth of the weight of the request thread when both want the same core. */

@@ -23,9 +23,9 @@ export type PersonStore = ReturnType<typeof makePersonStore>
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
-     * Finds the account of an e-mail address, and a stand-in hash to check if there is none: that of the next
-     * address in order. Imported hashes have various costs, and the time of a refusal must not tell whether an
-     * account exists.
+     * Finds the account of an e-mail address, and a stand-in hash to check if there is none. The stand-in is
+     * the hash of the next address in order, because imported hashes have various costs and the time of a
+     * refusal must not tell whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL fails on NUL, which no address contains.

@@ -21,7 +21,7 @@ import {
  * last one.
  */
 
-/** With their watch positions a piece has some thousands of rows. */
+/** A piece then reads some thousands of watch positions. */
 const PEOPLE_PER_PIECE = 250
 
 /** The watch positions of some people, as `from … where …`. */
@@ -94,7 +94,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Counts an activity of everyone ever enrolled, course by course. */
+/** Counts an activity of all present and past students, course by course. */
 export async function countByCourse(
   kysely: Kysely<Schema>,
   question: Question,

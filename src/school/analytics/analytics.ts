@@ -9,7 +9,7 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query when those before it have ended. */
+/** Runs a query when its turn comes. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**

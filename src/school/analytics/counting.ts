@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** The longest period. Sign-ins are stored as long. */
+/** The most days of a period. Sign-ins are stored for the same time. */
 export const DAYS_MAX = 92
 
 /** Whole days in UTC, as numbers of days since 1970-01-01. */
@@ -31,9 +31,9 @@ export function daysOf({ firstDay, lastDay }: Period) {
 export interface Question {
   readonly siteId: string
   readonly period: Period
-  /** The first moment of the period, in epoch milliseconds. */
+  /** The start of the period, in epoch milliseconds. */
   readonly fromMs: number
-  /** The first moment after it. */
+  /** The end of the period, excluded. */
   readonly untilMs: number
 }
 

@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** Calls and refusals are stored as long. */
+/** The days of an overview. Calls and refusals are stored for the same time. */
 export const OVERVIEW_DAYS = 30
 /** Reloading a page counts again only after this time. */
 const KEPT_MS = 60_000

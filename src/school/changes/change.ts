@@ -46,7 +46,7 @@ export async function changeSite<Result>(
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
     await lockSite(trx, database, siteId)
-    // The token was judged when the request arrived; an earlier field of the document may have removed the role.
+    // Check again: an earlier field of the same document may have removed the actor's role.
     if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
     return await work(trx, async (action, subject, values) => {
       await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })

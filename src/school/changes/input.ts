@@ -69,6 +69,7 @@ export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
+      if (issue.input === undefined) return 'must be given'
       return `must be ${issue.expected === 'int' ? 'a whole number' : `of type ${issue.expected}`}`
     case 'too_small':
       return `must be ${issue.minimum} or more`

@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3, behind one port. Names, owners and addresses are not known here. */
+/** Stores the bytes of files on disk or in S3. It does not know their names, owners or addresses. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -19,7 +19,7 @@ export interface FileStorage {
   put(key: string, draft: Draft): Promise<void>
   /** @throws FileMissing */
   get(key: string, range?: ByteRange): Promise<Readable>
-  /** No-op without such a file. */
+  /** No-op if there is no such file. */
   remove(key: string): Promise<void>
 }
 
@@ -101,7 +101,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs the folder, because a new name survives a crash only with it. */
+/** Syncs the folder, without which a crash could lose the new name. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

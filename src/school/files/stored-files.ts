@@ -162,7 +162,7 @@ export async function deleteFile(
   await removeBytes(storage, id)
 }
 
-/** Ignores a failing storage, because the change of the row is committed. */
+/** Ignores errors of the storage, because the change of the row is committed. */
 async function removeBytes(storage: FileStorage, id: string): Promise<void> {
   await storage.remove(storageKey(id)).catch(() => {})
 }

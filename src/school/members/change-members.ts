@@ -28,7 +28,7 @@ export type MemberAddition = z.input<typeof addition>
  * in both cases, so that they do not tell who has an account.
  *
  * @returns the id of the person
- * @throws ChangeRefused for an invalid value, and when the actor makes an owner without being one
+ * @throws ChangeRefused for an invalid value, and when an actor who is no owner adds an owner
  */
 export async function addMember(
   database: Database,

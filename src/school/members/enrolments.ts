@@ -1,4 +1,4 @@
-/** Reads and changes enrolments and reads the progress of students. Orders are in `commerce/order-list.ts`. */
+/** Reads and changes enrolments, and reads the progress of students. Orders are in `commerce/order-list.ts`. */
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
@@ -61,7 +61,7 @@ export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: 
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
 
-/** Uses `cross join`, as above, so that SQLite starts with the enrolments of a person and not with all courses. */
+/** Uses `cross join`, as above, so that SQLite starts with the enrolments of a person. */
 function enrolments(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')
@@ -213,7 +213,6 @@ async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number |
 
 export interface Progress {
   readonly lectureCount: number
-  /** How many lectures were watched to the end. */
   readonly completedLectureCount: number
   readonly lastWatched:
     | { readonly lectureId: string; readonly title: string; readonly watchedAt: number }

@@ -1,4 +1,4 @@
-/** Lists the people of a site by role, course or search. Names and addresses belong to the person, and do not change here. */
+/** Lists the people of a site by role, course or search. Nothing here changes names or addresses. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -34,7 +34,7 @@ interface ListedPerson extends SitePerson {
 
 export interface PeopleQuestion {
   readonly siteId: string
-  /** Without it the list has every role. */
+  /** By default people with any role. */
   readonly role?: SiteRole | null | undefined
   /** The start of the name, or of the e-mail address if it contains an @. */
   readonly search?: string | null | undefined
