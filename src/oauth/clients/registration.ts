@@ -1,4 +1,4 @@
-/** The registration endpoint: decides who gets a client_id. `clients.ts` stores clients. */
+/** The registration endpoint: decides who gets a client_id. `client-store.ts` stores clients. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
