@@ -25,18 +25,12 @@ export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
 /** Disposes in reverse order, also when start-up fails half-way. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
-  const { baseUrl, service, trustProxy } = config
+  const { baseUrl, service, trustProxy, secrets, dataDir } = config
   await using opening = new AsyncDisposableStack()
 
   const platform = opening.use(await openPlatform(config, logger, options))
   const { database } = platform
-  const keys = openKeys({
-    secrets: config.secrets,
-    dataDir: config.dataDir,
-    policy: service.keys,
-    database,
-    now: platform.now,
-  })
+  const keys = openKeys({ secrets, dataDir, policy: service.keys }, platform)
   const { browserKeys, downloadKeys } = keys.secretRoot
   const processes = options.worker?.processes ?? 1
   const directory = makeDirectory(platform, service.signIn, { processes, browserKeys })

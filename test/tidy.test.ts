@@ -4,7 +4,13 @@ import { dirname, join, relative } from 'node:path'
 import { expect } from 'chai'
 
 import { auditActions } from '../src/platform/audit/audit-actions.ts'
-import { FOLDER_PAIRS_MAX, rooms, SRC_LINES_MAX } from './rooms.ts'
+import {
+  COMPOSE_LINES_MAX,
+  COMPOSITION_LINES_MAX,
+  FOLDER_PAIRS_MAX,
+  rooms,
+  SRC_LINES_MAX,
+} from './rooms.ts'
 
 const root = join(import.meta.dirname, '..')
 const files = globSync('{src,views}/**/*.ts', { cwd: root }).toSorted()
@@ -65,6 +71,14 @@ describe('tidy', () => {
       (file) => read(file).split('\n').length - 1,
     )
     expect(lines.reduce((sum, count) => sum + count, 0)).to.be.at.most(SRC_LINES_MAX)
+  })
+
+  it('keeps the composition short: compose.ts, main.ts and the composing file of each room', () => {
+    const lines = files
+      .filter((file) => isComposition(file) || file === 'src/main.ts')
+      .map((file) => [file, read(file).split('\n').length - 1] as const)
+    expect(new Map(lines).get('src/compose.ts')).to.be.within(1, COMPOSE_LINES_MAX)
+    expect(lines.reduce((sum, [, count]) => sum + count, 0)).to.be.within(1, COMPOSITION_LINES_MAX)
   })
 
   it('writes out every argument in the files that compose: no spread', () => {

@@ -9,14 +9,15 @@ const addressOf = (name: string) => `https://${name}.client.example/client.json`
 
 /** Documents of any host, each as it describes itself. */
 function documentsIn(database: Database, now: () => number) {
-  const documents = makeDocumentClients({
-    database,
-    policy: { hosts: [], openRegistration: true },
-    unusedMax: MAX,
-    loopbackHosts: ['127.0.0.1'],
-    copies: new Map(),
-    now,
-  })
+  const documents = makeDocumentClients(
+    {
+      metadataDocuments: { hosts: [], openRegistration: true },
+      unusedMax: MAX,
+      loopbackHosts: ['127.0.0.1'],
+      copies: new Map(),
+    },
+    { database, now },
+  )
   return {
     resolve: async (name: string) =>
       await documents.resolve(addressOf(name), async () =>

@@ -1,13 +1,9 @@
-/**
- * The room of who gets a token: clients and their registration, grants and consent, the authorization and token
- * endpoints around the engine, keys, proofs and sign-outs. What a token opens is the room `resource`.
- */
+/** Composes who gets a token: clients, grants, consent, the engine with its endpoints, keys, proofs, sign-outs. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeSignOuts } from './authorization/sign-outs.ts'
 import type { Client } from './clients/client.ts'
@@ -37,15 +33,13 @@ export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
   { people, signIn }: Directory,
-  { keys, own, scopeUses, noteSignOutFailure }: OauthPorts,
+  { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
-  const { database, state, stateMemory, logger, noteEvent, now, fetch } = platform
+  const { database, logger, noteEvent, now, fetch, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments, registration } = service
-  const policy = metadataDocuments
-  const copies = documentCopies
-  const documents = makeDocumentClients({ database, policy, loopbackHosts, copies, now })
-  const { secretRoot } = keys
-  const { networkKey, tokenKeys, cookieKeys, formKey } = secretRoot
+  const policy = { metadataDocuments, loopbackHosts, copies: documentCopies }
+  const documents = makeDocumentClients(policy, platform)
+  const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
   // To a grant the suite's clients are platforms that the configuration lists.
@@ -54,10 +48,10 @@ export async function makeOauth(
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
   const grants = makeGrants(platform, admitted, lifetimes.refreshTokenAbsoluteSeconds)
   const { findGrant } = grants
-  const proofs = makeProofs({ baseUrl, state, stateMemory, secretRoot, furtherPlans, now })
+  const proofs = makeProofs({ baseUrl, furtherPlans }, platform, keys.secretRoot)
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
-    ? makeSignOuts({ database, logger, findGrant, noteFailure: noteSignOutFailure, now })
+    ? makeSignOuts({ database, logger, findGrant, noteFailure, sweeps, now })
     : undefined
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const documentResolution = { enabled: acceptsDocuments, documents, fetch }
@@ -70,17 +64,9 @@ export async function makeOauth(
     conformance,
   )
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
-  const tasks: BackgroundTask[] = []
-  if (signOuts) {
-    tasks.push({
-      name: 'sign-outs',
-      everySeconds: service.storage.signOutLookMs / 1000,
-      run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
-      onlyWhen: platform.sweeps,
-    })
-  }
+  const everySeconds = service.storage.signOutLookMs / 1000
   return {
-    tasks,
+    tasks: signOuts ? [signOuts.task(authorization.sendSignOut, everySeconds)] : [],
     grants,
     tokens,
     authorization,

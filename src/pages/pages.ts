@@ -1,7 +1,4 @@
-/**
- * The room of our own pages: the account of a member, the administration of a site, the steps to connect an
- * assistant. These pages are a client of this service (decision 8); sign-in and consent are in `oauth`.
- */
+/** Composes our own pages, a client of this service (decision 8): account, administration, connecting assistants. */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'

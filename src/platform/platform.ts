@@ -7,16 +7,15 @@ import { orUnavailable } from './http/storage-guard.ts'
 import { limitExchange, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
+import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
 import { openSharedCounts } from './store/shared-counts.ts'
 
 interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
   readonly auditStream: string | undefined
-  readonly service: { readonly storage: StoreSettings['storage'] & FlushInterval }
-}
-
-interface FlushInterval {
-  readonly usageFlushSeconds: number
+  readonly service: {
+    readonly storage: StoreSettings['storage'] & { readonly usageFlushSeconds: number }
+  }
 }
 
 export interface PlatformOptions {
@@ -25,15 +24,8 @@ export interface PlatformOptions {
   /** Sends requests to servers of clients; tests reach their own hosts with it. */
   readonly fetch?: SendOutgoing
   /** Present in one of several processes behind one port. */
-  readonly worker?: Worker | undefined
+  readonly worker?: WorkerShare | undefined
   readonly watchers?: Watchers
-}
-
-export interface Worker {
-  /** How many share the host's password checks and database connections. */
-  readonly processes: number
-  /** Whether this process runs the tasks that only one process of the host runs. */
-  readonly sweeps: () => boolean
 }
 
 export type Platform = Awaited<ReturnType<typeof openPlatform>>

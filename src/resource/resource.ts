@@ -1,7 +1,4 @@
-/**
- * Decides who may use a token: verdicts on access tokens, UserInfo, introspection, forward auth for proxies, and
- * forwarding to the platform's own API.
- */
+/** Composes who may use a token: verdicts, UserInfo, introspection, forward auth, forwarding to the own API. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'

@@ -1,7 +1,4 @@
-/**
- * Composes the school: courses, members, commerce, announcements, files, figures and the data of the viewer. The
- * rooms `api` and `pages` expose them.
- */
+/** Composes the school: courses, members, commerce, announcements, files, figures, the data of the viewer. */
 
 import { join } from 'node:path'
 

@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
+import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'
@@ -19,6 +20,8 @@ export interface SignOutPorts {
   readonly logger: Logger
   /** Records a notice that the application did not accept. */
   readonly noteFailure: (clientId: string, reason: string) => void
+  /** Whether this process sends for all of a host. */
+  readonly sweeps: BackgroundTask['onlyWhen']
 }
 
 /** @throws when the application did not answer with 200 or 204 */
@@ -47,12 +50,15 @@ export function makeSignOuts(ports: SignOutPorts) {
         .executeTakeFirstOrThrow()
       return Number(count)
     },
-    /** One round of the background task: finds ended sessions and sends due notices. */
-    async run(send: SendNotice, signal: AbortSignal): Promise<void> {
-      while (!signal.aborted && (await findEnds())) {
-        // There may be more.
+    /** The background task that finds ended sessions and sends due notices. */
+    task(send: SendNotice, everySeconds: number): BackgroundTask {
+      const run = async (signal: AbortSignal) => {
+        while (!signal.aborted && (await findEnds())) {
+          // There may be more.
+        }
+        await sendDue(send, ports, signal)
       }
-      await sendDue(send, ports, signal)
+      return { name: 'sign-outs', everySeconds, run, onlyWhen: ports.sweeps }
     },
   }
 }

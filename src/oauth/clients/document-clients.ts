@@ -18,13 +18,11 @@ import {
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
-export interface DocumentClientDependencies {
-  readonly database: Database
-  readonly policy: DocumentPolicy
+interface DocumentClientSettings {
+  readonly metadataDocuments: DocumentPolicy
   readonly loopbackHosts: readonly string[]
   /** Configured copies of documents, by address, for hosts that refuse us. */
   readonly copies: ReadonlyMap<string, string>
-  readonly now: () => number
   /** Maximum of stored copies without any consent. */
   readonly unusedMax?: number
 }
@@ -38,9 +36,12 @@ export const UNUSED_DOCUMENTS_MAX = 10_000
  * Clients described by a metadata document at their client_id. The database stores the last accepted copy of each
  * document: every process uses it, judging a token needs no fetch, and it serves while the host is down.
  */
-export function makeDocumentClients(dependencies: DocumentClientDependencies) {
-  const { database, policy, loopbackHosts, copies, now } = dependencies
-  const { unusedMax = UNUSED_DOCUMENTS_MAX } = dependencies
+export function makeDocumentClients(
+  settings: DocumentClientSettings,
+  { database, now }: { readonly database: Database; readonly now: () => number },
+) {
+  const { metadataDocuments: policy, loopbackHosts, copies } = settings
+  const { unusedMax = UNUSED_DOCUMENTS_MAX } = settings
   // Cache failures for some seconds: the engine asks twice, and people reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })

@@ -14,8 +14,6 @@ export interface KeySettings {
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly policy: KeyDependencies['policy']
-  readonly database: Database
-  readonly now: () => number
 }
 
 /** Everything secret that the service has: its root secrets, and the keys that sign tokens. */
@@ -24,7 +22,10 @@ export type Keys = ReturnType<typeof openKeys>
 /** The private keys of each use, the one that signs first. */
 export type Rings = ReturnType<typeof ringsOf>
 
-export function openKeys({ secrets, dataDir, policy, database, now }: KeySettings) {
+export function openKeys(
+  { secrets, dataDir, policy }: KeySettings,
+  { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
+) {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
   const common = { database, secretRoot, policy, now }
   const signing = {

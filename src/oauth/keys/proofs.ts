@@ -18,21 +18,26 @@ import { paths } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 
-export interface ProofPorts {
+interface ProofSettings {
+  readonly baseUrl: string
+  readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
+}
+
+interface ProofPorts {
   readonly state: StateStore
   readonly stateMemory: { since(): number }
   readonly now: () => number
-  readonly baseUrl: string
-  readonly secretRoot: { readonly nonceKey: Buffer }
-  readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
 }
 
 export type Proofs = ReturnType<typeof makeProofs>
 
 /** The checks whose plans are on; the others are undefined. */
-export function makeProofs(ports: ProofPorts) {
-  const { baseUrl: issuer, secretRoot, furtherPlans, now } = ports
-  const { nonceKey } = secretRoot
+export function makeProofs(
+  { baseUrl: issuer, furtherPlans }: ProofSettings,
+  ports: ProofPorts,
+  { nonceKey }: { readonly nonceKey: Buffer },
+) {
+  const { now } = ports
   const useOnce = makeUseOnce(ports)
   // RFC 7523 §3; the engine's endpoints take the same.
   const accepted = [issuer + paths.token, issuer + paths.introspection]

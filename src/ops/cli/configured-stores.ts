@@ -36,8 +36,8 @@ export async function recordCommand(
 
 /** The signing keys of this configuration, by use. */
 export function keysOf(
-  config: Config,
-  { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
+  { secrets, dataDir, service }: Config,
+  stores: Pick<KeyDependencies, 'database' | 'now'>,
 ): Readonly<Record<KeyUse, KeyDependencies>> {
-  return openKeys({ ...config, database, policy: config.service.keys, now }).signing
+  return openKeys({ secrets, dataDir, policy: service.keys }, stores).signing
 }

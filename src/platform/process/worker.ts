@@ -10,6 +10,14 @@ export type WorkerNews =
 /** A message of the primary: run the tasks of the host, or hand over and exit. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
+/** The part of one process of several behind one port. */
+export interface WorkerShare {
+  /** How many share the host's password checks and database connections. */
+  readonly processes: number
+  /** Whether this process runs the tasks that only one process of the host runs. */
+  readonly sweeps: () => boolean
+}
+
 export type WorkerSide = ReturnType<typeof workerSide>
 
 /**
