@@ -1,37 +1,14 @@
-import type { Selectable } from 'kysely'
-
 import type { Config } from '../../config/config.ts'
 import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
 /** The facts that applications and integrations of the configuration share. */
-interface AnyClient {
-  readonly clientId: string
-  readonly name: string
-  readonly redirectUris: readonly string[]
-  readonly redirectPatterns: readonly string[]
-}
-
-type Application = Pick<
-  Selectable<Schema['oauth_application']>,
-  'kind' | 'application_type' | 'auth_method' | 'backchannel_logout_uri' | 'jwks' | 'jwks_uri'
->
+type AnyClient = Pick<ClientFacts, 'clientId' | 'name' | 'redirectUris' | 'redirectPatterns'>
 
 /** The facts about an application of a site; times in epoch milliseconds. */
-export interface ClientFacts extends AnyClient, Readonly<Application> {
-  readonly created_at: number
-  readonly postLogoutUris: readonly string[]
-  /** When each live secret was created. */
-  readonly secretsMadeAt: readonly number[]
-  /** When a token was last used, or a person last gave consent. */
-  readonly lastUsedAt: number | undefined
-  readonly scopes: readonly string[]
-  /** The scopes of its active grants. */
-  readonly grantedScopes: readonly string[]
-}
+export type ClientFacts = Awaited<ReturnType<typeof readClientFacts>>[number]
 
 interface ClientPolicy {
   readonly now: number
@@ -65,6 +42,7 @@ const rulesOfAll: Rules<AnyClient> = {
 
 /** Rules for clients that an operator can change. An integration chose its own addresses. */
 const rulesOfApplications: Rules<ClientFacts> = {
+  ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
   'client.scheme-undotted': addresses((_uri, url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
   'client.loopback-beside-web': (client) => {
@@ -136,10 +114,11 @@ export function judgeClients(
   clients: readonly (ClientFacts | AnyClient)[],
   policy: ClientPolicy,
 ): Finding[] {
-  const findings = clients.flatMap((client) => [
-    ...judge(client, rulesOfAll, policy),
-    ...('kind' in client ? judge(client, rulesOfApplications, policy) : []),
-  ])
+  const findings = clients.flatMap((client) =>
+    'kind' in client
+      ? judge(client, rulesOfApplications, policy)
+      : judge(client, rulesOfAll, policy),
+  )
   const isWell = findings.every(({ severity }) => severity === 'note')
   const all = `${clients.length} clients were checked against RFC 9700 and OAuth 2.1`
   return [ok(isWell ? `${all}; none is weak.` : `${all}.`), ...findings]
@@ -181,10 +160,11 @@ export function platformFacts(platform: Config['integrations'][number]): AnyClie
 }
 
 /** Reads the facts about every application, with one query for each table. */
-export async function readClientFacts({ kysely }: Database, now: number): Promise<ClientFacts[]> {
+export async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')
-    .selectAll()
+    .select(['client_id as clientId', 'name', 'kind', 'created_at', 'application_type'])
+    .select(['auth_method', 'backchannel_logout_uri', 'jwks', 'jwks_uri'])
     .where('deleted_at', 'is', null)
     .orderBy('client_id')
     .execute()
@@ -217,14 +197,16 @@ export async function readClientFacts({ kysely }: Database, now: number): Promis
   const lastUses = await readLastUses(kysely)
   return applications.map((row) => ({
     ...row,
-    clientId: row.client_id,
-    redirectUris: redirectUris(row.client_id),
-    redirectPatterns: [],
-    postLogoutUris: postLogoutUris(row.client_id),
-    secretsMadeAt: secrets(row.client_id),
-    lastUsedAt: lastUses.get(row.client_id),
-    scopes: scopes(row.client_id),
-    grantedScopes: granted(row.client_id),
+    redirectUris: redirectUris(row.clientId),
+    redirectPatterns: [] as readonly string[],
+    postLogoutUris: postLogoutUris(row.clientId),
+    /** When each live secret was created. */
+    secretsMadeAt: secrets(row.clientId),
+    /** When a token was last used, or a person last gave consent. */
+    lastUsedAt: lastUses.get(row.clientId),
+    scopes: scopes(row.clientId),
+    /** The scopes of its active grants. */
+    grantedScopes: granted(row.clientId),
   }))
 }
 
@@ -233,10 +215,11 @@ async function readLists<Value>(query: {
   execute(): Promise<readonly { readonly client_id: string; readonly value: Value }[]>
 }) {
   const lists = Map.groupBy(await query.execute(), ({ client_id }) => client_id)
-  return (clientId: string): Value[] => lists.get(clientId)?.map(({ value }) => value) ?? []
+  return (clientId: string): readonly Value[] =>
+    lists.get(clientId)?.map(({ value }) => value) ?? []
 }
 
-async function readLastUses(kysely: Database['kysely']): Promise<Map<string, number>> {
+async function readLastUses(kysely: Database['kysely']) {
   const rows = await kysely
     .selectFrom('oauth_grant')
     .select(({ fn }) => [

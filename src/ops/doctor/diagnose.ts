@@ -12,7 +12,9 @@ import { checkDatabase, checkRedis } from './store-checks.ts'
 const EXIT_CODE_WEAK = 3
 
 /** The checks in the order of the report. One that fails hides none of the others. */
-const looks: readonly ((config: Config) => readonly Finding[] | Promise<readonly Finding[]>)[] = [
+const looks: readonly ((
+  config: Config,
+) => Iterable<Finding> | AsyncIterable<Finding> | Promise<readonly Finding[]>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
   checkRedis,
@@ -35,7 +37,7 @@ export async function diagnose(
   { demanded, asJson }: { readonly demanded: boolean; readonly asJson: boolean },
 ): Promise<string> {
   const findings: Finding[] = []
-  for (const look of looks) findings.push(...(await look(config)))
+  for (const look of looks) findings.push(...(await Array.fromAsync(await look(config))))
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
@@ -53,14 +55,12 @@ export async function diagnose(
 }
 
 /** Checks the settings that apply to all clients. */
-function checkPolicy({ service }: Config): Finding[] {
-  const findings: Finding[] = []
+function* checkPolicy({ service }: Config): Generator<Finding> {
   if (service.metadataDocuments.openRegistration) {
-    findings.push(found('policy.any-document', 'Metadata documents of any host are accepted'))
+    yield found('policy.any-document', 'Metadata documents of any host are accepted')
   }
   const named = service.loopbackHosts.filter(isNamedLoopback).join(', ')
   if (named !== '') {
-    findings.push(found('policy.named-loopback', `Programs may register callbacks at ${named}`))
+    yield found('policy.named-loopback', `Programs may register callbacks at ${named}`)
   }
-  return findings
 }

@@ -19,20 +19,17 @@ const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
 const REACH_TIMEOUT_MS = 2_000
 
 /** Checks that other users cannot read the secret and the embedded database. */
-export function checkPermissions({ secrets, databaseUrl, dataDir }: Config): Finding[] {
+export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
   const said = (file: string) => `Other users of this machine can read ${file}`
   const secret = pathOf('secret')
-  const findings: Finding[] = []
-  if (!secrets && isOpen(secret)) findings.push(found('secret.readable', said(secret)))
-  else if (!secrets && existsSync(secret)) {
-    findings.push(ok(`Only its owner can read ${secret}.`))
-  }
-  if (databaseUrl !== undefined || !isOpen(dataDir)) return findings
+  if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
+  else if (!secrets && existsSync(secret)) yield ok(`Only its owner can read ${secret}.`)
+  if (databaseUrl !== undefined || !isOpen(dataDir)) return
   // A file that was copied here keeps its mode; it holds password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
-  return [...findings, ...open.map((file) => found('database.readable', said(file)))]
+  for (const file of open) yield found('database.readable', said(file))
 }
 
 /** Checks that DATA_DIR is writable and has free space. */
@@ -93,13 +90,14 @@ async function keepsObject(location: S3Location): Promise<boolean> {
 }
 
 /** Checks the metrics address, if metrics are on. */
-export async function checkMetrics({ metricsAddress }: Config): Promise<Finding[]> {
-  if (!metricsAddress) return []
+export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<Finding> {
+  if (!metricsAddress) return
   const { host, port } = metricsAddress
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const judged = await checkPort(host, port, url)
-  if (isLoopbackUrl(url)) return [judged]
-  return [judged, found('metrics.exposed', `Metrics at ${url} need no authentication`)]
+  yield await checkPort(host, port, url)
+  if (!isLoopbackUrl(url)) {
+    yield found('metrics.exposed', `Metrics at ${url} need no authentication`)
+  }
 }
 
 /** Checks that the port is free, or that a running service answers there. */

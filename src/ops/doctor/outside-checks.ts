@@ -83,7 +83,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
       ...judgeMetadata(baseUrl, first),
       ...judgeHeaders(baseUrl, first),
       ...judgeTime(first),
-      ...(await judgeOthers(ask)),
+      ...(await Array.fromAsync(judgeOthers(ask))),
     ]
     if (findings.length > 0) return findings
     return [ok(`From outside, discovery at ${baseUrl} is unchanged.`)]
@@ -117,85 +117,76 @@ function readJson<Form extends z.ZodType>(text: string, form: Form): z.output<Fo
   }
 }
 
-function judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Finding[] {
+function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Finding> {
   const metadata = readJson(text, z.looseObject({ issuer: z.string() }))
   if (metadata?.issuer !== baseUrl) {
     const issuer = metadata === undefined ? 'no issuer' : `the issuer ${metadata.issuer}`
-    return [found('outside.issuer', `Discovery has ${issuer} instead of ${baseUrl}`)]
+    return yield found('outside.issuer', `Discovery has ${issuer} instead of ${baseUrl}`)
   }
   const away = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))
     .filter(([, address]) => URL.parse(String(address))?.origin !== baseUrl)
     .map(([name, address]) => `${name} ${address}`)
-  if (away.length === 0) return []
-  return [found('outside.endpoints', `Discovery has foreign addresses: ${away.join(', ')}`)]
+  if (away.length > 0) {
+    yield found('outside.endpoints', `Discovery has foreign addresses: ${away.join(', ')}`)
+  }
 }
 
 /** Finds headers that a proxy or a cache removed or changed. */
-function judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Finding[] {
-  const findings: Finding[] = []
+function* judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Generator<Finding> {
   if (headers['access-control-allow-origin'] !== '*') {
     const sentence =
       'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *'
-    findings.push(found('outside.cors', sentence))
+    yield found('outside.cors', sentence)
   }
   const { 'cache-control': caching = 'absent' } = headers
   if (!/\bmax-age=[1-9]/.test(caching)) {
-    const sentence = `Clients cannot cache discovery: Cache-Control is ${caching}`
-    findings.push(found('outside.uncacheable', sentence))
+    yield found(
+      'outside.uncacheable',
+      `Clients cannot cache discovery: Cache-Control is ${caching}`,
+    )
   }
   const lost = [
     ...['x-content-type-options', 'x-frame-options', 'x-request-id', 'content-security-policy'],
     ...(baseUrl.startsWith('https:') ? ['strict-transport-security'] : []),
   ].filter((name) => headers[name] === undefined)
   if (lost.length > 0) {
-    findings.push(found('outside.headers-lost', `Response headers are missing: ${lost.join(', ')}`))
+    yield found('outside.headers-lost', `Response headers are missing: ${lost.join(', ')}`)
   }
-  return findings
 }
 
-function judgeTime({ headers, arrivedAt, certificateEndsAt }: OutsideAnswer): Finding[] {
-  const findings: Finding[] = []
+function* judgeTime({ headers, arrivedAt, certificateEndsAt }: OutsideAnswer): Generator<Finding> {
   const difference = Math.abs(Date.parse(headers.date ?? '') - arrivedAt)
   if (difference > CLOCK_DIFFERENCE_MAX_MS) {
-    findings.push(
-      found(
-        'outside.clock',
-        `The clocks of the service and this machine differ by ${difference} ms`,
-      ),
-    )
+    const clocks = 'The clocks of the service and this machine'
+    yield found('outside.clock', `${clocks} differ by ${difference} ms`)
   }
-  if (certificateEndsAt !== undefined) {
-    const days = Math.floor((certificateEndsAt - arrivedAt) / DAY_MS)
-    const sentence = `The certificate expires in ${days} days`
-    if (days < CERTIFICATE_DAYS_MIN) findings.push(found('outside.certificate-ends', sentence))
-    else findings.push(ok(`${sentence}.`))
-  }
-  return findings
+  if (certificateEndsAt === undefined) return
+  const days = Math.floor((certificateEndsAt - arrivedAt) / DAY_MS)
+  const sentence = `The certificate expires in ${days} days`
+  if (days < CERTIFICATE_DAYS_MIN) yield found('outside.certificate-ends', sentence)
+  else yield ok(`${sentence}.`)
 }
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string() })).min(1) })
 
-async function judgeOthers(ask: Ask): Promise<Finding[]> {
-  const findings: Finding[] = []
+async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
   const keys = readJson(text, keySet)?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
-    findings.push(found('outside.key-set', `The key set (status ${keyStatus}) has no public keys`))
+    yield found('outside.key-set', `The key set (status ${keyStatus}) has no public keys`)
   }
   if (!reusedConnection) {
-    findings.push(found('outside.connections', 'Each connection is closed after one response'))
+    yield found('outside.connections', 'Each connection is closed after one response')
   }
   for (const path of [paths.authorizationServer, paths.protectedResource]) {
     const { status } = await ask(path)
-    if (status !== 200)
-      findings.push(found('outside.status', `${path} answers with status ${status}`))
+    if (status !== 200) yield found('outside.status', `${path} answers with status ${status}`)
   }
   // The service rejects a wrong token as invalid; without a token the error code is absent (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`
-    findings.push(found('outside.authorization-lost', sentence))
+    yield found('outside.authorization-lost', sentence)
   }
-  return findings
 }

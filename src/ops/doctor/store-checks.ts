@@ -16,45 +16,47 @@ import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
 
+type Findings = AsyncGenerator<Finding>
+
 const REDIS_READY_TIMEOUT_MS = 2_000
 
 /** Checks the database, its schema, keys, clients, slugs and sample data. */
-export async function checkDatabase(config: Config): Promise<Finding[]> {
-  return await orFound('database.silent', 'The database does not answer', async () => {
+export async function* checkDatabase(config: Config): Findings {
+  yield* orFound('database.silent', 'The database does not answer', async function* () {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
-      return [found('database.absent', `There is no database in ${config.dataDir} yet`)]
+      return yield found('database.absent', `There is no database in ${config.dataDir} yet`)
     }
     const { pending } = await readSchemaStatus(locationOf(storesOf(config)))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
       const said = `The schema of the database is behind by ${names}`
-      return [found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)]
+      return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
     }
-    return await withDatabase(config, async (database, now) => [
-      ok(`The database (${database.engine}) answers, and its schema is up to date.`),
-      // The embedded database has no clock of its own, and its durability settings are ours.
-      ...(database.engine === 'sqlite' ? [] : await checkPostgres(database)),
-      ...(await orFound('keys.unusable', 'The signing keys cannot be used', () =>
-        checkKeys(config, database, now),
-      )),
-      ...(await checkClients(config, database)),
-      ...(await checkSlugs(database)),
-      ...(await checkDemo(config, database)),
-    ])
+    yield* await withDatabase(config, (database, now) =>
+      Array.fromAsync(checkOpenDatabase(config, database, now)),
+    )
   })
 }
 
-/** Runs a check; an error becomes a finding. */
-async function orFound(
-  check: CheckName,
-  complaint: string,
-  look: () => Promise<Finding[]>,
-): Promise<Finding[]> {
+async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
+  yield ok(`The database (${database.engine}) answers, and its schema is up to date.`)
+  // The embedded database has no clock of its own, and its durability settings are ours.
+  if (database.engine !== 'sqlite') yield* checkPostgres(database)
+  yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
+    checkKeys(config, database, now),
+  )
+  yield* await checkClients(config, database)
+  yield* checkSlugs(database)
+  yield* checkDemo(config, database)
+}
+
+/** Runs a check; an error becomes its only finding. */
+async function* orFound(check: CheckName, complaint: string, look: () => Findings): Findings {
   try {
-    return await look()
+    yield* await Array.fromAsync(look())
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
-    return [found(check, `${complaint}: ${said.replace(/\.$/, '')}`)]
+    yield found(check, `${complaint}: ${said.replace(/\.$/, '')}`)
   }
 }
 
@@ -67,11 +69,11 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
 }
 
 /** Checks the clock of PostgreSQL, that it accepts writes, and that commits are durable. */
-async function checkPostgres({ kysely }: Database): Promise<Finding[]> {
+async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
     select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely)
-  const findings = [compareClocks('the database', clock.rows[0]?.ms ?? 0, before)]
+  yield compareClocks('the database', clock.rows[0]?.ms ?? 0, before)
   const { rows } = await sql<{ name: string }>`
     select name from pg_settings
     where name in ('transaction_read_only', 'fsync', 'full_page_writes', 'synchronous_commit')
@@ -79,19 +81,17 @@ async function checkPostgres({ kysely }: Database): Promise<Finding[]> {
     order by name`.execute(kysely)
   const off = rows.map(({ name }) => name)
   if (!off.includes('transaction_read_only')) {
-    findings.push(found('database.read-only', 'The database is read-only'))
+    yield found('database.read-only', 'The database is read-only')
   }
   const lost = off.filter((name) => name !== 'transaction_read_only')
   if (lost.length > 0) {
     const sentence = `PostgreSQL acknowledges writes before they are on disk: ${lost.join(', ')} off`
-    findings.push(found('database.loses', sentence))
+    yield found('database.loses', sentence)
   }
-  return findings
 }
 
-async function checkKeys(config: Config, database: Database, now: () => number) {
+async function* checkKeys(config: Config, database: Database, now: () => number): Findings {
   const { tokens, upstreams } = keysOf(config, { database, now })
-  const findings: Finding[] = []
   for (const [keys, name] of [
     [tokens, 'signing keys'],
     [upstreams, "keys for the platform's own API"],
@@ -99,17 +99,16 @@ async function checkKeys(config: Config, database: Database, now: () => number) 
     const rows = await listKeys(keys)
     // The first start with a configured upstream creates its keys.
     if (rows.length === 0 && keys === upstreams) continue
-    if (rows.length === 0) return [found('keys.absent', 'There are no signing keys yet')]
+    if (rows.length === 0) return yield found('keys.absent', 'There are no signing keys yet')
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
     if (states.sort().join() === 'current,next') {
       await readKeyRing(keys)
-      findings.push(ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`))
+      yield ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`)
     } else {
       const said = `The ${name} must be one current and one next, but are ${states.join(', ') || 'retired'}`
-      findings.push(found('keys.unusable', said))
+      yield found('keys.unusable', said)
     }
   }
-  return findings
 }
 
 /** Checks the applications of operators, and the integrations of the configuration. */
@@ -120,33 +119,33 @@ async function checkClients({ integrations, service }: Config, database: Databas
 }
 
 /** Finds sites whose slug equals a route that was added later. */
-async function checkSlugs({ kysely }: Database): Promise<Finding[]> {
+async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
     .select(['id', 'slug'])
     .where('slug', 'in', [...takenSlugs])
     .orderBy('slug')
     .execute()
-  return sites.map((site) => {
+  for (const site of sites) {
     const [own, used] = [site.slug, nameOfSite(site)].map((name) =>
       addressOf(pages.site, { site: name ?? '' }),
     )
     const sentence = `The service itself uses ${own}, so the pages of site ${site.id} are at ${used}`
-    return found('site.renamed', sentence)
-  })
+    yield found('site.renamed', sentence)
+  }
 }
 
-async function checkDemo({ mayServeDemo }: Config, database: Database): Promise<Finding[]> {
-  if (!(await holdsDemoCampus(database))) return []
+async function* checkDemo({ mayServeDemo }: Config, database: Database): Findings {
+  if (!(await holdsDemoCampus(database))) return
   const said = 'The database holds the demo campus, whose passwords are public'
-  if (mayServeDemo) return [found('demo.present', said)]
-  return [found('demo.exposed', `${said}, so the service will not start`)]
+  if (mayServeDemo) yield found('demo.present', said)
+  else yield found('demo.exposed', `${said}, so the service will not start`)
 }
 
 /** Checks Redis, if it is configured. */
-export async function checkRedis({ redis: address, service }: Config): Promise<Finding[]> {
-  if (!address) return []
-  return await orFound('redis.silent', 'Redis does not answer', async () => {
+export async function* checkRedis({ redis: address, service }: Config): Findings {
+  if (!address) return
+  yield* orFound('redis.silent', 'Redis does not answer', async function* () {
     const redis = await openRedis(address, {
       answerWithinMs: service.storage.answerWithinMs,
       readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
@@ -157,13 +156,13 @@ export async function checkRedis({ redis: address, service }: Config): Promise<F
       const before = Date.now()
       const [seconds = 0, microseconds = 0] = await redis.time()
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000
-      const remarks = servers.flatMap(judgeDurability).map(({ kind, sentence }) => {
-        if (kind === 'ok') return ok(sentence)
-        // The cure follows the sentence.
+      yield ok('Redis answers.')
+      yield compareClocks('Redis', theirsMs, before)
+      for (const { kind, sentence } of servers.flatMap(judgeDurability)) {
         const check = kind === 'wrong' ? 'redis.forgets' : 'redis.loses'
-        return found(check, sentence.replace(/\.$/, ''))
-      })
-      return [ok('Redis answers.'), compareClocks('Redis', theirsMs, before), ...remarks]
+        // The cure follows the sentence.
+        yield kind === 'ok' ? ok(sentence) : found(check, sentence.replace(/\.$/, ''))
+      }
     } finally {
       redis.disconnect()
     }
