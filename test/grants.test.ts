@@ -12,11 +12,7 @@ import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
 import { makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { checkEntry } from '../src/pages/applications/application-form.ts'
-import {
-  findApplication,
-  listApplications,
-  listAssistantApplications,
-} from '../src/pages/applications/application-lists.ts'
+import { findApplication, listApplications } from '../src/pages/applications/application-lists.ts'
 import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
 import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import {
@@ -25,6 +21,7 @@ import {
 } from '../src/pages/applications/refused-requests.ts'
 import {
   findConnectableSite,
+  listAssistantApplications,
   listConnectableSites,
 } from '../src/pages/assistants/connect-routes.ts'
 import { listEvents } from '../src/platform/audit/audit-list.ts'

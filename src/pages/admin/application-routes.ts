@@ -15,7 +15,7 @@ import { type Application, listApplications } from '../applications/application-
 import { canReturnTo, memberSteps } from '../assistants/connect-steps.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { secretsView } from './stop-and-secret-routes.ts'
+import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
 /** The applications of a site: the list, the page of each, and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
@@ -26,12 +26,10 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
     return applicationsPage({
       area,
       siteName: site.name,
-      applications: found.rows.map(({ clientId, name, authMethod, disabled }) => ({
-        name,
-        clientId,
+      applications: found.rows.map(({ authMethod, ...application }) => ({
+        ...application,
         confidential: authMethod !== 'none',
-        disabled,
-        href: address(pages.application, { client: clientId }),
+        href: address(pages.application, { client: application.clientId }),
       })),
       newHref: address(pages.newApplication),
       assistantsHref: address(pages.assistants),
@@ -43,24 +41,21 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
 
   operatorPages.of('site').page(pages.application, async (app, operator, ctx) => {
     const { area, address } = operator
+    const { hrefs, ...secrets } = await sharedView(app, operator, parts)
     return applicationPage({
       area,
+      ...secrets,
       application: {
         ...app,
         confidential: app.authMethod !== 'none',
         scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
       },
-      ...(await secretsView(app, operator, parts)),
       people: await grantLists.countPeople(app.clientId),
       hrefs: {
         edit: address(pages.editApplication),
         security: offersChoices ? address(pages.applicationSecurity) : undefined,
         people: address(pages.people),
-        refusals: address(pages.refusals),
-        addSecret: address(pages.secrets),
-        remove: address(pages.deleteApplication),
-        disable: address(pages.disableApplication),
-        enable: address(pages.enableApplication),
+        ...hrefs,
         assistants: address(pages.assistants),
       },
       ...instructionsFor(app, operator, parts),
@@ -101,9 +96,7 @@ const doneSentences = {
   saved: 'The changes were saved. They hold from now on.',
   disabled: 'The application was disabled. Its tokens are refused.',
   enabled: 'The application was enabled.',
-  'secret-added': 'A new secret was made. The other one works until you remove it.',
-  'secret-removed': 'The secret was removed.',
-  'two-secrets': 'Two secrets live already. Remove one before you make another.',
+  ...secretSentences,
 }
 
 /** The people who connected an application, and the forms that end their access. */

@@ -8,7 +8,7 @@ import { applicationKinds, newResourceServer } from '../applications/application
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { secretsView } from './stop-and-secret-routes.ts'
+import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
 /**
  * The resource servers of a site: the list with the form that registers one, and the page of each. They do
@@ -29,9 +29,9 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     return resourceServersPage({
       area,
       siteName: site.name,
-      resourceServers: found.rows.map(({ clientId, name, disabled }) => ({
-        ...{ clientId, name, disabled },
-        href: address(pages.resourceServer, { client: clientId }),
+      resourceServers: found.rows.map((server) => ({
+        ...server,
+        href: address(pages.resourceServer, { client: server.clientId }),
       })),
       action: address(pages.resourceServers),
       typed,
@@ -59,24 +59,17 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
   })
 
   operatorPages.of('resource_server').page(pages.resourceServer, async (server, operator, ctx) => {
-    const { area, site, address } = operator
+    const { area, site } = operator
     return resourceServerPage({
       area,
       siteName: site.name,
       resourceServer: server,
-      ...(await secretsView(server, operator, parts)),
+      ...(await sharedView(server, operator, parts)),
       settings: {
         introspection: baseUrl + paths.introspection,
         forwardAuth: baseUrl + paths.forwardAuth,
         issuer: baseUrl,
         audience: baseUrl,
-      },
-      hrefs: {
-        refusals: address(pages.resourceServerRefusals),
-        addSecret: address(pages.resourceServerSecrets),
-        remove: address(pages.deleteResourceServer),
-        disable: address(pages.disableResourceServer),
-        enable: address(pages.enableResourceServer),
       },
       done: noticeOf(ctx, doneSentences),
     })
@@ -87,7 +80,5 @@ const doneSentences = {
   registered: 'The resource server was registered.',
   disabled: 'The resource server was disabled. It is told of no token.',
   enabled: 'The resource server was enabled.',
-  'secret-added': 'A new secret was made. The other one works until you remove it.',
-  'secret-removed': 'The secret was removed.',
-  'two-secrets': 'Two secrets live already. Remove one before you make another.',
+  ...secretSentences,
 }

@@ -121,14 +121,21 @@ function secretRoutes(
   })
 }
 
-/** The secrets, for the page of an application or resource server. */
-export async function secretsView(
+/** The addresses and secrets that the pages of an application and a resource server share. */
+export async function sharedView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,
   { newSecrets }: Pick<AdminParts, 'newSecrets'>,
 ) {
-  const { removeSecret } = patternsOf[kind]
+  const { removeSecret, ...patterns } = patternsOf[kind]
   return {
+    hrefs: {
+      refusals: address(patterns.refusals),
+      addSecret: address(patterns.secrets),
+      remove: address(patterns.remove),
+      disable: address(patterns.disable),
+      enable: address(patterns.enable),
+    },
     secrets: secrets.map(({ id, hint, createdAt }) => ({
       hint,
       createdAt,
@@ -137,4 +144,10 @@ export async function secretsView(
     mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
     newSecret: await newSecrets.take(session.sessionId, clientId),
   }
+}
+
+export const secretSentences = {
+  'secret-added': 'A new secret was made. The other one works until you remove it.',
+  'secret-removed': 'The secret was removed.',
+  'two-secrets': 'Two secrets live already. Remove one before you make another.',
 }

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
@@ -46,20 +46,6 @@ export async function findApplication(
   }
 }
 
-/** Lists the applications of a site for assistants, including disabled ones. */
-export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
-  const rows = await applicationsOf(kysely, siteId, 'site')
-    .select(['app.client_id', 'app.assistant', 'app.name', 'app.disabled_at'])
-    .where('app.assistant', 'is not', null)
-    .execute()
-  return rows.map((row) => ({
-    clientId: row.client_id,
-    name: row.name,
-    assistant: row.assistant ?? '',
-    disabled: row.disabled_at !== null,
-  }))
-}
-
 async function readLists(kysely: Kysely<Schema>, clientId: string) {
   const uris = await kysely
     .selectFrom('oauth_application_redirect_uri')
@@ -100,16 +86,11 @@ export async function listApplications(
   request: PageRequest,
   kind: ApplicationKind = 'site',
 ) {
-  const page = await readPage(
-    applicationsOf(kysely, siteId, kind).selectAll(),
-    {
-      by: 'app.created_at',
-      id: 'app.client_id',
-      direction: 'desc',
-      placeOf: (row) => [row.created_at, row.client_id],
-    },
-    request,
-  )
+  const applications = applicationsOf(kysely, siteId, kind).selectAll()
+  const order = { by: 'app.created_at', id: 'app.client_id', direction: 'desc' } as const
+  const placeOf = (row: Selectable<Schema['oauth_application']>) =>
+    [row.created_at, row.client_id] as const
+  const page = await readPage(applications, { ...order, placeOf }, request)
   const rows = page.rows.map((row) => ({
     clientId: row.client_id,
     name: row.name,

@@ -58,27 +58,28 @@ export const applicationKinds = {
  * and ends the grants that it no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {
-  const changing = async <Result>(work: (trx: Transaction<Schema>) => Promise<Result>) =>
-    await kysely.transaction().execute(work)
+  const changing =
+    <Values extends unknown[], Result>(
+      work: (trx: Transaction<Schema>, ...values: Values) => Promise<Result>,
+    ) =>
+    async (...values: Values) =>
+      await kysely.transaction().execute(async (trx) => await work(trx, ...values))
 
   return {
     /**
      * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site;
      *   `taken` if the site has an application for the assistant
      */
-    create: async (siteId: string, entry: NewApplication, actor: Actor) =>
-      await changing(async (trx) => await create(trx, siteId, entry, actor)),
+    create: changing(create),
 
     /** @returns the grants that ended because they have removed scopes */
-    update: async (app: Application, entry: CheckedApplication, actor: Actor) =>
-      await changing(async (trx) => await update(trx, app, entry, actor)),
+    update: changing(update),
 
     /** Stores the choices of the further plans. */
-    choose: async (app: Application, choices: FurtherChoices, actor: Actor) =>
-      await changing(async (trx) => await choose(trx, app, choices, actor)),
+    choose: changing(choose),
 
-    setEnabled: async (app: Application, enabled: boolean, actor: Actor) =>
-      await changing(async (trx) => {
+    setEnabled: changing(
+      async (trx, app: Application, enabled: boolean, actor: Actor): Promise<void> => {
         const { numUpdatedRows } = await trx
           .updateTable('oauth_application')
           .set({ disabled_at: enabled ? null : actor.now })
@@ -90,32 +91,32 @@ export function makeApplicationStore({ kysely }: Database) {
         if (numUpdatedRows === 0n) return
         const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
         await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
-      }),
+      },
+    ),
 
     /** @returns the grants that ended */
-    remove: async (app: Application, actor: Actor) =>
-      await changing(async (trx) => {
-        const { numUpdatedRows } = await trx
-          .updateTable('oauth_application')
-          .set({ deleted_at: actor.now })
-          .where('client_id', '=', app.clientId)
-          .where('deleted_at', 'is', null)
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n) return []
-        const why = { reason: 'the application was deleted', nowMs: actor.now } as const
-        const ended = await endGrants(trx, { clientId: app.clientId }, why)
-        await recordAuditEvent(trx, actor, {
-          ...subjectOf(app),
-          ...applicationKinds[app.kind].delete,
-          before: factsOf(app),
-          after: { grantsEnded: ended.length },
-        })
-        return ended
-      }),
+    remove: changing(async (trx, app: Application, actor: Actor) => {
+      const { numUpdatedRows } = await trx
+        .updateTable('oauth_application')
+        .set({ deleted_at: actor.now })
+        .where('client_id', '=', app.clientId)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirstOrThrow()
+      if (numUpdatedRows === 0n) return []
+      const why = { reason: 'the application was deleted', nowMs: actor.now } as const
+      const ended = await endGrants(trx, { clientId: app.clientId }, why)
+      await recordAuditEvent(trx, actor, {
+        ...subjectOf(app),
+        ...applicationKinds[app.kind].delete,
+        before: factsOf(app),
+        after: { grantsEnded: ended.length },
+      })
+      return ended
+    }),
 
     /** Ends the grants of one person, or of all people. */
-    disconnect: async (app: Application, personId: string | undefined, actor: Actor) =>
-      await changing(async (trx) => {
+    disconnect: changing(
+      async (trx, app: Application, personId: string | undefined, actor: Actor) => {
         const whose = personId === undefined ? {} : { personId }
         const why = { reason: 'an operator ended it', nowMs: actor.now } as const
         const ended = await endGrants(trx, { clientId: app.clientId, ...whose }, why)
@@ -127,7 +128,8 @@ export function makeApplicationStore({ kysely }: Database) {
           after: { grants: 0 },
         })
         return ended
-      }),
+      },
+    ),
   }
 }
 

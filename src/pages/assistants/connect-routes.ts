@@ -106,19 +106,18 @@ export async function findConnectableSite({ kysely }: Database, slug: string) {
     .executeTakeFirst()
   if (!site) return undefined
   const { id, name, onSince } = site
-  const applications = onSince === null ? [] : await readApplications(kysely, id)
-  return { id, slug, name, applications }
+  const applications = onSince === null ? [] : await listAssistantApplications(kysely, id)
+  return { id, slug, name, applications: applications.filter(({ disabled }) => !disabled) }
 }
 
-/** Reads the live applications for assistants. */
-async function readApplications(kysely: Database['kysely'], siteId: string) {
+/** Lists the applications of a site for assistants, including disabled ones. */
+export async function listAssistantApplications(kysely: Database['kysely'], siteId: string) {
   const rows = await kysely
     .selectFrom('oauth_application')
-    .select(['client_id', 'assistant', 'application_type'])
+    .select(['client_id', 'name', 'assistant', 'application_type', 'disabled_at'])
     .where('site_id', '=', siteId)
     .where('kind', '=', 'site')
     .where('assistant', 'is not', null)
-    .where('disabled_at', 'is', null)
     .where('deleted_at', 'is', null)
     .execute()
   if (rows.length === 0) return []
@@ -135,13 +134,14 @@ async function readApplications(kysely: Database['kysely'], siteId: string) {
     .where('client_id', 'in', clientIds)
     .orderBy('position')
     .execute()
-  return rows.flatMap(({ client_id: clientId, assistant, application_type: applicationType }) => {
-    if (assistant === null) return []
-    const isOfIt = (row: { client_id: string }) => row.client_id === clientId
+  return rows.map((row) => {
+    const isOfIt = ({ client_id }: { client_id: string }) => client_id === row.client_id
     return {
-      clientId,
-      assistant,
-      applicationType,
+      clientId: row.client_id,
+      name: row.name,
+      assistant: row.assistant,
+      applicationType: row.application_type,
+      disabled: row.disabled_at !== null,
       scopes: scopes.filter(isOfIt).map(({ scope }) => scope),
       redirectUris: uris.filter(isOfIt).map(({ uri }) => uri),
     }
@@ -163,14 +163,7 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
 
 /** Lists all sites by slug, which is indexed. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
-  return await readPage(
-    kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name']),
-    {
-      by: 'site.slug',
-      id: 'site.id',
-      direction: 'asc',
-      placeOf: (row) => [row.slug, row.id],
-    },
-    request,
-  )
+  const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
+  const order = { by: 'site.slug', id: 'site.id', direction: 'asc' } as const
+  return await readPage(sites, { ...order, placeOf: ({ slug, id }) => [slug, id] }, request)
 }
