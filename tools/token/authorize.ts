@@ -9,7 +9,7 @@ import type { RelyingParty, Tokens } from './relying-party.ts'
 
 const CALLBACK_PATH = '/callback'
 
-/** Where nobody listens: the answer is read from the redirect itself, or the port is another. */
+/** Nothing listens here: the response is read from the redirect, or another port replaces this one. */
 export const loopbackRedirect: string = `http://${loopbackAddress}:8400${CALLBACK_PATH}`
 
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000
@@ -50,7 +50,10 @@ function openBrowser(address: URL): void {
 
 async function waitForCallback(server: Server, port: number): Promise<URL> {
   const { promise, resolve, reject } = Promise.withResolvers<URL>()
-  const timer = setTimeout(() => reject(new Error('nobody signed in')), SIGN_IN_TIMEOUT_MS)
+  const timer = setTimeout(
+    () => reject(new Error('no sign-in was completed in time')),
+    SIGN_IN_TIMEOUT_MS,
+  )
   server.on('request', (request, response) => {
     const address = new URL(request.url ?? '/', `http://${loopbackAddress}:${port}`)
     const ours = address.pathname === CALLBACK_PATH

@@ -22,8 +22,8 @@ import {
 
 /**
  * A relying party of the command line: a public client that discovers the service, authorizes with
- * PKCE and verifies the id_token, as an application of somebody else would. It knows the service by
- * its documents only.
+ * PKCE and verifies the id_token, as a third-party application does. It reads every address from the
+ * discovery documents.
  */
 export type RelyingParty = Awaited<ReturnType<typeof openRelyingParty>>
 
@@ -87,7 +87,7 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
   return await processDiscoveryResponse(new URL(baseUrl), response)
 }
 
-/** A client that anybody may have (RFC 7591 §3); the service forgets it when nobody uses it. */
+/** Registers a client (RFC 7591 §3). The service deletes it if it stays unused. */
 async function register(server: AuthorizationServer, redirectUri: string): Promise<string> {
   const client = {
     client_name: 'npm run token',

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { copySqlite, dumpPostgres } from './database-parts.ts'
 import {
   BACKUP_FORMAT,
+  codeOf,
   databaseParts,
   FILES_FOLDER,
   type Manifest,
@@ -75,7 +76,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
       copied.push(part)
     } catch (error) {
       // An operator may have deleted it since it was listed.
-      if (!isAbsent(error)) throw error
+      if (codeOf(error) !== 'ENOENT') throw error
     }
   }
   return copied
@@ -89,20 +90,16 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // Created with the first upload.
-    if (isAbsent(error) && !existsSync(folder)) return []
+    if (codeOf(error) === 'ENOENT' && !existsSync(folder)) return []
     throw error
   })
   const paths: string[] = []
   for (const path of names.sort()) {
     if (path.startsWith('drafts')) continue
     const found = await stat(join(folder, path)).catch((error: unknown) => {
-      if (!isAbsent(error)) throw error
+      if (codeOf(error) !== 'ENOENT') throw error
     })
     if (found?.isFile()) paths.push(path)
   }
   return paths
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

@@ -10,7 +10,7 @@ import {
   UNFINISHED_RESTORE,
   withClient,
 } from '../../platform/store/postgres.ts'
-import type { Contents } from './manifest.ts'
+import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
@@ -111,8 +111,9 @@ const DUPLICATE_TABLE = '42P07'
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
     await client.query(`create table ${UNFINISHED_RESTORE} ()`).catch((error: unknown) => {
-      const exists = error instanceof Error && 'code' in error && error.code === DUPLICATE_TABLE
-      throw exists ? new Error(RESTORE_NOT_FINISHED, { cause: error }) : error
+      throw codeOf(error) === DUPLICATE_TABLE
+        ? new Error(RESTORE_NOT_FINISHED, { cause: error })
+        : error
     })
   })
   const form = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
@@ -210,7 +211,7 @@ function connectionOf(url: string): readonly [words: readonly string[], password
 }
 
 function describeFailure(program: string, error: unknown): Error {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+  if (codeOf(error) === 'ENOENT') {
     return new Error(
       `${program} is not installed here. Install the PostgreSQL client programs (postgresql-client) in ` +
         'the version of the server or newer, and add them to PATH.',

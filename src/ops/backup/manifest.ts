@@ -95,6 +95,11 @@ function parseOrNothing(text: string): unknown {
   }
 }
 
+/** The code of an error of the system or the database; empty without one. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
 /**
  * Reads and hashes a file of a backup, and flushes it to the disk.
  *

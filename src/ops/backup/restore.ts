@@ -12,6 +12,7 @@ import {
   restorePostgres,
 } from './database-parts.ts'
 import {
+  codeOf,
   databaseParts,
   FILES_FOLDER,
   findDamagedParts,
@@ -160,10 +161,6 @@ async function renameDraft(draft: string, file: string): Promise<void> {
     )
   }
   await rm(draft)
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 async function placeFiles(

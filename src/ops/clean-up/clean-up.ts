@@ -132,7 +132,9 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
         // Move it to the end, so that all kinds take turns, across runs too.
         lines.push(...lines.splice(lines.indexOf(line), 1))
         const batchStartedMs = clock()
-        const removed = await removeBatch(database, line, now())
+        const { kind, from, size } = line
+        const until = kind.until?.(now()) ?? now()
+        const removed = await removeExpired(database, kind, { from, until, rowsMax: size.rows })
         const ms = clock() - batchStartedMs
         counts.statements += 1
         counts.longestMs = Math.max(counts.longestMs, ms)
@@ -148,13 +150,11 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
   }
 }
 
-/** @returns the expiry of each row, or undefined if the statement was cancelled */
-async function removeBatch(database: Database, { kind, size, from }: Line, nowMs: number) {
-  const until = kind.until?.(nowMs) ?? nowMs
-  return await removeExpired(database, kind, { from, until, rowsMax: size.rows })
-}
-
-/** Updates the progress after a statement. */
+/**
+ * Updates the progress after a statement.
+ *
+ * @param removed the expiry of each row; undefined if the statement was cancelled
+ */
 function follow(line: Line, removed: readonly number[] | undefined, ms: number): void {
   if (!removed) {
     line.more = true

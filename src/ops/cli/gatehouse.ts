@@ -109,10 +109,8 @@ const commands: Readonly<Record<string, Command>> = {
   backup: {
     takesWord: true,
     flags: ['--with-secret'],
-    async run(path, has) {
-      const { backUp } = await import('./backup-commands.ts')
-      return await backUp(await read(), path, has('--with-secret'))
-    },
+    run: async (path, has) =>
+      (await import('./backup-commands.ts')).backUp(await read(), path, has('--with-secret')),
   },
   'backup verify': {
     takesWord: true,
@@ -121,10 +119,8 @@ const commands: Readonly<Record<string, Command>> = {
   restore: {
     takesWord: true,
     flags: ['--keep-grants'],
-    async run(path, has) {
-      const { restore } = await import('./backup-commands.ts')
-      return await restore(await read(), path, has('--keep-grants'))
-    },
+    run: async (path, has) =>
+      (await import('./backup-commands.ts')).restore(await read(), path, has('--keep-grants')),
   },
   migrate: {
     flags: ['--dry-run'],

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { list, readForm } from './field-forms.ts'
+import { list, parseJson, readForm } from './field-forms.ts'
 import { type Campus, kindNames, kindOf, kinds } from './record-kinds.ts'
 import {
   columnOf,
@@ -47,17 +47,10 @@ export async function readCampusFolder(folder: string): Promise<Campus> {
 
 async function readCampusFile(path: string): Promise<object> {
   if ((await stat(path)).size > FILE_BYTES_MAX) throw new Error(`${path} is too large for a campus`)
-  const data = parseJson(await readFile(path, 'utf8'), path)
+  const data = parseJson(await readFile(path, 'utf8'))
+  if (data === undefined) throw new Error(`${path} is not JSON`)
   if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data
   throw new Error(`${path} must hold one JSON object with lists like "sites" and "people"`)
-}
-
-function parseJson(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new Error(`${path} is not JSON`, { cause })
-  }
 }
 
 /**

@@ -32,6 +32,15 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
+/** Parses JSON; undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 // The forms of single fields, each with its limit.
 
 export const id = (prefix: string) =>

@@ -4,6 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
 import { readCampusFolder } from './campus-folder.ts'
+import { parseJson } from './field-forms.ts'
 import { type Campus, kindNames, kinds } from './record-kinds.ts'
 
 /** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
@@ -60,7 +61,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
       let number = 0
       for await (const { text, size } of textLines(open())) {
         number += 1
-        if (text?.trim() !== '') yield { number, size, value: text && parse(text) }
+        if (text?.trim() !== '') yield { number, size, value: text && parseJson(text) }
       }
     },
   }
@@ -94,14 +95,6 @@ async function* textLines(stream: NodeJS.ReadableStream) {
 }
 
 const NEWLINE = 10
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** Reads a campus whole, so that all its problems are reported before anything is written. */
 async function campusSource(folder: string): Promise<Source> {

@@ -78,31 +78,17 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** The kind of record that a field of this name references, at any depth. */
 const referenced: Readonly<Record<string, string>> = {
-  site: 'site',
-  person: 'person',
-  course: 'course',
-  section: 'section',
-  lecture: 'lecture',
-  file: 'file',
-  digitalProduct: 'digitalProduct',
-  consultingService: 'consultingService',
-  event: 'event',
-  order: 'order',
-  post: 'post',
+  ...Object.fromEntries(
+    ['site', 'person', 'course', 'section', 'lecture', 'file', 'event', 'order', 'post']
+      .concat('digitalProduct', 'consultingService')
+      .map((kind) => [kind, kind]),
+  ),
   createdBy: 'person',
   lecturers: 'person',
 }
 
-export interface Reference {
-  readonly path: string
-  /** The top-level field that contains it. */
-  readonly field: string
-  readonly kind: string
-  readonly id: string
-}
-
-/** Lists the references of a record, including those in its lists. */
-export function referencesIn(record: object): Reference[] {
+/** Lists the references of a record, including those in its lists. `field` is the top-level field. */
+export function referencesIn(record: object): ReturnType<typeof referencesAt> {
   return Object.entries(record).flatMap(([field, value]) =>
     Array.isArray(value)
       ? value.flatMap((entry, at) => referencesAt(`${field}[${at}]`, field, entry))
@@ -110,7 +96,11 @@ export function referencesIn(record: object): Reference[] {
   )
 }
 
-function referencesAt(path: string, field: string, value: unknown): Reference[] {
+function referencesAt(
+  path: string,
+  field: string,
+  value: unknown,
+): { path: string; field: string; kind: string; id: string }[] {
   const kind = referenced[field]
   if (typeof value === 'string') return kind === undefined ? [] : [{ path, field, kind, id: value }]
   if (typeof value !== 'object' || value === null) return []

@@ -70,20 +70,6 @@ export async function writeBatch(
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
-/** Ends access that began before `accessEndedAt`, or before now if that is earlier. */
-async function endNamedAccess(
-  trx: Transaction<Schema>,
-  people: readonly DataRecord[],
-  nowMs: number,
-): Promise<void> {
-  for (const { id, values } of people) {
-    const { accessEndedAt } = values
-    if (typeof accessEndedAt !== 'string') continue
-    const untilMs = Math.min(resolveTime(accessEndedAt, nowMs), nowMs)
-    await endAllAccess(trx, id, { untilMs, nowMs })
-  }
-}
-
 /** Writes records of one kind whose lines have the same fields. */
 async function writeAlike(
   trx: Transaction<Schema>,
@@ -99,7 +85,13 @@ async function writeAlike(
   const key = (kind.key ?? ['id']).map(columnOf)
   await upsert(trx, { table: kind.table, key }, rows, changed)
   await endSessions(trx, signedOut, writing.nowMs)
-  if (type === 'person') await endNamedAccess(trx, records, writing.nowMs)
+  for (const { id, values } of type === 'person' ? records : []) {
+    const { nowMs } = writing
+    // Access that began before `accessEndedAt` ends, or before now if that is earlier.
+    if (typeof values['accessEndedAt'] !== 'string') continue
+    const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
+    await endAllAccess(trx, id, { untilMs, nowMs })
+  }
   const { parent = '', lists = [] } = kind.inner ?? {}
   for (const list of lists) {
     if (!given.has(list.field) && !given.has(list.also ?? '')) continue

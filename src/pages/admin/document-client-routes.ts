@@ -69,9 +69,9 @@ export function documentClientRoutes(
   }
 
   for (const review of ['approved', 'blocked'] as const) {
-    operatorPages.page(reviewAddresses[review], async (operator, ctx) => {
+    operatorPages.page(reviewAddresses[review], (operator, ctx) => {
       const clientId = new URLSearchParams(ctx.querystring).get('client') ?? ''
-      return await confirmPage(operator, review, clientId, false)
+      return confirmPage(operator, review, clientId, false)
     })
     operatorPages.form(reviewAddresses[review], async (operator, ctx) => {
       const { actor, address, site } = operator

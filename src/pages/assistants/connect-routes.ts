@@ -14,7 +14,7 @@ import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import { orderBy, type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { canReturnTo, memberSteps } from './connect-steps.ts'
 
@@ -164,6 +164,5 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
 /** Lists all sites by slug, which is indexed. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
   const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
-  const order = { by: 'site.slug', id: 'site.id', direction: 'asc' } as const
-  return await readPage(sites, { ...order, placeOf: ({ slug, id }) => [slug, id] }, request)
+  return await readPage(sites, orderBy('slug', 'asc', 'site.slug', 'site.id'), request)
 }

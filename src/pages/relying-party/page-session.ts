@@ -21,12 +21,6 @@ export interface PageSession {
   readonly sessionId: string
 }
 
-interface SessionStores {
-  readonly state: StateStore
-  readonly noteEvent: NoteEvent
-  readonly now: () => number
-}
-
 interface SessionSettings {
   readonly baseUrl: string
   readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
@@ -36,7 +30,10 @@ interface SessionSettings {
 
 export type Sessions = ReturnType<typeof makeSessions>
 
-export function makeSessions(stores: SessionStores, settings: SessionSettings) {
+export function makeSessions(
+  stores: { readonly state: StateStore; readonly noteEvent: NoteEvent; readonly now: () => number },
+  settings: SessionSettings,
+) {
   const { noteEvent, now } = stores
   const { baseUrl, people, formKey, sessionSeconds } = settings
   const state = stores.state.adapterFor('AreaSession')

@@ -43,11 +43,6 @@ export interface SignedInPagesPorts extends PendingPorts {
   readonly handler: () => RequestListener
 }
 
-interface LimitsAndClock {
-  readonly requestLimits: Limits
-  readonly now: () => number
-}
-
 /** The dependencies of all routes of our own pages. */
 export interface OwnPages {
   readonly database: Database
@@ -65,7 +60,7 @@ const FORM_BYTES_MAX = '32kb'
  * through our own authorization endpoint and returns to the requested page.
  */
 export function makeSignedInPages(
-  { requestLimits, now }: LimitsAndClock,
+  { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
   ports: SignedInPagesPorts,
 ) {
   const { sessions } = ports
