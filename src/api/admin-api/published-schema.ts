@@ -60,37 +60,60 @@ function itemText(template: string, type: keyof typeof items): string {
 
 /** Payloads that hold one changed object: their types, fields and areas. */
 const payloads = [
+  ['CoursePayload', 'course', 'Course', 'courses'],
+  ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
+  ['EventPayload', 'event', 'Event', 'events'],
   ['UpdateSitePayload', 'site', 'Site', 'school'],
   ['AppearancePayload', 'appearance', 'Appearance', 'appearance'],
   ['SectionPayload', 'section', 'Section', 'curriculum'],
   ['LecturePayload', 'lecture', 'Lecture', 'curriculum'],
+  ['EnrolStudentPayload', 'enrolment', 'Enrolment', 'students'],
   ['EnrolmentPayload', 'enrolment', 'Enrolment', 'students'],
   ['EventRegistrationPayload', 'registration', 'EventRegistration', 'events'],
   ['PostPayload', 'post', 'Post', 'posts'],
 ] as const
 
 function payloadText([payload, field, type, area]: (typeof payloads)[number]): string {
+  const noun = nounOf(field)
   return `
-"The result of changing the ${field}."
+"The result of changing the ${noun}."
 type ${payload} {
-  "The identifier of the ${field === 'appearance' ? 'site' : field}."
+  "The identifier of the ${field === 'appearance' ? 'site' : noun}."
   id: ID!
 
-  "The ${field} after the change."
+  "The ${noun} after the change."
   ${field}: ${type}! @needs(scopes: ["${area}:read"])
 }
 `
 }
 
+/** Gives the scopes of a block of mutations to each of them, and every new object a key. */
+function repeatParts(text: string): string {
+  return text
+    .replace(
+      /^((?:extend )?type Mutation) (@needs.*) (\{[^}]*)/gm,
+      (_, type: string, needs: string, block: string) =>
+        `${type} ${block.replace(/Payload$/gm, `$& ${needs}`)}`,
+    )
+    .replace(/^input Create[^}]*/gm, `$&${idempotencyKey}`)
+}
+
+const idempotencyKey = `
+  "A key chosen by the client. Repeating a request with the same key creates nothing new."
+  idempotencyKey: String
+`
+
 /** The published schema with its descriptions. */
 export const schemaText: string = expandPages(
-  [
-    ...(['Course', 'DigitalProduct', 'Event'] as const).map((type) =>
-      itemText(readSchema('item'), type),
-    ),
-    ...fileNames.map(readSchema),
-    ...payloads.map(payloadText),
-  ].join('\n'),
+  repeatParts(
+    [
+      ...(['Course', 'DigitalProduct', 'Event'] as const).map((type) =>
+        itemText(readSchema('item'), type),
+      ),
+      ...fileNames.map(readSchema),
+      ...payloads.map(payloadText),
+    ].join('\n'),
+  ),
   connections,
   { boundTo: 'this site', countDirectives: ' @cost(weight: 500)' },
 )

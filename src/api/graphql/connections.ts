@@ -76,8 +76,8 @@ interface ConnectionRules {
 }
 
 /**
- * Completes the text of a schema: adds the types of its connections, and `after` and the descriptions
- * wherever it has `first: Int = 20`.
+ * Completes the text of a schema: adds the types of its connections, repeated fields, and `after` and the
+ * descriptions wherever it has `first: Int = 20`.
  *
  * @param connections by the type of their nodes: an addition to the description of `totalCount`, or nothing
  */
@@ -115,9 +115,21 @@ type ${type}Edge {
 }
 `
   })
-  return (
-    text.replaceAll(`first: Int = ${PAGE_SIZE_DEFAULT}`, pageArguments) + pageInfo + types.join('')
-  )
+  const paged = text.replaceAll(`first: Int = ${PAGE_SIZE_DEFAULT}`, pageArguments)
+  return repeatFields(paged) + pageInfo + types.join('')
+}
+
+/** Replaces `# ...Name` by the fields of the type `Name`. Types named `…Fields` are not published. */
+function repeatFields(text: string): string {
+  const types = text.matchAll(/^type (\w+) \{\n([^}]*)\n\}$/gm)
+  const fields = new Map([...types].map(([, name, lines]) => [name, lines]))
+  return text
+    .replace(/^type \w+Fields [^}]*\}\n/gm, '')
+    .replace(/^ +# \.{3}(\w+)$/gm, (_, name) => {
+      const lines = fields.get(name)
+      if (lines === undefined) throw new Error(`the schema has no type ${name}`)
+      return lines
+    })
 }
 
 /** The noun for a type: `digital product` for `DigitalProduct`. */
