@@ -1,12 +1,13 @@
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
+import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type Execute, type GraphqlApi, makeGraphqlApi } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import { digitalProductResolvers, fileResolvers, orderResolvers } from './commerce.ts'
-import { type AdminCaller, type AdminContext, type AdminParts, makeContext } from './context.ts'
+import type { AdminCaller, AdminContext, AdminParts } from './context.ts'
 import { courseResolvers, curriculumResolvers } from './courses.ts'
 import { eventResolvers } from './events.ts'
 import { lecturerResolvers, memberResolvers } from './people.ts'
@@ -40,9 +41,9 @@ export function makeAdminApi(
   limits: ApiLimits,
 ): GraphqlApi<AdminCaller, AdminContext> {
   const schema = makeAdminSchema()
-  return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), (caller) =>
-    makeContext(caller, parts),
-  )
+  return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), (caller) => ({
+    ...{ caller, parts, oneOfMany: makeOneOfMany() },
+  }))
 }
 
 /** The published schema with our resolvers. Throws if the two do not match. */

@@ -16,7 +16,7 @@ import {
   setProductFile,
 } from '../../school/files/stored-files.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, found, itemResolvers, listed } from './field-resolvers.ts'
+import { batched, found, foundBy, itemResolvers, listed } from './field-resolvers.ts'
 
 /** Digital products of the site: `digital_products:read` and `digital_products:write`. */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
@@ -62,23 +62,13 @@ export const fileResolvers = {
   } satisfies Record<string, AdminResolver<undefined, never>>,
 }
 
-interface OrderArguments {
-  readonly id?: string | null
-  readonly number?: string | null
-}
-
 const buyerOf = batched('buyers', listBuyers, null)
 
 /** Orders of the site: `orders:read`. */
 export const orderResolvers = {
   Query: {
     orders: listed('orders', listOrders),
-    order: async (_source: unknown, { id, number }: OrderArguments, context: AdminContext) => {
-      const { caller, parts } = context
-      const { kysely } = parts.database
-      if (id != null) return await findOrder(kysely, caller.siteId, { id })
-      return number == null ? null : await findOrder(kysely, caller.siteId, { number })
-    },
+    order: foundBy('number', findOrder),
   },
   Order: {
     buyer: ({ personId }, args, context) => buyerOf({ id: personId }, args, context),

@@ -4,7 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
-import { makeOneOfMany, type OneOfMany } from '../graphql/batch-loader.ts'
+import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The actor of all changes of a request; each change has its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>
@@ -39,10 +39,6 @@ export type AdminResolver<Source, Arguments = object> = (
   args: Arguments,
   context: AdminContext,
 ) => unknown
-
-export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContext {
-  return { caller, parts, oneOfMany: makeOneOfMany() }
-}
 
 /** The actor of one change. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {

@@ -23,6 +23,18 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
+/** Resolves one row of the site by id, or else by another key; null without both. */
+export function foundBy<Key>(
+  name: string,
+  find: (kysely: Kysely<Schema>, siteId: string, by: Key) => Promise<object | undefined>,
+): AdminResolver<unknown, Readonly<Record<string, string | null | undefined>>> {
+  return async (_source, { id, [name]: other }, { caller, parts }) => {
+    if (id == null && other == null) return null
+    const by: object = id == null ? { [name]: other } : { id }
+    return await find(parts.database.kysely, caller.siteId, by as Key)
+  }
+}
+
 /** Resolves a field of all nodes of a page with one query; `missing` is its default. */
 export function batched<Value, Missing>(
   name: string,
@@ -157,15 +169,7 @@ export function itemResolvers(
   return {
     Query: {
       [`${one}s`]: listed(`${one}s`, items.list),
-      [one]: async (
-        _source: unknown,
-        { id, slug }: { readonly id?: string | null; readonly slug?: string | null },
-        { caller, parts }: AdminContext,
-      ) => {
-        const { kysely } = parts.database
-        if (id != null) return await items.find(kysely, caller.siteId, { id })
-        return slug == null ? null : await items.find(kysely, caller.siteId, { slug })
-      },
+      [one]: foundBy('slug', items.find),
     },
     Mutation: {
       [`create${type}`]: creates(items.create, payload),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type Audience, catalogue, type Scope } from '../../directory/scopes/catalogue.ts'
+import { type Audience, catalogue } from '../../directory/scopes/catalogue.ts'
 import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
@@ -41,7 +41,7 @@ export function authMd(facts: ServiceFacts): string {
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
-    operator_scopes: operatorScopeTable(scopeUses),
+    operator_scopes: scopeTable('operator', scopeUses),
   })
 }
 
@@ -106,34 +106,17 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
 }
 
-function scopeTable(audience: Audience): string {
-  return scopeRows(['Scope', 'Access', 'Grants'], audience, ({ access, grants }) => [
-    access,
-    grants,
-  ])
-}
-
-/** Shows what each scope opens: clients should not request scopes that open nothing here. */
-function operatorScopeTable({ addressesOf }: ServiceFacts['scopeUses']): string {
-  return scopeRows(
-    ['Scope', 'Access', 'Grants', 'Opens'],
-    'operator',
-    ({ name, access, grants }) => [
-      access,
-      grants,
-      listed(addressesOf(name), 'and') || 'nothing here yet',
-    ],
-  )
-}
-
-function scopeRows(
-  head: readonly string[],
-  audience: Audience,
-  cells: (scope: Scope) => readonly string[],
-): string {
+/**
+ * Lists the scopes of an audience. With `uses`, shows what each opens: clients should not request scopes
+ * that open nothing here.
+ */
+function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
+  const opens = (name: string) =>
+    uses ? [listed(uses.addressesOf(name), 'and') || 'nothing here yet'] : []
+  const head = ['Scope', 'Access', 'Grants', ...(uses ? ['Opens'] : [])]
   const rows = catalogue
     .filter((scope) => scope.audience === audience)
-    .map((scope) => [`\`${scope.name}\``, ...cells(scope)])
+    .map(({ name, access, grants }) => [`\`${name}\``, access, grants, ...opens(name)])
   const lines = [head, head.map(() => '---'), ...rows]
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
 }

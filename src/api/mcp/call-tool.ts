@@ -23,6 +23,11 @@ export async function orFail<Result>(
   return result
 }
 
+/** The error for an invalid parameter (JSON-RPC 2.0 §5.1). */
+export function invalidParams(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+}
+
 /** The maximum length of an answer, as text. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 

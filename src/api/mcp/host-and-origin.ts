@@ -53,18 +53,12 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     const host: unknown = ctx.state['presentedHost']
     const origin = ctx.get('Origin')
     ctx.vary('Origin')
+    const refuse = (message: string) =>
+      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message })
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
-      sendFault(ctx, {
-        status: 403,
-        code: INVALID_REQUEST,
-        message: 'Host is not allowed; connect to the public address of the service',
-      })
+      refuse('Host is not allowed; connect to the public address of the service')
     } else if (origin && !admission.admitsOrigin(origin)) {
-      sendFault(ctx, {
-        status: 403,
-        code: INVALID_REQUEST,
-        message: 'Origin is not allowed; the administrator can add it to allowed_origins',
-      })
+      refuse('Origin is not allowed; the administrator can add it to allowed_origins')
     } else {
       await next()
     }

@@ -34,41 +34,34 @@ const curriculumTools = [
   }),
   curriculum.change({
     name: 'create_section',
-    title: 'Create a section',
     description: 'Creates a section in a course, at a given position or at the end.',
   }),
   curriculum.change({
     name: 'update_section',
-    title: 'Change a section',
     description: 'Renames or moves a section.',
     destroys: true,
   }),
   curriculum.change({
     name: 'delete_section',
-    title: 'Remove a section',
     description: 'Removes a section. Its lectures move before the first section.',
     ...removal,
   }),
   curriculum.change({
     name: 'create_lecture',
-    title: 'Create a lecture',
     description: 'Creates a lecture in a course, at a given position or at the end.',
   }),
   curriculum.change({
     name: 'update_lecture',
-    title: 'Change a lecture',
     description: 'Changes the title or duration of a lecture. Omitted arguments stay unchanged.',
     destroys: true,
   }),
   curriculum.change({
     name: 'move_lecture',
-    title: 'Move a lecture',
     description: 'Moves a lecture to another section or position of its course.',
     destroys: true,
   }),
   curriculum.change({
     name: 'delete_lecture',
-    title: 'Remove a lecture',
     description: 'Removes a lecture and the watch progress in it. This cannot be undone.',
     ...removal,
   }),
@@ -83,7 +76,6 @@ const registrationTools = [
   }),
   events.change({
     name: 'cancel_registration',
-    title: 'Cancel a registration',
     description: "Cancels a person's registration for an event.",
     takes: { id: 'ID!' },
     destroys: true,

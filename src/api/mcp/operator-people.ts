@@ -19,7 +19,6 @@ const memberTools = [
   }),
   members.change({
     name: 'add_member',
-    title: 'Add a member',
     description:
       'Adds roles at the site to the person with an e-mail address. Only owners can add owners.',
   }),
@@ -31,7 +30,6 @@ const memberTools = [
   }),
   members.change({
     name: 'remove_member',
-    title: 'Remove a member',
     description:
       'Removes all roles of a person at the site. Access ends at once. Purchases are kept and become ' +
       'available again if the person is added again.',
@@ -48,19 +46,16 @@ const studentTools = [
   }),
   students.change({
     name: 'enrol_student',
-    title: 'Enrol a student',
     description: 'Enrols a person of the site in a course without an order.',
     selection: 'id isNew',
   }),
   students.change({
     name: 'update_enrolment',
-    title: 'Change an enrolment',
     description: 'Changes the end of an enrolment to another time, or to lifetime access.',
     destroys: true,
   }),
   students.change({
     name: 'end_enrolment',
-    title: 'End an enrolment',
     description: "Ends an enrolment and the student's access to the course now.",
     takes: { id: 'ID!' },
     destroys: true,

@@ -49,7 +49,11 @@ interface FindDefinition extends Described {
   readonly also?: string
 }
 
-interface ChangeDefinition extends Described, Pick<DocumentDefinition, 'destroys'> {
+interface ChangeDefinition
+  extends Pick<Tool, 'name' | 'description'>,
+    Pick<DocumentDefinition, 'destroys'> {
+  /** Defaults to the name in words. */
+  readonly title?: string
   /** The arguments of the field; defaults to one `input` of the type named after it. */
   readonly takes?: Readonly<Record<string, string>>
   /** The selection of the result; defaults to the id. */
@@ -107,6 +111,7 @@ export function toolsOf(area: string) {
     const field = camelCase(described.name)
     const taken = takes ?? { input: `${capitalized(field)}Input!` }
     return operatorTool({
+      title: titleOf(described.name),
       ...described,
       ...listed,
       scopes: [writeScope(area)],
@@ -159,43 +164,45 @@ export function itemTools(noun: string, selection: string): Tool[] {
     }),
     change({
       name: `create_${noun}`,
-      title: `Create ${one}`,
       description: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} shows it.`,
     }),
     change({
       name: `update_${noun}`,
-      title: `Change ${one}`,
       description: `Changes ${one}. Omitted arguments stay unchanged.`,
       destroys: true,
     }),
     change({
       name: `publish_${noun}`,
-      title: `Publish ${one}`,
       description: `Publishes ${one}, now or at a given time.`,
       takes: { id: 'ID!', at: 'DateTime' },
     }),
     change({
       name: `unpublish_${noun}`,
-      title: `Unpublish ${one}`,
       description: `Returns ${one} to draft. People who already have it keep access.`,
       ...byId,
       destroys: true,
     }),
     change({
       name: `archive_${noun}`,
-      title: `Archive ${one}`,
       description: `Archives ${one}. People who already have it keep access. restore_${noun} undoes this.`,
       ...byId,
       destroys: true,
     }),
     change({
       name: `restore_${noun}`,
-      title: `Restore ${one}`,
       description: `Restores an archived ${words} to its earlier state.`,
       ...byId,
     }),
   ]
 }
+
+/** `Change a lecture` for `update_lecture`. */
+function titleOf(name: string): string {
+  const [verb = '', ...noun] = name.split('_')
+  return `${verbs[verb] ?? capitalized(verb)} ${withArticle(noun.join(' '))}`
+}
+
+const verbs: Readonly<Record<string, string>> = { update: 'Change', delete: 'Remove' }
 
 function withArticle(words: string): string {
   return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`

@@ -1,7 +1,8 @@
-import { ProtocolError, ProtocolErrorCode, type Server } from '@modelcontextprotocol/server'
+import type { Server } from '@modelcontextprotocol/server'
 
 import { MEMBER_READ, readScope, writeScope } from '../../directory/scopes/catalogue.ts'
-import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
+import { invalidParams } from './call-tool.ts'
+import type { ToolAccess, ToolCall } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { nearNames } from './tool-catalogue.ts'
 
@@ -126,21 +127,21 @@ const VALUE_LENGTH_MAX = 500
 /**
  * Makes the text of a prompt from a person's values.
  *
- * @throws ToolProblem for invalid values
+ * @throws ProtocolError for invalid values
  */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
   const known = prompt.arguments.map(({ name }) => name)
   const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
   for (const [name, value] of Object.entries(values)) {
-    if (!known.includes(name)) throw new ToolProblem(`Unknown argument ${quoted(name)}. ${fits}`)
+    if (!known.includes(name)) throw invalidParams(`Unknown argument ${quoted(name)}. ${fits}`)
     if (value.length > VALUE_LENGTH_MAX) {
-      throw new ToolProblem(`${name} must have at most ${VALUE_LENGTH_MAX} characters.`)
+      throw invalidParams(`${name} must have at most ${VALUE_LENGTH_MAX} characters.`)
     }
   }
   // Hosts send an empty string for an omitted value.
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const missing = prompt.arguments.find(({ name, required }) => required && !(name in given))
-  if (missing) throw new ToolProblem(`${missing.name} is required: ${missing.description}`)
+  if (missing) throw invalidParams(`${missing.name} is required: ${missing.description}`)
   return prompt.text(given)
 }
 
@@ -171,24 +172,12 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)
       const list = (near.length > 0 ? near : names).join(', ')
-      throw invalid(`There is no prompt of that name here. Use one of: ${list}.`)
+      throw invalidParams(`There is no prompt of that name here. Use one of: ${list}.`)
     }
-    const text = textOf(prompt, params.arguments ?? {})
+    const text = promptText(prompt, params.arguments ?? {})
     return {
       description: prompt.description,
       messages: [{ role: 'user', content: { type: 'text', text } }],
     }
   })
-}
-
-function textOf(prompt: Prompt, values: Readonly<Record<string, string>>): string {
-  try {
-    return promptText(prompt, values)
-  } catch (error) {
-    throw error instanceof ToolProblem ? invalid(error.message) : error
-  }
-}
-
-function invalid(message: string): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }

@@ -1,12 +1,7 @@
-import {
-  ProtocolError,
-  ProtocolErrorCode,
-  ResourceNotFoundError,
-  type Server,
-} from '@modelcontextprotocol/server'
+import { ResourceNotFoundError, type Server } from '@modelcontextprotocol/server'
 
 import { MEMBER_READ, readScope } from '../../directory/scopes/catalogue.ts'
-import { type Exchange, orFail } from './call-tool.ts'
+import { type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
@@ -33,7 +28,6 @@ export interface ResourceKind {
 type Values = Readonly<Record<string, string>>
 
 const json = { mimeType: 'application/json' } as const
-const mine = { ...json, access: { kind: 'scopes', needed: [MEMBER_READ] } } as const
 
 export const resourceKinds: readonly ResourceKind[] = [
   {
@@ -73,7 +67,8 @@ export const resourceKinds: readonly ResourceKind[] = [
 
 function purchased(noun: string, title: string, listedBy: string): ResourceKind {
   return {
-    ...mine,
+    ...json,
+    access: { kind: 'scopes', needed: [MEMBER_READ] },
     name: `my_${noun}`,
     title,
     description: `One ${noun.replace('_', ' ')} of the signed-in member, by the id of the purchase.`,
@@ -126,15 +121,6 @@ interface ListedPage {
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
-/** Reads a page of a kind through the tool that lists it. */
-async function listedPage(
-  tool: string,
-  page: { readonly first: number; readonly after?: string },
-  call: ToolCall,
-): Promise<ListedPage> {
-  return (await run(tool, page, call)) as ListedPage
-}
-
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
@@ -143,7 +129,7 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
     const wanted = { first: PURCHASES_PAGE_SIZE, ...(after !== undefined && { after }) }
-    const { nodes, pageInfo } = await listedPage(tool, wanted, call)
+    const { nodes, pageInfo } = (await run(tool, wanted, call)) as ListedPage
     const node = nodes.find((each) => each.id === id)
     if (node) return node
     if (!pageInfo.hasNextPage) break
@@ -195,7 +181,8 @@ const FIRST = '0'
 async function listPage(cursor: string | undefined, call: ToolCall) {
   const [section = '', after] = (cursor ?? FIRST).split(' ')
   const listed = offeredTo(call).filter(({ listedBy }) => listedBy !== undefined)
-  if (!/^\d{1,2}$/.test(section) || Number(section) > listed.length) throw invalid(FOREIGN_PAGE)
+  if (!/^\d{1,2}$/.test(section) || Number(section) > listed.length)
+    throw invalidParams(FOREIGN_PAGE)
   const single = offeredTo(call).filter((kind) => !isTemplate(kind))
   const fixed = cursor === undefined ? single.map(fixedResource) : []
   const kind = listed[Number(section)]
@@ -218,9 +205,9 @@ async function pageOfKind(
 ) {
   try {
     const page = { first: PAGE_SIZE, ...(after !== undefined && { after }) }
-    return await listedPage(listedBy, page, call)
+    return (await run(listedBy, page, call)) as ListedPage
   } catch (error) {
-    throw error instanceof ToolProblem ? invalid(FOREIGN_PAGE) : error
+    throw error instanceof ToolProblem ? invalidParams(FOREIGN_PAGE) : error
   }
 }
 
@@ -256,7 +243,3 @@ async function readOne(uri: string, call: ToolCall) {
 
 const UNKNOWN =
   'There is no resource with this URI here. Use one from resources/list or resources/templates/list.'
-
-function invalid(message: string): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
-}

@@ -2,15 +2,13 @@ import {
   createMcpHandler,
   isLegacyRequest,
   type McpRequestContext,
-  ProtocolError,
-  ProtocolErrorCode,
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { callTool, type Exchange, orFail } from './call-tool.ts'
+import { callTool, type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
 import { identityOf, protocolVersions, type ToolAudience, type ToolCall } from './tool.ts'
@@ -78,12 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
   server.setRequestHandler('tools/list', () => ({ tools: listedTools(caller, address).tools }))
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = findTool(params.name, address)
-    if (!tool) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        describeUnknownTool(params.name, call),
-      )
-    }
+    if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
     return await orFail(exchange, callTool(tool, params.arguments, call))
   })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type GraphQLSchema, getOperationAST } from 'graphql'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
+import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import { expandPages } from '../graphql/connections.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
@@ -31,17 +32,11 @@ export function makeMemberSchema(): GraphQLSchema {
 /** Runs one of our own documents for a member, against the Member API. */
 export type ExecuteMember = Execute<MemberCaller>
 
-/** The person and site of an access token. */
-interface TokenOfMember {
-  readonly siteId: string | undefined
-  readonly person: { readonly id: string; readonly name: string; readonly email: string }
-}
-
 /**
  * Makes the caller from a token. Returns nothing without a site: member scopes are issued to site clients
  * only.
  */
-export function memberCaller({ siteId, person }: TokenOfMember): MemberCaller | undefined {
+export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }
 }
