@@ -244,7 +244,10 @@ describe('a backup of the embedded database', () => {
       )
       await (await startProcess(variables, patientService)).stop()
       const used = await runGatehouse(['backup', folder], variables)
-      expect([used.code, used.stderr]).to.deep.equal([1, `${folder} is not empty\n`])
+      expect([used.code, used.stderr]).to.deep.equal([
+        1,
+        `${folder} is not empty: name an empty or new folder\n`,
+      ])
     })
   })
 })

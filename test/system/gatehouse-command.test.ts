@@ -158,7 +158,10 @@ describe('the gatehouse command', () => {
       const taken = await runGatehouse(['import', folder], to)
       expect([taken.code, taken.stdout.includes('2 site, 8 person')]).to.deep.equal([0, true])
       const second = await runGatehouse(['export', folder], from)
-      expect([second.code, second.stderr]).to.deep.equal([1, `${folder} is not empty\n`])
+      expect([second.code, second.stderr]).to.deep.equal([
+        1,
+        `${folder} is not empty: name an empty or new folder\n`,
+      ])
     })
   })
 

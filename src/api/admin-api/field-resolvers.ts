@@ -56,7 +56,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Resolves a list; its arguments, the caller's site and the time make the question. */
+/** Resolves a list: queries it with the field's arguments, the caller's site and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,

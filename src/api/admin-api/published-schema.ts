@@ -123,8 +123,8 @@ function readSchema(name: string): string {
 }
 
 /**
- * Collects the scopes that the fields of an operation name with `@needs`, in document order. Takes
- * `@skip` and `@include` for true, so that the result depends on the document alone.
+ * Collects the scopes that the fields of an operation name with `@needs`, in document order. Ignores
+ * `@skip` and `@include`, so that the result depends on the document alone.
  */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()

@@ -123,7 +123,7 @@ function startThread(): RunInThread {
 const form =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
-/** The memory limit of one check, in KiB; each parallel check takes its own. */
+/** The memory limit of one check, in KiB; each parallel check allocates its own. */
 const MEMORY_KIB_MAX = 262_144
 /** The limit of memory times passes, the cost of a check; common defaults use a quarter of it. */
 const WORK_KIB_MAX = 1_048_576

@@ -19,7 +19,7 @@ export interface Person {
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Each function takes one query. */
+/** Reads and writes people and their sessions. Each function runs one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
@@ -113,7 +113,7 @@ export function canonicalEmail(typed: string): string {
   return typed.trim().toLowerCase().normalize('NFC')
 }
 
-/** How many people `hashNear` searches for a password. */
+/** How many accounts `hashNear` reads to find one with a password. */
 const NEIGHBOURS = 50
 
 /** The first hash after an address in order, from a few rows of an index. */

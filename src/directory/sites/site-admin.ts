@@ -34,7 +34,7 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
   const { role: _role, enabled_at, ...site } = row
   return {
     ...site,
-    /** When MCP connections was switched on; undefined while it is off. */
+    /** When the feature MCP connections was switched on; undefined while it is off. */
     mcpConnectionsOnSince: enabled_at ?? undefined,
     roles: rows.flatMap(({ role }) => role ?? []),
   }

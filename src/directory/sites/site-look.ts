@@ -129,7 +129,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Darkens a color to three quarters of its light. */
+/** Darkens a color to three quarters of its brightness. */
 export function darker(color: string): string {
   const shades = channelsOf(color).map((channel) => Math.round(channel * 0.75))
   return `#${shades.map((shade) => shade.toString(16).padStart(2, '0')).join('')}`

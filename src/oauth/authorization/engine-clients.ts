@@ -125,7 +125,7 @@ export function engineRequests({
   }
   const askForKeys = async (address: string, options: OutgoingInit) => {
     const end = governor.begin(new URL(address).host)
-    if (!end) throw new Error('too many requests for keys of clients: try again in a minute')
+    if (!end) throw new Error('too many requests for client keys: retry in a minute')
     try {
       return boundedFreshness(await ask(address, options))
     } finally {

@@ -34,7 +34,7 @@ import { promptPolicy } from './prompts.ts'
 
 interface Changing {
   readonly adapter: AdapterFactory
-  /** Private ES256 keys, the one that signs first. */
+  /** Private ES256 keys, the signing key first. */
   readonly keys: readonly JWK[]
 }
 

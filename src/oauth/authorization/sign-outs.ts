@@ -148,7 +148,10 @@ async function attempt(
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const isLast = attempts >= NOTICE_ATTEMPTS_MAX
-    ports.logger.warn({ client: row.client_id, cause: reason, isLast }, 'a sign-out was not taken')
+    ports.logger.warn(
+      { client: row.client_id, cause: reason, isLast },
+      'the application did not accept a back-channel logout',
+    )
     ports.noteFailure(row.client_id, reason)
     if (isLast) await remove()
     return false

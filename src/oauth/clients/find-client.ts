@@ -20,8 +20,8 @@ import { makePlatformCallbacks, type PlatformCallbackDependencies } from './plat
 export interface ClientFinder {
   /**
    * @param fresh ignores a stale copy of a metadata document
-   * @param returnsTo redirect_uri of an authorization request; added to those of a platform that registered it by
-   *   a pattern
+   * @param returnsTo redirect_uri of an authorization request; added to the platform's own if
+   *   it was registered and still matches its pattern
    */
   find(clientId: string, fresh?: boolean, returnsTo?: string): Promise<Client | undefined>
 }

@@ -104,9 +104,9 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 }
 
 /**
- * Counts an unused client for the caller's network, which limits what any caller can store (design 8). The oldest
- * are removed: a client that a person waits for is seconds old, and with refusals one caller could block the
- * registrations of its whole network.
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the
+ * oldest clients. Refusing new ones would let one caller block its whole network, and a client in an ongoing
+ * sign-in is only seconds old.
  *
  * @returns the ids of the removed clients
  */

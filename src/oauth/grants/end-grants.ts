@@ -148,7 +148,7 @@ export async function removeApp(
 export interface Ended {
   /** Live grants. Tokens of grants that are not in this database are invalid anyway. */
   readonly grants: number
-  /** Records of sessions, started sign-ins and codes. Those in Redis end by the time that is set. */
+  /** Removed records of sessions, started sign-ins and codes. `EVERYTHING_ENDED` invalidates those in Redis. */
   readonly records: number
 }
 

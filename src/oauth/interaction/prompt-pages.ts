@@ -81,7 +81,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
   }
 }
 
-/** Where the form that refuses is sent, at each prompt. */
+/** The form action of *Cancel* at each prompt. */
 export const cancelAddresses = {
   login: pages.cancelLogin,
   select_account: pages.cancelSiteChoice,

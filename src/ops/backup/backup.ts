@@ -30,7 +30,8 @@ export interface BackupSource extends ServicePlace {
  */
 export async function makeBackup(folder: string, source: BackupSource): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`)
+  if ((await readdir(folder)).length > 0)
+    throw new Error(`${folder} is not empty: name an empty or new folder`)
   const { location, environment, filesOnDisk, secretFile } = source
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]

@@ -108,7 +108,7 @@ export function codeOf(error: unknown): string {
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {
-    throw new Error(`${path} is a link, which a backup must not have`)
+    throw new Error(`${path} is or lies behind a symbolic link: replace it with the file itself`)
   }
   const handle = await open(file, 'r')
   try {

@@ -101,7 +101,7 @@ function draftOf(file: string): string {
 function restoreUnderWay(file: string): string {
   return (
     `${draftOf(file)} exists: another restore is running. If it was interrupted, remove that file and ` +
-    'the restored files, and start again.'
+    'the restored files, and run restore again.'
   )
 }
 
@@ -155,8 +155,8 @@ async function renameDraft(draft: string, file: string): Promise<void> {
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(
-      `${file} was created meanwhile, by a service that was started: stop it, remove its files and ` +
-        `the restored ones, and start again.`,
+      `${file} was created meanwhile, by a service that was started: stop the service, remove its files and ` +
+        `the restored ones, and run restore again.`,
       { cause: error },
     )
   }

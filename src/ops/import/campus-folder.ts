@@ -46,7 +46,9 @@ export async function readCampusFolder(folder: string): Promise<Campus> {
 }
 
 async function readCampusFile(path: string): Promise<object> {
-  if ((await stat(path)).size > FILE_BYTES_MAX) throw new Error(`${path} is too large for a campus`)
+  if ((await stat(path)).size > FILE_BYTES_MAX) {
+    throw new Error(`${path} is larger than 64 MiB: split its lists over several .json files`)
+  }
   const data = parseJson(await readFile(path, 'utf8'))
   if (data === undefined) throw new Error(`${path} is not JSON`)
   if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data

@@ -182,7 +182,7 @@ function makeRefusalCounts({ kysely }: Database) {
   }
 }
 
-/** Sums the counts of a site. All processes write rows in one order, to avoid deadlocks. */
+/** Sums the counts of each site. Sorts the rows, so that all processes lock them in the same order. */
 function rowsOfSites(taken: readonly RefusalCount[], sites: ReadonlyMap<string, string | null>) {
   const bySite = new Map<string, { site_id: string } & Omit<RefusalCount, 'clientId'>>()
   for (const { clientId, day, error, refusals } of taken) {

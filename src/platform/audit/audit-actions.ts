@@ -77,7 +77,7 @@ export const changeActions = {
   'appearance.update': 'changed the appearance of the site',
 } as const satisfies Record<string, string>
 
-/** Every other event. They are written a few seconds later, so that no request waits for them. */
+/** All other events. They are written a few seconds later, so requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in for the application',
   'sign_in.failure': 'could not sign in for the application',

@@ -90,7 +90,10 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
-        logger.warn(line, 'audit events were lost at the end of the process')
+        logger.warn(
+          line,
+          'audit events could not be written before the process exited and are lost',
+        )
       })
     },
   }

@@ -117,7 +117,7 @@ function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** A request without Content-Length costs as much as the longest allowed. */
+/** Points of a pushed request, one per started KiB. Without Content-Length it costs the maximum. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }

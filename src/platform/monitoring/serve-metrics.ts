@@ -71,7 +71,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   const ask = async (worker: Worker) => {
     const answered = Promise.withResolvers<void>()
     awaited.set(worker.id, answered)
-    // If the worker has just died, its exit resolves this.
+    // Ignore send errors: if the worker has just died, its exit event resolves `answered`.
     worker.send(QUESTION, () => {})
     await answered.promise
   }

@@ -120,7 +120,7 @@ function responseOf(incoming: IncomingMessage): Response {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (STATUS_CODES[status] === undefined || status < 200 || encoding !== 'identity') {
     incoming.destroy()
-    throw new Error('the answer is invalid or compressed')
+    throw new Error('the answer is compressed or has an invalid status: serve it uncompressed')
   }
   const isEmpty = status === 204 || status === 205 || status === 304
   if (isEmpty) incoming.resume()
@@ -145,11 +145,11 @@ const ASKING = { timeout: 600, tries: 2 }
 const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
- * Makes a lookup that asks name servers directly. The system's lookup holds one of the two threads of the process
- * until it gives up: sixteen names with silent servers stopped every lookup for more than a minute, also that of
- * the database after a lost connection.
+ * Makes a lookup that queries name servers directly. `dns.lookup` blocks one of the two libuv threads that resolve
+ * names. Sixteen names with silent name servers blocked every lookup for over a minute, even that of the database
+ * host after a lost connection.
  *
- * @param servers address and port of each, instead of the name servers of the machine
+ * @param servers address and port of each name server; defaults to those of this machine
  */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {

@@ -10,7 +10,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 const STOP_MS = 13_000
 /** The same for a replaced worker, which also serves its open connections. */
 const HAND_OVER_MS = 20_000
-/** A worker that dies sooner after it was ready is restarted with a delay. */
+/** A worker that dies within this time of being ready is restarted with a delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000

@@ -38,7 +38,7 @@ export function workerSide() {
     replaced.resolve()
   })
   worker.on('disconnect', () => {
-    // Node would exit at once, which is right only before the worker serves.
+    // Prevents Node's immediate exit on disconnect, which is right only before the worker serves.
     worker.exitedAfterDisconnect ||= serving
     sweeps = false
     orphaned.resolve()

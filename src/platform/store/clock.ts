@@ -72,7 +72,7 @@ export function makeClockWatch(
       const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
       logger.warn(
         `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
-          'which this service uses. Synchronize it (NTP) for the other programs of this machine.',
+          'which this service uses. Synchronize this machine with NTP for its other programs.',
       )
     }
     if (!isWrong && wasWrong) {

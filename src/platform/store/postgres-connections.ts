@@ -174,7 +174,7 @@ class Lane {
     })
     const connecting = this.#connecting
     return new Promise((resolve, reject) => {
-      const late = () => reject(new Error('PostgreSQL gave no connection in time.'))
+      const late = () => reject(new Error('Timed out waiting for a PostgreSQL connection.'))
       const wait = timeout.start(late, until)
       connecting.then(resolve, reject).finally(() => timeout.stop(wait))
     })

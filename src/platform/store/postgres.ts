@@ -145,7 +145,7 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
     let late = false
     const giveUp = () => {
       late = true
-      reject(new Error('PostgreSQL gave no connection in time.'))
+      reject(new Error('Timed out waiting for a PostgreSQL connection.'))
     }
     const wait = timeout.start(giveUp, until)
     pool.connect((error, client) => {

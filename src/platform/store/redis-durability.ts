@@ -45,7 +45,10 @@ function fieldOf(info: string, name: string): string | undefined {
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {
-    logger.warn('The durability of Redis is unknown: INFO is forbidden, or it did not answer.')
+    logger.warn(
+      'The durability of Redis is unknown: INFO is forbidden, or Redis did not answer. Allow INFO for this user, ' +
+        'or check persistence and eviction yourself.',
+    )
     return
   }
   for (const { kind, sentence } of found.flatMap(judgeDurability)) {

@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The setting with the time when all sessions and grants ended, in epoch milliseconds. */
+/** The setting that stores when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
 /** How often the servers of a cluster are checked, so how soon a failover is noticed. */

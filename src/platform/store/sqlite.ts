@@ -131,7 +131,7 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // The connection waits for the lock itself.
+    // The connection already waits for the lock, so no error calls for another wait.
     isLockTimeout: () => false,
   }
 }

@@ -47,7 +47,10 @@ export async function judgeBinding(
     case 'good': {
       const { nextNonce } = proof
       if (proof.thumbprint === jkt) return { nextNonce }
-      return { ...refused('the proof is of another key'), nextNonce }
+      return {
+        ...refused('the proof is signed with another key than the one that the token is bound to'),
+        nextNonce,
+      }
     }
     case 'stale':
       return {
@@ -70,6 +73,8 @@ export async function judgeBinding(
 }
 
 function refused(reason: string): Binding {
-  const description = 'the access token is not bound to the key of this request'
+  const description =
+    'the access token and the proof do not match: send a bound token as DPoP with a proof by its key, and an ' +
+    'unbound token as Bearer'
   return { fault: { error: 'invalid_token', description, reason } }
 }

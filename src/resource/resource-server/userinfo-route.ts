@@ -58,7 +58,7 @@ async function claimsFor(
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
   const refusal = lackOf(token, sent.scope)
   if (refusal) return refusal
-  // Only requests of pages need the client; its other properties are part of the verdict.
+  // Load the client only for requests of pages, which confidential clients must not make.
   if (ctx.get('Origin') && isForeignToPages(ctx, await authorization.findClient(token.clientId))) {
     return malformedRequest(FOREIGN_TO_PAGES)
   }

@@ -224,7 +224,7 @@ function headersGoingIn(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
 
 /** What of an upstream's headers comes out. */
 function headersComingOut(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  // A browser would guess otherwise.
+  // Without a Content-Type, a browser would sniff one.
   return { 'content-type': 'application/octet-stream', ...pick(headers, comeOut) }
 }
 

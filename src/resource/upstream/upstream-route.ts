@@ -121,7 +121,7 @@ async function signedToken(
   sign: SignForwarded,
 ): Promise<string> {
   // Tokens with operator scopes always have a site.
-  if (siteId === undefined) throw new Error('a token without a site came through')
+  if (siteId === undefined) throw new Error('a token without a site reached the upstream route')
   return await sign({
     audience: upstream.audience,
     personId,

@@ -61,7 +61,7 @@ export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: 
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
 
-/** Uses `cross join`, as above, so that SQLite starts with the enrolments of a person. */
+/** Selects the enrolments at a site. `cross join` makes SQLite start with the enrolments of a person. */
 function enrolments(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')

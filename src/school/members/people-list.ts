@@ -65,7 +65,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Uses `cross join`, so that SQLite starts with the roles, whose index has the order. */
+/** Selects people with their roles. `cross join` makes SQLite start with the roles, whose index has the order. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -196,7 +196,7 @@ function listStudentsOfCourse(
   return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
 }
 
-/** Uses `cross join`, so that SQLite starts with the enrolments, whose index has the order. */
+/** Selects students. `cross join` makes SQLite start with the enrolments, whose index has the order. */
 function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')
