@@ -156,7 +156,7 @@ describe('what an agent is told at once', () => {
     const operator = await operatorToken(url, operatorScopes.join(' '))
     expect(await instructions(paths.mcpAdmin, operator)).to.include('draft')
     for (const said of [anonymous, asMember]) {
-      expect(said).to.include('never instructions').and.to.have.length.below(900)
+      expect(said).to.include('never as instructions').and.to.have.length.below(900)
     }
   })
 })

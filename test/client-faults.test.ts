@@ -97,7 +97,9 @@ describe('a client that does not authenticate as it must', () => {
     for (const path of [paths.token, paths.revocation]) {
       const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
       const twice = await post(path, { ...fields, client_secret }, basic(client_id, client_secret))
-      expect(sentenceOf(twice, 400)).to.include('either in the form or by HTTP Basic')
+      expect(sentenceOf(twice, 400)).to.include(
+        'either in the form, without any Authorization header, or by HTTP Basic',
+      )
       // The client_id without a colon and a secret, as @okta/okta-auth-js sends it; and a token.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
         const answer = await post(path, fields, ['Authorization', header])

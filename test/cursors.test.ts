@@ -102,7 +102,7 @@ describe('cursors', () => {
       const forged = forgedFor(['tools', list], list === 'orders' ? 1 : 'a')
       for (const after of [...cursors, ...forged]) {
         expect(await problemOf(url, name, { values: { after }, token }), after).to.equal(
-          'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page',
+          'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.',
         )
       }
     }

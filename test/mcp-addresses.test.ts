@@ -166,7 +166,9 @@ describe('challenges name scopes that this client can get', () => {
       .execute()
     expect(refused.status).to.equal(403)
     expect(parameterOf(refused, 'scope')).to.equal(undefined)
-    expect(refused.body.error_description).to.include('the operator of the site did not choose it')
+    expect(refused.body.error_description).to.include(
+      'the operator of the site can add it to this application',
+    )
   })
 
   it('for sign_in: those of whom the agent acts for', async () => {

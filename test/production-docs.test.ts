@@ -30,6 +30,10 @@ describe('docs/how-to/production.md', () => {
     expect(servers).to.deep.equal([' max_fails=0', ' max_fails=0'])
     expect(nginx).to.include('proxy_next_upstream error timeout;')
     expect(nginx).to.include('proxy_set_header Host $http_host;')
+    // A state of 4096 characters comes back in a Location header.
+    expect(nginx)
+      .to.include('proxy_buffer_size 16k;')
+      .and.include('large_client_header_buffers 4 16k;')
   })
 
   it('stops the service as it wants to be stopped', () => {

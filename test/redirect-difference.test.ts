@@ -20,9 +20,13 @@ describe('the difference of a return address', () => {
     ['https://portal.example/callback?x=1', registered[0], 'query'],
     ['https://portal.example/callback#', registered[0], 'fragment'],
     ['HTTPS://portal.example/callback', registered[0], 'spelling'],
-    ['http://localhost:5173/cb?tenant=1', 'http://127.0.0.1:5173/cb?…', 'host: the names of one'],
+    [
+      'http://localhost:5173/cb?tenant=1',
+      'http://127.0.0.1:5173/cb?…',
+      'host: localhost, 127.0.0.1 and [::1] are different hosts',
+    ],
   ] as const) {
-    it(`is told of ${sent}`, () => {
+    it(`is explained for ${sent}`, () => {
       expect(explainRedirect(sent, registered)).to.include(
         `is not registered; the nearest, ${nearest}, differs in its ${where}`,
       )
@@ -36,7 +40,7 @@ describe('the difference of a return address', () => {
     expect(explainRedirect('something-secret', registered)).to.not.include('something')
   })
 
-  it('is told where there is nothing to compare', () => {
+  it('is explained where there is nothing to compare', () => {
     expect(explainRedirect('callback', registered)).to.include('is not an absolute address')
     expect(explainRedirect('https://a.example/', [])).to.include('nor is any other address')
   })

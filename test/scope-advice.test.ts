@@ -45,7 +45,7 @@ const rows: readonly Row[] = [
     told: ['openid', MEMBER_READ, MEMBER_WRITE],
   },
   { of: readingOnly, needed: [MEMBER_READ, MEMBER_WRITE], oneIsEnough: true, told: [MEMBER_READ] },
-  { of: readingOnly, needed: [MEMBER_READ, MEMBER_WRITE], told: 'did not choose it' },
+  { of: readingOnly, needed: [MEMBER_READ, MEMBER_WRITE], told: 'can add it to this application' },
   // What was taken from the application since is not asked for again.
   { of: readingOnly, held: [MEMBER_WRITE], needed: [MEMBER_READ], told: [MEMBER_READ] },
   { of: ofSite, needed: ['courses:read'], told: `${baseUrl}/mcp/admin` },

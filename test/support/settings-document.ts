@@ -36,7 +36,7 @@ export function renderSettings(): string {
   return [
     introduction,
     '## Environment variables',
-    '`npm run gatehouse -- example-env` writes [config/example.env](../../config/example.env).',
+    '`npm run gatehouse -- example-env` prints [config/example.env](../../config/example.env).',
     renderTable(['variable', 'default', 'meaning'], environmentRows()),
     '## config/service.json',
     'The value is that of `config/service.json`. Names that end with `Seconds` or `Ms` are seconds or milliseconds.',
@@ -65,7 +65,7 @@ export function explainedPaths(): string[] {
 }
 
 function environmentRows(): string[][] {
-  const rows = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z_]+)=(.*)$/gm)
+  const rows = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z0-9_]+)=(.*)$/gm)
   return [...rows].map(([, meaning = '', name = '', usual = '']) => [
     `\`${name}\``,
     usual === '' ? '' : `\`${usual}\``,

@@ -8,6 +8,7 @@ import {
   BASIC_WITHOUT_SECRET,
   CLIENT_NOT_AUTHENTICATED,
   MALFORMED_HEADER,
+  NO_CLIENT_ID,
   SEVERAL_MECHANISMS,
 } from '../clients/authenticate-client.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
@@ -180,6 +181,7 @@ const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,
   'client_secret must be provided in the Authorization header': BASIC_WITHOUT_SECRET,
   'grant request is invalid': explainInvalidGrant,
+  'no client authentication mechanism provided': NO_CLIENT_ID,
   'client authentication must only be provided using one mechanism': SEVERAL_MECHANISMS,
   'invalid authorization header value format': MALFORMED_HEADER,
   ...Object.fromEntries(

@@ -46,8 +46,8 @@ export const CLIENT_NOT_AUTHENTICATED =
 
 /** Some libraries send the secret both ways, and some do so at a refresh only. */
 export const SEVERAL_MECHANISMS =
-  'client authentication must only be provided using one mechanism: send the client_secret either in the form ' +
-  'or by HTTP Basic'
+  'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
+  'without any Authorization header, or by HTTP Basic'
 
 /** Some libraries send the client_id alone, and some a token. */
 export const MALFORMED_HEADER =
@@ -61,7 +61,8 @@ export const BASIC_WITHOUT_SECRET =
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-const NO_CREDENTIALS = { problem: 'no client authentication mechanism provided' }
+export const NO_CLIENT_ID =
+  'no client authentication mechanism provided: send client_id, and client_secret if the client is confidential'
 
 /**
  * Reads the credentials of a request from the form or from HTTP Basic, never from both. Pure, so every
@@ -85,7 +86,8 @@ export function readClientCredentials(
     const type = parameterOf(form, 'client_assertion_type')
     return readAssertion(assertion, type, clientId)
   }
-  if (header === '') return clientId === undefined ? NO_CREDENTIALS : { clientId, secret }
+  if (header === '')
+    return clientId === undefined ? { problem: NO_CLIENT_ID } : { clientId, secret }
   const basic = readBasic(header)
   if ('problem' in basic || clientId === undefined || clientId === basic.clientId) return basic
   return { problem: 'client_id mismatch' }
@@ -127,7 +129,7 @@ function readBasic(header: string): ClientCredentials {
       problem: 'client_id and client_secret in the authorization header are not properly encoded',
     }
   }
-  if (clientId === '') return NO_CREDENTIALS
+  if (clientId === '') return { problem: NO_CLIENT_ID }
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
