@@ -3,9 +3,8 @@
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
-import { type DemoPeople, settleDemo } from './import/demo-campus.ts'
+import { settleDemo } from './import/demo-campus.ts'
 
 export async function makeOps(
   { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service }: Config,
@@ -23,5 +22,5 @@ export async function makeOps(
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
-  return { demoPeople, cleanUp } satisfies { demoPeople: DemoPeople; cleanUp: BackgroundTask }
+  return { demoPeople, cleanUp }
 }

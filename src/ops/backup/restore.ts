@@ -57,40 +57,39 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
 }
 
 /** Lists reasons why a backup cannot be restored to this place, as sentences. */
-export async function findObstacles(manifest: Manifest, target: ServicePlace): Promise<string[]> {
+export async function* findObstacles(
+  manifest: Manifest,
+  target: ServicePlace,
+): AsyncGenerator<string> {
   const { location, dataDir, filesOnDisk, secretFile } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
-    return [
-      `The backup is of ${names[manifest.engine]}, and this configuration uses ` +
-        `${names[location.kind]}. Use export and import to move data between them.`,
-    ]
+    return yield `The backup is of ${names[manifest.engine]}, and this configuration uses ` +
+      `${names[location.kind]}. Use export and import to move data between them.`
   }
-  const found = await findExistingDatabase(location)
+  yield* findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
-  if (filesOnDisk && (await listFiles(files)).length > 0) found.push(`${files} is not empty.`)
+  if (filesOnDisk && (await listFiles(files)).length > 0) yield `${files} is not empty.`
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    found.push(`${secretFile} exists: move it away, because the backup has its own.`)
+    yield `${secretFile} exists: move it away, because the backup has its own.`
   }
-  return found
 }
 
 /** SQLite would apply these files to the database beside them. */
 const LOGS = ['-wal', '-journal', '-shm']
 
-async function findExistingDatabase(location: DatabaseLocation): Promise<string[]> {
+async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
   if (location.kind === 'postgres') {
-    if ((await countRelations(location.url)) === 0) return []
-    return ['The database of DATABASE_URL exists and is not empty: restore into a new one.']
+    if ((await countRelations(location.url)) === 0) return
+    return yield 'The database of DATABASE_URL exists and is not empty: restore into a new one.'
   }
   const { file } = location
-  if (existsSync(file)) return [`${file} exists and is not empty: restore into a new one.`]
-  const logs = [file, draftOf(file)]
-    .flatMap((database) => LOGS.map((end) => database + end))
-    .filter((path) => existsSync(path))
-  const found = logs.map((path) => `${path} is of the previous database: move it away, too.`)
-  if (existsSync(draftOf(file))) found.push(restoreUnderWay(file))
-  return found
+  if (existsSync(file)) return yield `${file} exists and is not empty: restore into a new one.`
+  const logs = [file, draftOf(file)].flatMap((database) => LOGS.map((end) => database + end))
+  for (const path of logs) {
+    if (existsSync(path)) yield `${path} is of the previous database: move it away, too.`
+  }
+  if (existsSync(draftOf(file))) yield restoreUnderWay(file)
 }
 
 /** The name of a database until its restore is complete. */

@@ -117,7 +117,7 @@ export async function restore(
           `A newer version made the backup (${manifest.version}). This version does not have its ` +
             `migrations ${unknown.join(', ')}. Restore it with that version.`,
         ]
-      : await findObstacles(manifest, target)
+      : await Array.fromAsync(findObstacles(manifest, target))
   if (obstacles.length === 0) obstacles.push(...(await verifyBackup(folder)).damages)
   if (obstacles.length > 0) {
     throw new CommandRefused(obstacles.join('\n'), `${folder} was not restored.`)

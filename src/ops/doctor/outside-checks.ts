@@ -6,6 +6,7 @@ import { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
+import { parseJson } from '../import/field-forms.ts'
 import { type Finding, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
@@ -108,17 +109,8 @@ function reasonOf(error: unknown): string {
   return 'code' in error ? String(error.code) : error.message
 }
 
-/** Parses JSON of this form; undefined if the text is anything else. */
-function readJson<Form extends z.ZodType>(text: string, form: Form): z.output<Form> | undefined {
-  try {
-    return form.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
 function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Finding> {
-  const metadata = readJson(text, z.looseObject({ issuer: z.string() }))
+  const { data: metadata } = z.looseObject({ issuer: z.string() }).safeParse(parseJson(text))
   if (metadata?.issuer !== baseUrl) {
     const issuer = metadata === undefined ? 'no issuer' : `the issuer ${metadata.issuer}`
     return yield found('outside.issuer', `Discovery has ${issuer} instead of ${baseUrl}`)
@@ -172,7 +164,7 @@ const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string() })).min(
 
 async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
-  const keys = readJson(text, keySet)?.keys ?? []
+  const keys = keySet.safeParse(parseJson(text)).data?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
     yield found('outside.key-set', `The key set (status ${keyStatus}) has no public keys`)
   }

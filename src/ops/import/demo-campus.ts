@@ -19,15 +19,13 @@ export interface DemoSettings {
   readonly now: () => number
 }
 
-export type DemoPeople = ReturnType<typeof demoPeople>
-
 /**
  * Loads the demo campus into an empty embedded database. Its passwords are public, so a service that others
  * can reach does not start with it.
  *
  * @returns the sample accounts; none if the demo campus is not served
  */
-export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
+export async function settleDemo(database: Database, settings: DemoSettings) {
   const { demoFolder, mayServeDemo, databaseUrl } = settings
   if (await holdsDemoCampus(database)) {
     if (!mayServeDemo) throw new Error(demoRefusal(settings))

@@ -69,7 +69,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
 function instructionsFor(
   app: Application,
   { site }: Operator,
-  { baseUrl, assistants }: Pick<AdminParts, 'baseUrl' | 'assistants'>,
+  { baseUrl, assistants }: AdminParts,
 ) {
   const url = baseUrl + paths.mcpMember
   return {

@@ -11,10 +11,8 @@ const DAY_MS = 86_400_000
 const FIELD_CHARACTERS_MAX = 500
 
 /** The audit trail of a site, with filters. */
-export function auditRoutes(
-  operatorPages: OperatorPages,
-  { database, listPages }: Pick<AdminParts, 'database' | 'listPages'>,
-): void {
+export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { database, listPages } = parts
   operatorPages.page(pages.audit, async ({ area, site }, ctx) => {
     const question = questionOf(ctx)
     const kept = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== ''))

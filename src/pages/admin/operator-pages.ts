@@ -78,11 +78,7 @@ function ifOn(handler: OperatorHandler): OperatorHandler {
       : handler(operator, ctx)
 }
 
-async function operatorOf(
-  ctx: PageContext,
-  session: PageSession,
-  { database, now }: Pick<AdminParts, 'database' | 'now'>,
-) {
+async function operatorOf(ctx: PageContext, session: PageSession, { database, now }: AdminParts) {
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()

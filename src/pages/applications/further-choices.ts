@@ -53,13 +53,11 @@ export function checkChoices(
     hasLogout && logoutUri !== undefined
       ? problemOfServerAddress(logoutUri, plans.privateHosts)
       : undefined
-  if (keys.problem !== undefined || logoutProblem !== undefined) {
-    const problems: ChoiceProblems = {
-      ...(keys.problem !== undefined && { keys: keys.problem }),
-      ...(logoutProblem !== undefined && { logoutUri: logoutProblem }),
-    }
-    return { kind: 'bad', problems }
+  const problems: ChoiceProblems = {
+    ...(keys.problem !== undefined && { keys: keys.problem }),
+    ...(logoutProblem !== undefined && { logoutUri: logoutProblem }),
   }
+  if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
   const isTicked = (isOn: boolean, box: string, was: boolean) =>
     isOn ? typed.demands.includes(box) : was
   const wantsSession = isTicked(hasLogout, 'logout_session', before.logoutSessionRequired)

@@ -28,7 +28,7 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
   router.get(pages.connectHome, async (ctx) => {
     const asked =
       new URLSearchParams(ctx.querystring).get('site')?.trim().toLowerCase() || undefined
-    const known = asked && (await findSite(asked, database))
+    const known = asked && (await findConnectableSite(database, asked))
     if (known) return seeOther(ctx, addressOf(pages.connect, { site: known.slug }))
     if (asked !== undefined) ctx.status = 404
     const found = await listConnectableSites(database, listPages.requestOf(ctx))
@@ -47,18 +47,12 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
   })
 
   router.get(pages.connect, async (ctx) => {
-    const site = await findSite(ctx.params['site'] ?? '', database)
+    const site = await findConnectableSite(database, ctx.params['site'] ?? '')
     if (!site) throw nothingHere()
     const look = siteLook(await findLook(database, site.id))
     sendFresh(ctx, sitePage(site, assistants, { baseUrl, look }))
   })
   return router
-}
-
-async function findSite(slug: string, database: Database): Promise<ConnectableSite | undefined> {
-  // Reject other characters here, because PostgreSQL fails at a NUL.
-  if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
-  return await findConnectableSite(database, slug)
 }
 
 /** Sends the page uncached, so that a reload shows new assistants. */
@@ -96,6 +90,8 @@ type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite
  * queries.
  */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
+  // Reject other characters here, because PostgreSQL fails at a NUL.
+  if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   const site = await kysely
     .selectFrom('site')
     .leftJoin('site_feature as f', (join) =>

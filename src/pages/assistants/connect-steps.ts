@@ -214,16 +214,13 @@ export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: stri
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,
-  {
-    applicationType,
-    redirectUris,
-  }: { readonly applicationType: 'web' | 'native'; readonly redirectUris: readonly string[] },
+  app: { readonly applicationType: string; readonly redirectUris: readonly string[] },
 ): boolean {
-  const comparable = (uri: string) => (applicationType === 'native' ? withoutPort(uri) : uri)
-  const registered = redirectUris.map(comparable)
+  const comparable = (uri: string) => (app.applicationType === 'native' ? withoutPort(uri) : uri)
+  const registered = app.redirectUris.map(comparable)
   return (
     callbacks.some(({ uri }) => registered.includes(comparable(uri))) ||
-    (ownCallback !== undefined && redirectUris.some((uri) => isOwnCallback(ownCallback, uri)))
+    (ownCallback !== undefined && app.redirectUris.some((uri) => isOwnCallback(ownCallback, uri)))
   )
 }
 
