@@ -12,9 +12,7 @@ import { checkDatabase, checkRedis } from './store-checks.ts'
 const EXIT_CODE_WEAK = 3
 
 /** The checks in the order of the report. One that fails hides none of the others. */
-const looks: readonly ((
-  config: Config,
-) => Iterable<Finding> | AsyncIterable<Finding> | Promise<readonly Finding[]>)[] = [
+const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
   checkRedis,
@@ -37,7 +35,7 @@ export async function diagnose(
   { demanded, asJson }: { readonly demanded: boolean; readonly asJson: boolean },
 ): Promise<string> {
   const findings: Finding[] = []
-  for (const look of looks) findings.push(...(await Array.fromAsync(await look(config))))
+  for (const look of looks) findings.push(...(await Array.fromAsync(look(config))))
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)

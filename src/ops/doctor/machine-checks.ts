@@ -33,7 +33,7 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
 }
 
 /** Checks that DATA_DIR is writable and has free space. */
-export async function checkDisk({ dataDir }: Config): Promise<Finding[]> {
+export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
   let folder = resolve(dataDir)
   while (!existsSync(folder)) folder = dirname(folder)
   const probe = join(folder, `doctor-${randomUUID()}`)
@@ -42,10 +42,10 @@ export async function checkDisk({ dataDir }: Config): Promise<Finding[]> {
     await rm(probe)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    return [found('files.unwritable', `${folder} is not writable${code}`)]
+    return yield found('files.unwritable', `${folder} is not writable${code}`)
   }
   const { bavail, bsize } = await statfs(folder)
-  return [judgeRoom(folder, bavail * bsize)]
+  yield judgeRoom(folder, bavail * bsize)
 }
 
 /** @param bytes the free space on the disk of the folder */
@@ -57,16 +57,16 @@ export function judgeRoom(folder: string, bytes: number): Finding {
 }
 
 /** Writes, reads and deletes an object in the bucket, if one is configured. */
-export async function checkBucket({ filesS3 }: Config): Promise<Finding[]> {
-  if (!filesS3) return []
+export async function* checkBucket({ filesS3 }: Config): AsyncGenerator<Finding> {
+  if (!filesS3) return
   const name = `The bucket ${filesS3.bucket}`
   try {
-    if (await keepsObject(filesS3)) return [ok(`${name} stores objects.`)]
-    return [found('files.bucket', `${name} returned different bytes`)]
+    if (await keepsObject(filesS3)) return yield ok(`${name} stores objects.`)
+    yield found('files.bucket', `${name} returned different bytes`)
   } catch (error) {
     const { cause } = error as { cause?: unknown }
     const said = cause instanceof Error ? cause.message : String(error)
-    return [found('files.bucket', `${name} cannot be used: ${said}`)]
+    yield found('files.bucket', `${name} cannot be used: ${said}`)
   }
 }
 
@@ -127,17 +127,17 @@ async function answersMetrics(address: string): Promise<boolean> {
 }
 
 /** Sends an empty batch, which every collector accepts, to the trace collector. */
-export async function checkCollector({ traces }: Config): Promise<Finding[]> {
-  if (!traces) return []
+export async function* checkCollector({ traces }: Config): AsyncGenerator<Finding> {
+  if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`
   try {
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
     // A collector may require a key that only the exporter has.
-    if (status < 500 && status !== 404) return [ok(`${name} answers.`)]
-    return [found('traces.collector', `${name} answers ${status}`)]
+    if (status < 500 && status !== 404) return yield ok(`${name} answers.`)
+    yield found('traces.collector', `${name} answers ${status}`)
   } catch {
-    return [found('traces.collector', `${name} is unreachable`)]
+    yield found('traces.collector', `${name} is unreachable`)
   }
 }

@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { digestSecret, hintOf } from '../../oauth/clients/secret.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
-import { clientId, id, keySet, list, optional, serverUrl, text, time } from './field-forms.ts'
+import * as forms from './field-forms.ts'
 import { kind } from './record-rows.ts'
+
+const { clientId, id, keySet, list, matching, optional, serverUrl, text, time } = forms
 
 const secretDigest = z.strictObject({
   id: text(120),
@@ -23,12 +25,7 @@ const form = z
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
     /** The id of the assistant that it was created for (config/assistants.json). */
-    assistant: optional(
-      z
-        .string()
-        .max(60)
-        .regex(/^[a-z][a-z0-9-]*$/),
-    ),
+    assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
     // See oauth/clients/further-plans.ts.
     jwks: optional(keySet),
     jwksUri: optional(serverUrl),

@@ -46,14 +46,10 @@ export function parseJson(text: string): unknown {
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
 export const text = (lengthMax: number) => z.string().trim().min(1).max(lengthMax)
-export const slug = z
-  .string()
-  .max(80)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
-export const word = z
-  .string()
-  .max(60)
-  .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
+export const matching = (lengthMax: number, pattern: RegExp, message?: string) =>
+  z.string().max(lengthMax).regex(pattern, message)
+export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
 export const url = z.url({ protocol: /^https?$/ }).max(2000)
 /** An address on the client's server. Its IP address is checked when it is used. */
@@ -70,16 +66,12 @@ export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
 
 /** The form of BCP 47; the language need not exist. */
-export const languageTag = z
-  .string()
-  .max(35)
-  .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/, 'must be a language like de-AT')
+const TAG = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/
+export const languageTag = matching(35, TAG, 'must be a language like de-AT')
 
 /** The form of the IANA time zone database; the zone need not exist. */
-export const timeZone = z
-  .string()
-  .max(60)
-  .regex(/^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/, 'must be a time zone like Europe/Vienna')
+const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/
+export const timeZone = matching(60, ZONE, 'must be a time zone like Europe/Vienna')
 
 /** The public keys of a client, as text. */
 export const keySet = z
