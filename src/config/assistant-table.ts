@@ -55,11 +55,7 @@ const command = z.strictObject({
   lines: list(list(word, 30), 5),
 })
 /** Lines to type into the assistant itself, not into a shell. */
-const session = z.strictObject({
-  ...what,
-  kind: z.literal('session'),
-  lines: list(word, 5),
-})
+const session = z.strictObject({ ...what, kind: z.literal('session'), lines: list(word, 5) })
 const json = z.strictObject({
   ...what,
   kind: z.literal('json'),

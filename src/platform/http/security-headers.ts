@@ -35,9 +35,7 @@ export function securityHeaders(baseUrl: string): Middleware {
     // also remove the Origin header of our own forms.
     'Referrer-Policy': 'same-origin',
     'Content-Security-Policy': contentSecurityPolicy(),
-    ...(baseUrl.startsWith('https:') && {
-      'Strict-Transport-Security': 'max-age=31536000',
-    }),
+    ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000' }),
   }
   return (ctx, next) => {
     ctx.set(headers)

@@ -102,10 +102,7 @@ const metrics = {
     labels: { version: { valuesMax: 1 }, node: { valuesMax: 1 } },
     ofHost: 'max',
   },
-  gatehouse_processes: {
-    type: 'gauge',
-    help: 'Serving processes of this host.',
-  },
+  gatehouse_processes: { type: 'gauge', help: 'Serving processes of this host.' },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
     help: 'Delay of a 20 ms timer, which is also how long requests wait for the event loop.',
@@ -120,10 +117,7 @@ const metrics = {
     type: 'gauge',
     help: 'Resident memory of the serving processes.',
   },
-  gatehouse_process_heap_bytes: {
-    type: 'gauge',
-    help: 'Used heap memory of JavaScript.',
-  },
+  gatehouse_process_heap_bytes: { type: 'gauge', help: 'Used heap memory of JavaScript.' },
   gatehouse_process_start_timestamp_seconds: {
     type: 'gauge',
     help: 'Start time of the oldest serving process.',
@@ -163,10 +157,7 @@ const metrics = {
   gatehouse_tool_calls_total: {
     type: 'counter',
     help: 'Calls of a tool, a prompt or a kind of resource; problem: the answer names a mistake of the caller.',
-    labels: {
-      tool: { valuesMax: 150 },
-      outcome: ['answered', 'problem', 'refused', 'failed'],
-    },
+    labels: { tool: { valuesMax: 150 }, outcome: ['answered', 'problem', 'refused', 'failed'] },
   },
   gatehouse_graphql_operations_total: {
     type: 'counter',
@@ -197,10 +188,7 @@ const metrics = {
     help: 'Open PostgreSQL connections, and requests waiting for one.',
     labels: { state: ['open', 'waiting'] },
   },
-  gatehouse_password_checks_waiting: {
-    type: 'gauge',
-    help: 'Password checks in the queue.',
-  },
+  gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },
   gatehouse_sign_out_notices_waiting: {
     type: 'gauge',
     help: 'Undelivered sign-out notices.',
