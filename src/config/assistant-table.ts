@@ -41,43 +41,25 @@ const content: z.ZodType<Content> = z.lazy(() =>
     z.record(z.string(), content),
   ]),
 )
-const what = { title, afterwards: sentence.optional() }
+const wayOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) =>
+  z.strictObject({ title, afterwards: sentence.optional(), kind: z.literal(kind), ...shape })
 
-const steps = z.strictObject({
-  ...what,
-  kind: z.literal('steps'),
+const steps = wayOf('steps', {
   steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
 /** Lines of words, so that each word is quoted for the shell. */
-const command = z.strictObject({
-  ...what,
-  kind: z.literal('command'),
-  lines: list(list(word, 30), 5),
-})
+const command = wayOf('command', { lines: list(list(word, 30), 5) })
 /** Lines to type into the assistant itself, not into a shell. */
-const session = z.strictObject({ ...what, kind: z.literal('session'), lines: list(word, 5) })
-const json = z.strictObject({
-  ...what,
-  kind: z.literal('json'),
-  file: z.string().min(1).max(100),
-  content,
+const session = wayOf('session', { lines: list(word, 5) })
+const file = z.string().min(1).max(100)
+const json = wayOf('json', { file, content })
+const table = z.strictObject({
+  name: list(z.string().min(1), 5),
+  values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
-const toml = z.strictObject({
-  ...what,
-  kind: z.literal('toml'),
-  file: z.string().min(1).max(100),
-  tables: list(
-    z.strictObject({
-      name: list(z.string().min(1), 5),
-      values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
-    }),
-    5,
-  ),
-})
+const toml = wayOf('toml', { file, tables: list(table, 5) })
 /** A URL that opens the assistant; the content is its last parameter. */
-const link = z.strictObject({
-  ...what,
-  kind: z.literal('link'),
+const link = wayOf('link', {
   label: title,
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
   encoding: z.enum(['json', 'base64']),

@@ -20,48 +20,32 @@ export type Config = ReturnType<typeof readConfig>
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
 
+const uri = z.string().max(512)
+const redirectUri = uri.refine(
+  mayBeListed,
+  'must be an https URL, http with a loopback host, or a URI with a private-use scheme',
+)
+const redirectPattern = uri.refine(
+  isRedirectPattern,
+  `must be an https URL with one path segment ${FREE_SEGMENT}`,
+)
+
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
   // Names of editions and forks.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
-  redirect_uris: z
-    .array(
-      z
-        .string()
-        .max(512)
-        .refine(
-          mayBeListed,
-          'must be an https URL, http with a loopback host, or a URI with a private-use scheme',
-        ),
-    )
-    .min(1)
-    .max(20),
-  redirect_patterns: z
-    .array(
-      z
-        .string()
-        .max(512)
-        .refine(isRedirectPattern, `must be an https URL with one path segment ${FREE_SEGMENT}`),
-    )
-    .max(5)
-    .default([]),
+  redirect_uris: z.array(redirectUri).min(1).max(20),
+  redirect_patterns: z.array(redirectPattern).max(5).default([]),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
 /** Each copy is validated when it is needed, like a fetched document. */
-const documentCopies = z
-  .array(
-    z.looseObject({
-      client_id: z
-        .string()
-        .refine(
-          (value) => readDocumentAddress(value) !== undefined,
-          'must be an https URL in canonical form',
-        ),
-    }),
-  )
-  .max(100)
+const documentCopy = z.looseObject({
+  client_id: z
+    .string()
+    .refine((value) => readDocumentAddress(value), 'must be an https URL in canonical form'),
+})
 
 const conformanceSettings = z.strictObject({
   suiteBaseUrl: z.url({ protocol: /^https$/ }),
@@ -126,7 +110,9 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
 
 /** metadata-documents.json is optional in CONFIG_DIR. */
 function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
-  const copies = existsSync(file) ? readJson(file, documentCopies, problems) : undefined
+  const copies = existsSync(file)
+    ? readJson(file, z.array(documentCopy).max(100), problems)
+    : undefined
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }
 

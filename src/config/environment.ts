@@ -326,19 +326,17 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   }
 }
 
+const s3Variables = ['ENDPOINT', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'].map(
+  (name) => `FILES_S3_${name}`,
+)
+
 /** S3 storage needs all of its variables, or none. */
 function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const secret = set['FILES_S3_SECRET_ACCESS_KEY'] ?? set['FILES_S3_SECRET_ACCESS_KEY_FILE']
-  const needed = {
-    FILES_S3_ENDPOINT: set['FILES_S3_ENDPOINT'],
-    FILES_S3_BUCKET: set['FILES_S3_BUCKET'],
-    FILES_S3_ACCESS_KEY_ID: set['FILES_S3_ACCESS_KEY_ID'],
-    FILES_S3_SECRET_ACCESS_KEY: secret,
-  }
-  const values = Object.values(needed)
-  if (values.every(Boolean) || !values.some(Boolean)) return
-  const missing = Object.entries(needed).filter(([, value]) => !value)
-  yield `S3 storage of files also needs ${missing.map(([name]) => name).join(', ')}`
+  const given: NodeJS.ProcessEnv = { ...set, FILES_S3_SECRET_ACCESS_KEY: secret }
+  const missing = s3Variables.filter((name) => !given[name])
+  if (missing.length === 0 || missing.length === s3Variables.length) return
+  yield `S3 storage of files also needs ${missing.join(', ')}`
 }
 
 /** Returns why a secret must be set; a generated one is only for local use of the embedded database. */
@@ -350,14 +348,11 @@ function whySecretIsNeeded(url: string, store: string | undefined): string | und
 }
 
 /** Whether the service may serve the demo campus, whose passwords are public. */
-export function mayServeDemo({
-  demoData,
-  databaseUrl,
-  baseUrl,
-  host,
-}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl' | 'host'>): boolean {
-  if (demoData !== 'auto') return demoData === 'on'
-  return databaseUrl === undefined && isLoopbackUrl(baseUrl) && isLoopbackInterface(host)
+export function mayServeDemo(
+  env: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl' | 'host'>,
+): boolean {
+  if (env.demoData !== 'auto') return env.demoData === 'on'
+  return !env.databaseUrl && isLoopbackUrl(env.baseUrl) && isLoopbackInterface(env.host)
 }
 
 /** Renders config/example.env. */

@@ -47,7 +47,7 @@ export async function openPlatform(
   const shared = openSharedCounts(stores, worker !== undefined)
   const requestLimits = makeLimits({ policy: service, shared, now })
   const flushSeconds = storage.usageFlushSeconds
-  const audit = openAuditTrail({ auditStream, flushSeconds }, { database, logger, now })
+  const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const open = opening.move()
   return {
     stores,

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { decodeJwt, type JSONWebKeySet } from 'jose'
 import { type Adapter, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import { refuseBusyClient } from '../../platform/limits/charge-requests.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
@@ -50,7 +50,7 @@ async function findCaller(
   clientId: string,
   { findKeptClient, readTokenRequest, platform }: EngineDependencies,
 ) {
-  refuseBusyClient(ctx, platform.requestLimits, clientId)
+  refuseTooMany(ctx, platform.requestLimits.exceeded('requestsOfClient', clientId))
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata

@@ -12,27 +12,24 @@ export const WAITING_EVENTS_MAX = 5000
 /** Small, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
 
-/** The settings of the audit trail. */
-interface AuditSettings {
-  /** `stdout`, `stderr` or a file. */
-  readonly auditStream: string | undefined
-  readonly flushSeconds: number
-}
-
 interface TrailPorts {
   readonly logger: Pick<Logger, 'warn'>
   readonly now: () => number
 }
 
-/** Opens the audit trail, and its stream if one is configured. */
+/**
+ * Opens the audit trail, and its stream if one is configured.
+ *
+ * @param place `stdout`, `stderr` or a file
+ */
 export function openAuditTrail(
-  { auditStream, flushSeconds }: AuditSettings,
+  { place, flushSeconds }: { readonly place: string | undefined; readonly flushSeconds: number },
   { database, ...ports }: TrailPorts & { readonly database: Database },
 ) {
   const { noteEvent, hear, flush, end } = makeAuditTrail(database, ports)
   const writing = { name: 'audit', everySeconds: flushSeconds, run: flush }
-  if (auditStream === undefined) return { noteEvent, hear, tasks: [writing], end }
-  const stream = makeAuditStream(database, openEventSink(auditStream), ports.now)
+  if (place === undefined) return { noteEvent, hear, tasks: [writing], end }
+  const stream = makeAuditStream(database, openEventSink(place), ports.now)
   const streaming = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
   return {
     noteEvent,

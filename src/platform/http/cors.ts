@@ -1,36 +1,14 @@
 import cors from '@koa/cors'
 import type { Context, Middleware } from 'koa'
 
-/** Headers that GraphQL clients send by default, such as those of Apollo and urql against CSRF. */
-const graphqlHeaders = [
-  'apollographql-client-name',
-  'apollographql-client-version',
-  'apollo-require-preflight',
-  'x-apollo-operation-name',
-  'x-apollo-operation-id',
-  'x-apollo-operation-type',
-  'graphql-preflight',
-  'graphql-require-preflight',
-  'GraphQL-CSRF',
-  'X-CSRF-Token',
-  'X-Requested-With',
-  'Cache-Control',
-  'Pragma',
-  'traceparent',
-  'tracestate',
-]
-
 const allowHeaders = [
-  'Authorization',
-  'Content-Type',
-  'DPoP',
-  'Idempotency-Key',
-  'MCP-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'Mcp-Session-Id',
-  'Last-Event-ID',
-  ...graphqlHeaders,
+  'Authorization,Content-Type,DPoP,Idempotency-Key',
+  'MCP-Protocol-Version,Mcp-Method,Mcp-Name,Mcp-Session-Id,Last-Event-ID',
+  // GraphQL clients send these by default, such as those of Apollo and urql against CSRF.
+  'apollographql-client-name,apollographql-client-version,apollo-require-preflight',
+  'x-apollo-operation-name,x-apollo-operation-id,x-apollo-operation-type',
+  'graphql-preflight,graphql-require-preflight,GraphQL-CSRF,X-CSRF-Token,X-Requested-With',
+  'Cache-Control,Pragma,traceparent,tracestate',
 ]
 
 /**

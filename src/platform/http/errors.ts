@@ -49,10 +49,8 @@ export const scopeNotGranted = (missing: readonly string[]): Refusal =>
 
 /** The DPoP proof is missing or invalid (RFC 9449 §5); the detail is for the log. */
 export const invalidDpopProof = (detail: string): Refusal =>
-  withDetail(
-    new errors.InvalidDpopProof(
-      'the DPoP proof is missing or invalid for this request and token; sign a new one',
-    ),
+  new errors.InvalidDpopProof(
+    'the DPoP proof is missing or invalid for this request and token; sign a new one',
     detail,
   )
 
@@ -82,10 +80,9 @@ export const interactionGone = (): Refusal =>
 
 /** The browser returned from a sign-in that this service did not start. */
 export const signInIncomplete = (detail: string): Refusal =>
-  withDetail(
-    new errors.InvalidRequest(
-      'the sign-in could not be completed; open the page again, and allow cookies for it',
-    ),
+  new errors.InvalidRequest(
+    'the sign-in could not be completed; open the page again, and allow cookies for it',
+    400,
     detail,
   )
 
@@ -158,11 +155,10 @@ export const nonCanonicalPath = (): Refusal =>
   invalidRequest(400, 'the path must be in canonical form')
 
 /** The platform's own API failed, or its answer cannot be forwarded; the detail is for the log. */
-export const upstreamFailed = (detail: string): Refusal =>
-  withDetail(
-    custom(502, 'upstream_failed', 'the platform API behind this address failed; try again later'),
-    detail,
-  )
+export function upstreamFailed(detail: string): Refusal {
+  const description = 'the platform API behind this address failed; try again later'
+  return custom(502, 'upstream_failed', description, { detail })
+}
 
 /** The platform's own API did not answer in time. The request may still have been executed. */
 export const upstreamTooSlow = (): Refusal =>
@@ -177,17 +173,17 @@ function invalidTarget(description: string): Refusal {
 }
 
 function invalidRequest(status: number, description: string): Refusal {
-  return withStatus(new errors.InvalidRequest(description), status)
+  return new errors.InvalidRequest(description, status)
 }
 
 /** An error that the engine has no class for. */
-function custom(status: number, error: string, description: string): Refusal {
-  return withStatus(new errors.CustomOIDCProviderError(error, description), status)
-}
-
-function withDetail(error: Refusal, detail: string): Refusal {
-  error.error_detail = detail
-  return error
+function custom(
+  status: number,
+  error: string,
+  description: string,
+  options?: { readonly detail: string },
+): Refusal {
+  return withStatus(new errors.CustomOIDCProviderError(error, description, options), status)
 }
 
 function withStatus(error: Refusal, status: number): Refusal {

@@ -9,27 +9,25 @@ import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 
-export interface EveryRequestSettings {
+interface EveryRequestSettings extends Required<RequestListeners> {
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
   /** Limits requests by client address; sees the answers to the others. */
   readonly gate: Middleware
-  readonly shownAddress: NonNullable<RequestListeners['shownAddress']>
 }
 
-export interface EveryRequestPorts {
+interface EveryRequestPorts {
   readonly logger: Logger
   readonly now: () => number
   /** Begins the trace of a request, if traces are enabled. */
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** What every request passes before any route, in this order. `hear` gets each request's log line. */
+/** What every request passes before any route, in this order. */
 export function everyRequest(
-  { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
+  { baseUrl, serviceName, trustProxy, gate, hear, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,
-  hear: NonNullable<RequestListeners['hear']>,
 ): Middleware[] {
   return [
     pinnedHost(baseUrl, trustProxy),

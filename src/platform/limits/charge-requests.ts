@@ -5,7 +5,7 @@ import { logFields } from '../http/request-log.ts'
 import { networkOf } from './client-network.ts'
 import type { LimitName } from './limit-table.ts'
 import type { Limits } from './limits.ts'
-import { answerTooMany, type ErrorShape, refuseTooMany } from './too-many-requests.ts'
+import { answerTooMany, type ErrorShape } from './too-many-requests.ts'
 
 /** The limit at a path, for each client network. */
 interface Gate {
@@ -166,17 +166,4 @@ function countClientRequest(ctx: Context, limits: Limits): boolean {
   if (clientId === undefined) return false
   if (ctx.status !== 429) limits.count('requestsOfClient', clientId, ctx.status < 400 ? 1 : 5)
   return true
-}
-
-/**
- * Refuses a client that has no requests left. The client may be unauthenticated.
- *
- * @throws tooManyRequests
- */
-export function refuseBusyClient(
-  ctx: Pick<Context, 'set' | 'state'>,
-  limits: Limits,
-  clientId: string,
-): void {
-  refuseTooMany(ctx, limits.exceeded('requestsOfClient', clientId))
 }

@@ -8,11 +8,9 @@ export interface Sources {
   readonly people: { readonly waitingHashes: () => number }
   /** Undefined without back-channel logout. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
-  readonly rings: { readonly current: () => { readonly madeAt: TimesMade } }
+  /** `madeAt` is when the signing keys were made, in epoch milliseconds, by what they sign. */
+  readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
-
-/** When the signing keys were made, in epoch milliseconds, by what they sign. */
-type TimesMade = Readonly<Record<string, number | undefined>>
 
 /** Measures this process until the result is disposed of. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
@@ -24,7 +22,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   metrics.set('gatehouse_process_start_timestamp_seconds', {}, startedAtSeconds)
   metrics.read('gatehouse_process_cpu_seconds_total', () => {
     const { user, system } = process.cpuUsage()
-    return readingsOf('mode', { user: user / 1e6, system: system / 1e6 })
+    return readingsOf('mode', { user, system }, 1e6)
   })
   const single = (value: number) => [{ value }]
   metrics.read('gatehouse_process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
@@ -35,10 +33,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
     return readingsOf('state', { open, waiting })
   })
   metrics.read('gatehouse_signing_key_made_timestamp_seconds', () =>
-    readingsOf('use', rings.current().madeAt).map(({ labels, value }) => ({
-      labels,
-      value: value / 1000,
-    })),
+    readingsOf('use', rings.current().madeAt, 1000),
   )
   metrics.read('gatehouse_sign_out_notices_waiting', async () =>
     signOuts ? single(await signOuts.waitingNotices()) : [],
@@ -46,10 +41,12 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   return watchEventLoop(metrics)
 }
 
+type Values = Readonly<Record<string, number | undefined>>
+
 /** Makes a reading of each known value. */
-function readingsOf(label: string, values: Readonly<Record<string, number | undefined>>) {
+function readingsOf(label: string, values: Values, divisor = 1) {
   return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [{ labels: { [label]: name }, value }],
+    value === undefined ? [] : [{ labels: { [label]: name }, value: value / divisor }],
   )
 }
 

@@ -52,8 +52,9 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   const awaited = new Map<number, PromiseWithResolvers<void>>()
   let ended: Snapshot = []
   cluster.on('message', (worker, message: unknown) => {
-    if (!isAnswer(message)) return
-    latest.set(worker.id, message.snapshot)
+    const { kind, snapshot } = Object(message) as Partial<Answer>
+    if (kind !== 'metrics' || !snapshot) return
+    latest.set(worker.id, snapshot)
     awaited.get(worker.id)?.resolve()
   })
   // Sequential, so that no sum overwrites another.
@@ -87,10 +88,6 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     await summing
     return await render([ended, ...latest.values()])
   })
-}
-
-function isAnswer(message: unknown): message is Answer {
-  return Object(message).kind === 'metrics'
 }
 
 const OTHER_NAME = `use a host name of this machine, such as ${loopbackAddress}\n`

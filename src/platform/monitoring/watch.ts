@@ -71,11 +71,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
     /** Starts the trace of a request. */
     trace: traces?.middleware,
     hear(line: LoggedRequest): void {
-      if (!metrics) return
-      for (const { metric, labels, seconds } of countsOf(line)) {
-        if (seconds === undefined) metrics.add(metric, labels)
-        else metrics.time(metric, labels, seconds)
-      }
+      if (metrics) countRequest(metrics, line)
     },
     hearTask(task: string, outcome: 'succeeded' | 'failed'): void {
       metrics?.add('gatehouse_task_runs_total', { task, outcome })
@@ -140,79 +136,54 @@ async function counted<Result>(
   }
 }
 
-/** An increment of a metric: 1, or a time in seconds. */
-interface Count {
-  readonly metric: MetricName
-  readonly labels: Readonly<Record<string, string>>
-  readonly seconds?: number
-}
-
-/** Returns the increments for a request. They come from its log line, so that metrics and log agree. */
-function countsOf(line: LoggedRequest): Count[] {
-  const { route, method, status, tookMs, tool, upstream } = line
-  const counts: (Count | undefined)[] = [
-    {
-      metric: 'gatehouse_http_request_duration_seconds',
-      labels: { route, method, status: classOf(status) },
-      seconds: tookMs / 1000,
-    },
-    refusalOf(line),
-    tokenRequestOf(line),
-    route === INTROSPECTION
-      ? count('gatehouse_introspections_total', { result: line.outcome ?? failureOf(status) })
-      : undefined,
-    tool === undefined
-      ? undefined
-      : count('gatehouse_tool_calls_total', { tool, outcome: endOf(line) }),
-    graphqlOf(line),
-    upstream === undefined ? undefined : upstreamOf(line),
-  ]
-  return counts.filter((each) => each !== undefined)
+/** Counts a request by its log line, so that metrics and log agree. */
+function countRequest(metrics: Metrics, line: LoggedRequest): void {
+  const { route, method, status, tookMs, tool, error, outcome } = line
+  const labels = { route, method, status: classOf(status) }
+  metrics.time('gatehouse_http_request_duration_seconds', labels, tookMs / 1000)
+  if (error !== undefined) {
+    metrics.add('gatehouse_refusals_total', { error, reason: nameOfReason(line.detail) })
+  }
+  countTokenRequest(metrics, line)
+  if (route === INTROSPECTION) {
+    metrics.add('gatehouse_introspections_total', { result: outcome ?? failureOf(status) })
+  }
+  if (tool !== undefined) metrics.add('gatehouse_tool_calls_total', { tool, outcome: endOf(line) })
+  const surface = graphqlSurfaces[route]
+  if (surface !== undefined && method !== 'OPTIONS') {
+    metrics.add('gatehouse_graphql_operations_total', { surface, outcome: endOf(line) })
+  }
+  if (line.upstream !== undefined) countForwarded(metrics, line)
 }
 
 /** The name of the route in the request log. */
 const INTROSPECTION = 'introspection'
-
-function count(metric: MetricName, labels: Count['labels']): Count {
-  return { metric, labels }
-}
-
-function classOf(status: number): string {
-  return status === CALLER_GONE ? 'gone' : `${Math.floor(status / 100)}xx`
-}
-
-function refusalOf({ error, detail }: LoggedRequest): Count | undefined {
-  if (error === undefined) return undefined
-  return count('gatehouse_refusals_total', { error, reason: nameOfReason(detail) })
-}
-
-function tokenRequestOf({ grantType, outcome, status }: LoggedRequest): Count | undefined {
-  if (grantType === undefined) return undefined
-  const [metric, succeeded] = {
-    authorization_code: ['gatehouse_code_exchanges_total', 'exchanged'],
-    refresh_token: ['gatehouse_refreshes_total', 'refreshed'],
-  }[grantType] as [MetricName, string]
-  return count(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
-}
 
 const graphqlSurfaces: Readonly<Record<string, string>> = {
   [paths.graphql]: 'member',
   [paths.adminGraphql]: 'admin',
 }
 
-function graphqlOf(line: LoggedRequest): Count | undefined {
-  const surface = graphqlSurfaces[line.route]
-  if (surface === undefined || line.method === 'OPTIONS') return undefined
-  return count('gatehouse_graphql_operations_total', { surface, outcome: endOf(line) })
+function classOf(status: number): string {
+  return status === CALLER_GONE ? 'gone' : `${Math.floor(status / 100)}xx`
+}
+
+function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: LoggedRequest): void {
+  if (grantType === undefined) return
+  const [metric, succeeded] = {
+    authorization_code: ['gatehouse_code_exchanges_total', 'exchanged'],
+    refresh_token: ['gatehouse_refreshes_total', 'refreshed'],
+  }[grantType] as [MetricName, string]
+  metrics.add(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
 }
 
 /** The platform's own refusals have its status; failures to reach it have ours. */
-function upstreamOf({ error, status }: LoggedRequest): Count | undefined {
+function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
   // Refused by this service, before sending.
-  if (error !== undefined && !isFailure) return undefined
+  if (error !== undefined && !isFailure) return
   const outcome = isFailure ? 'failed' : endOf({ status })
-  return count('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })
+  metrics.add('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })
 }
 
 function endOf({

@@ -71,14 +71,10 @@ async function addressesOf(
   const family = isIP(hostname)
   if (family !== 0) return [{ address: hostname, family }]
   const { promise, reject } = Promise.withResolvers<never>()
-  const end = () => reject(signal.reason)
-  if (signal.aborted) end()
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    return await Promise.race([find(hostname, signal), promise])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
+  // The signal lives no longer than the request, so the listener stays.
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  signal.throwIfAborted()
+  return await Promise.race([find(hostname, signal), promise])
 }
 
 function refusePrivate(addresses: readonly LookupAddress[]): void {

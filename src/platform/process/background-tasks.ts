@@ -11,16 +11,15 @@ export interface BackgroundTask {
   readonly onlyWhen?: (() => boolean) | undefined
 }
 
-export interface TaskPorts {
-  readonly logger: Logger
-  /** Receives the outcome of each run. */
-  readonly hear?: ((name: string, outcome: 'succeeded' | 'failed') => void) | undefined
-}
+type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
 
-/** Runs each task periodically, without overlap. Disposing of the result waits for the last runs. */
+/**
+ * Runs each task periodically, without overlap. Disposing of the result waits for the last runs. `hear` receives the
+ * outcome of each run.
+ */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
-  { logger, hear = () => {} }: TaskPorts,
+  { logger, hear = () => {} }: { readonly logger: Logger; readonly hear?: Hear },
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping

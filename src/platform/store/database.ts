@@ -38,7 +38,5 @@ export interface DatabaseOptions {
 }
 
 /** The options of an engine, with defaults filled in. */
-export interface EngineOptions extends DatabaseOptions {
-  readonly answerWithinMs: number
-  readonly now: () => number
-}
+export type EngineOptions = DatabaseOptions &
+  Required<Pick<DatabaseOptions, 'answerWithinMs' | 'now'>>

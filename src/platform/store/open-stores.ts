@@ -27,20 +27,14 @@ export interface StoreSettings {
   }
 }
 
-export interface StoreHooks {
-  /** Wraps every call to the database and the OAuth state. */
-  readonly guard: StoreGuard
-  readonly logger: Pick<Logger, 'info' | 'warn'>
-}
-
 /**
- * Opens the stores of a running service.
+ * Opens the stores of a running service. `guard` wraps every call to the database and the OAuth state.
  *
  * @param processes how many processes of this host share its database connections
  */
 export async function openStores(
   settings: StoreSettings,
-  { guard, logger }: StoreHooks,
+  { guard, logger }: { readonly guard: StoreGuard; readonly logger: Logger },
   processes = 1,
 ) {
   const { answerWithinMs, databaseConnectionsMax } = settings.storage
@@ -53,7 +47,10 @@ export async function openStores(
     }),
   )
   const { now, measure } = await openStoreClock(database)
-  const redis = settings.redis && (await openServiceRedis(settings.redis, answerWithinMs))
+  // Load the driver only where it is used.
+  const redis =
+    settings.redis &&
+    (await (await import('./redis.ts')).openRedis(settings.redis, { answerWithinMs }))
   const state = opening.use(redis ? redisState(redis, { now, guard }) : sqlState(database, { now }))
   const stateMemory = redis
     ? await openRedisMemory(redis, database, now)
@@ -91,12 +88,6 @@ async function openDatabaseMemory({ kysely }: Database) {
     .executeTakeFirst()
   const sinceMs = Number(row?.value ?? 0)
   return { since: () => sinceMs, look: async () => {} }
-}
-
-/** Loads the driver only where it is used. */
-async function openServiceRedis(location: RedisLocation, answerWithinMs: number) {
-  const { openRedis } = await import('./redis.ts')
-  return await openRedis(location, { answerWithinMs })
 }
 
 /** Opens the configured database, for the service or for a command. */

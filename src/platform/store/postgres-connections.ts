@@ -89,36 +89,24 @@ export interface PipelineOptions {
 }
 
 /**
- * Connections that several requests share: queries are sent without waiting for earlier answers, and those of one
+ * Opens connections that several requests share: queries are sent without waiting for earlier answers, and those of one
  * turn of the event loop as one write. For short reads only: the server answers in order, so a query that waits for a
  * lock would block the ones behind it. The server cancels a query at the time limit. If it does not answer at all,
  * the connection is dropped and all its queries fail.
  */
-export class Pipelines {
-  readonly #lanes: readonly Lane[]
-
-  constructor(count: number, options: PipelineOptions) {
-    this.#lanes = Array.from({ length: count }, () => new Lane(options))
-  }
-
-  get count(): number {
-    return this.#lanes.length
-  }
-
-  get openCount(): number {
-    return this.#lanes.filter((lane) => lane.isOpen).length
-  }
-
-  /** Sends a query on the lane with the fewest pending. */
-  async send(query: Query): Promise<pg.QueryResult> {
-    const lane = this.#lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best))
-    return await lane.send(query)
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.end()))
+export function openPipelines(count: number, options: PipelineOptions) {
+  const lanes = Array.from({ length: count }, () => new Lane(options))
+  return {
+    count,
+    countOpen: () => lanes.filter((lane) => lane.isOpen).length,
+    /** Sends a query on the lane with the fewest pending. */
+    send: async (query: Query) =>
+      await lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best)).send(query),
+    end: async () => await Promise.all(lanes.map((lane) => lane.end())),
   }
 }
+
+export type Pipelines = ReturnType<typeof openPipelines>
 
 interface Connection {
   readonly client: pg.Client

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import {
   type CompiledQuery,
   PostgresDialect,
@@ -16,7 +18,7 @@ import {
   migrate,
   readMigrationStatus,
 } from './migrate.ts'
-import { answerTo, Pipelines, sendQuery } from './postgres-connections.ts'
+import { answerTo, openPipelines, type Pipelines, sendQuery } from './postgres-connections.ts'
 import { StorageTimeout } from './storage-timeout.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
@@ -71,7 +73,7 @@ export async function openPostgres(
   pool.on('error', (error) => onIdleError?.(error))
   // The same for a connection in use, to which the pool does not listen. The next query reports the error.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const pipelines = new Pipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
+  const pipelines = openPipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
 
   const dialect = new PostgresDialect({
     pool: {
@@ -89,7 +91,7 @@ export async function openPostgres(
     kysely,
     engine: 'postgres',
     connections: () => ({
-      open: pool.totalCount + pipelines.openCount,
+      open: pool.totalCount + pipelines.countOpen(),
       waiting: pool.waitingCount,
     }),
     ping: async () => void (await sql`select 1`.execute(kysely)),
@@ -134,9 +136,7 @@ function statementRunner(
 
 /** Limits the time for closing, so that an unresponsive server does not block the exit. */
 async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, timeoutMs)
-  await Promise.race([work, promise]).finally(() => clearTimeout(timer))
+  await Promise.race([work, delay(timeoutMs, undefined, { ref: false })])
 }
 
 /** Takes a connection of the pool. Queueing and connecting share one time limit. */

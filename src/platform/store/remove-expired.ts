@@ -16,12 +16,6 @@ export type ExpiringRows = {
   }
 }[keyof Schema]
 
-export interface Removal {
-  readonly from: number
-  readonly until: number
-  readonly rowsMax: number
-}
-
 /**
  * Deletes the rows that expired first in one statement: at most `rowsMax`, with an expiry from `from` to `until`
  * inclusive. Deletes by physical position, so that the table size does not matter. On PostgreSQL it skips locked
@@ -32,7 +26,7 @@ export interface Removal {
 export async function removeExpired(
   database: Database,
   { table, expiry, unset }: ExpiringRows,
-  { from, until, rowsMax }: Removal,
+  { from, until, rowsMax }: Readonly<Record<'from' | 'until' | 'rowsMax', number>>,
 ): Promise<readonly number[] | undefined> {
   const column = sql.ref(expiry)
   const condition = unset === undefined ? sql`` : sql`and ${sql.ref(unset)} is null`

@@ -7,7 +7,6 @@ export type ApplicationKind = 'site' | 'resource_server'
 export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
 export type DocumentReview = 'approved' | 'blocked'
-export type SigningKeyState = 'next' | 'current' | 'retired'
 
 /** An item that a person can buy, or register for, at a site. */
 interface CatalogueItem {
@@ -29,7 +28,7 @@ interface Purchase {
 
 interface KeyTable {
   kid: string
-  state: SigningKeyState
+  state: 'next' | 'current' | 'retired'
   public_jwk: string
   sealed_private: string
   created_at: number

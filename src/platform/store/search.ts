@@ -14,15 +14,13 @@ const LAST_LETTER = '\u{10ffff}'
 type Engine = Pick<Database, 'engine'>
 
 /** The columns with a prefix search; an index has exactly this expression. */
-type FoldedColumn = keyof typeof foldedColumns
-
 const foldedColumns = {
   name: sql<string>`lower(person.name)`,
   address: sql<string>`person.email_canonical`,
 } as const
 
 /** Returns the indexed form of a column: in lower case, compared byte by byte. SQLite folds only A to Z. */
-export function folded({ engine }: Engine, column: FoldedColumn) {
+export function folded({ engine }: Engine, column: keyof typeof foldedColumns) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
   return sql<string>`${foldedColumns[column]} ${order}`
 }
@@ -34,7 +32,7 @@ export function folded({ engine }: Engine, column: FoldedColumn) {
  */
 export function beginsWith(
   database: Engine,
-  column: FoldedColumn,
+  column: keyof typeof foldedColumns,
   { words, from }: { readonly words: string; readonly from: string | undefined },
 ) {
   const value = folded(database, column)

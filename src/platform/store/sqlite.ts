@@ -6,7 +6,6 @@ import BetterSqlite from 'better-sqlite3'
 import {
   CompiledQuery,
   type DatabaseConnection,
-  type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
@@ -74,19 +73,14 @@ function statementRunner(
   connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
   database: SqliteDatabase,
 ): RunStatement {
-  return <Row>(query: CompiledQuery<Row>) =>
-    // Let Kysely report a closed connection; the error of the driver looks like a bug.
-    connection.inTransaction || !connection.open ? undefined : runStatement<Row>(database, query)
-}
-
-async function runStatement<Row>(
-  database: SqliteDatabase,
-  { sql: text, parameters }: CompiledQuery<Row>,
-): Promise<QueryResult<Row>> {
-  const statement = database.prepare(text)
-  if (statement.reader) return { rows: statement.all(parameters) as Row[] }
-  const { changes } = statement.run(parameters)
-  return { rows: [], numAffectedRows: BigInt(changes) }
+  const run = async <Row>({ sql: text, parameters }: CompiledQuery<Row>) => {
+    const statement = database.prepare(text)
+    if (statement.reader) return { rows: statement.all(parameters) as Row[] }
+    const { changes } = statement.run(parameters)
+    return { rows: [], numAffectedRows: BigInt(changes) }
+  }
+  // Let Kysely report a closed connection; the error of the driver looks like a bug.
+  return (query) => (connection.inTransaction || !connection.open ? undefined : run(query))
 }
 
 /** Retries, because SQLite ignores its timeout while another process closes the file. */
