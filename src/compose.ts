@@ -11,7 +11,6 @@ import { makeOps } from './ops/ops.ts'
 import { makePages } from './pages/pages.ts'
 import { makeShownAddress } from './platform/audit/shown-address.ts'
 import { everyRequest } from './platform/http/every-request.ts'
-import type { LoggedRequest } from './platform/http/request-log.ts'
 import { inOrder } from './platform/http/router.ts'
 import { welcomeAndHealth } from './platform/http/welcome-and-health.ts'
 import { limitByAddress } from './platform/limits/charge-requests.ts'
@@ -54,13 +53,12 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
 
   const gate = limitByAddress(platform.requestLimits)
   const shownAddress = makeShownAddress(service.audit.addresses)
-  const hear = (line: LoggedRequest) => {
+  const perRequest = { baseUrl, serviceName: service.name, trustProxy, gate, shownAddress }
+  const first = everyRequest(perRequest, platform, (line) => {
     pages.refusals.hear(line)
     platform.watch.hear(line)
     platform.audit.hear(line)
-  }
-  const perRequest = { baseUrl, serviceName: service.name, trustProxy, gate, hear, shownAddress }
-  const first = everyRequest(perRequest, platform)
+  })
   const { demoPeople } = ops
   const isConformance = config.conformance !== undefined
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)

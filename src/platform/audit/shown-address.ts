@@ -1,17 +1,14 @@
 import ipaddr from 'ipaddr.js'
 
-/** How much of a client IP address the audit trail stores. The log has the full address. */
-export type ShownAddresses = 'full' | 'network' | 'none'
-
 const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
  * Shortens addresses for the trail. `network` is an IPv4 /24 or an IPv6 /48, which identifies providers and
- * places, but seldom people. Drops text that is not an address.
+ * places, but seldom people. Drops text that is not an address. The log has the full address.
  */
-export function makeShownAddress(shown: ShownAddresses): (address: string) => string | undefined {
-  return (address) => {
+export function makeShownAddress(shown: 'full' | 'network' | 'none') {
+  return (address: string) => {
     if (shown === 'none' || !ipaddr.isValid(address)) return undefined
     const parsed = ipaddr.process(address)
     if (shown === 'full') return parsed.toString()

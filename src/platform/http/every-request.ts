@@ -9,7 +9,7 @@ import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 
-interface EveryRequestSettings extends Required<RequestListeners> {
+interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> {
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
@@ -24,10 +24,11 @@ interface EveryRequestPorts {
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** What every request passes before any route, in this order. */
+/** What every request passes before any route, in this order. `hear` gets each request's log line. */
 export function everyRequest(
-  { baseUrl, serviceName, trustProxy, gate, hear, shownAddress }: EveryRequestSettings,
+  { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,
+  hear: Required<RequestListeners>['hear'],
 ): Middleware[] {
   return [
     pinnedHost(baseUrl, trustProxy),

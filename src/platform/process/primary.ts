@@ -181,7 +181,7 @@ class Workers {
     // The oldest, because a set keeps the order of insertion.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
-    tell(this.#sweeper, 'sweep')
+    this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
     this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker runs the tasks of the host')
   }
 
@@ -203,7 +203,7 @@ class Workers {
     // If it died meanwhile, the successor has replaced it already.
     if (!this.#members.has(member)) return true
     member.state = 'leaving'
-    tell(member, 'hand over')
+    member.worker.send('hand over' satisfies WorkerOrder)
     this.#appointSweeper()
     const limit = setTimeout(() => this.#kill(member), HAND_OVER_MS)
     await member.gone.promise
@@ -221,8 +221,4 @@ export async function runWorkers(options: PrimaryOptions): Promise<void> {
   if (!reasons) return
   for (const reason of reasons) process.stderr.write(`${reason}\n`)
   process.exitCode = 1
-}
-
-function tell({ worker }: Member, order: WorkerOrder): void {
-  worker.send(order)
 }

@@ -25,10 +25,10 @@ export function compiled<Values extends object, Row>(
   let query: CompiledQuery<Row> | undefined
   const executor = kysely.getExecutor()
   return async (values) => {
-    // The builder accepts any object as a value and returns it as a parameter.
-    query ??= build((name) => new Placeholder(name) as never).compile()
+    // The builder accepts any value, such as a symbol, and returns it as a parameter.
+    query ??= build((name) => Symbol(String(name)) as never).compile()
     const parameters = query.parameters.map((parameter) =>
-      parameter instanceof Placeholder ? Reflect.get(values, parameter.name) : parameter,
+      typeof parameter === 'symbol' ? Reflect.get(values, parameter.description ?? '') : parameter,
     )
     const run = { ...query, parameters }
     return await (executor instanceof StatementExecutor
@@ -39,14 +39,6 @@ export function compiled<Values extends object, Row>(
 
 /** Returns the placeholder of a value. */
 export type Valued<Values extends object> = <Name extends keyof Values>(name: Name) => Values[Name]
-
-class Placeholder {
-  readonly name: PropertyKey
-
-  constructor(name: PropertyKey) {
-    this.name = name
-  }
-}
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>
 

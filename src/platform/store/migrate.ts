@@ -12,9 +12,7 @@ interface Migration {
   readonly digest: string
 }
 
-interface Script extends Migration {
-  readonly sql: string
-}
+type Script = Migration & { readonly sql: string }
 
 /** A row of the table schema_migration. */
 interface AppliedMigration extends Migration {

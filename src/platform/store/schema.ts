@@ -19,6 +19,10 @@ interface CatalogueItem {
   created_at: number
 }
 
+interface ArchivableItem extends CatalogueItem {
+  archived_at: number | null
+}
+
 /** A purchase. Its order has data that no API may expose. */
 interface Purchase {
   id: string
@@ -112,11 +116,7 @@ export interface Schema {
     made_id: string
     expires_at: number
   }
-  course: CatalogueItem & {
-    archived_at: number | null
-    url: string | null
-    image_url: string | null
-  }
+  course: ArchivableItem & { url: string | null; image_url: string | null }
   lecture: {
     id: string
     course_id: string
@@ -132,14 +132,9 @@ export interface Schema {
     position_seconds: number
     watched_at: number
   }
-  digital_product: CatalogueItem & {
-    archived_at: number | null
-    file_name: string
-    file_id: string | null
-  }
+  digital_product: ArchivableItem & { file_name: string; file_id: string | null }
   consulting_service: CatalogueItem & { duration_minutes: number }
-  event: CatalogueItem & {
-    archived_at: number | null
+  event: ArchivableItem & {
     location: string | null
     join_url: string | null
     starts_at: number
