@@ -19,7 +19,7 @@ interface CatalogueItem {
   created_at: number
 }
 
-interface ArchivableItem extends CatalogueItem {
+interface Archivable {
   archived_at: number | null
 }
 
@@ -116,7 +116,7 @@ export interface Schema {
     made_id: string
     expires_at: number
   }
-  course: ArchivableItem & { url: string | null; image_url: string | null }
+  course: CatalogueItem & Archivable & { url: string | null; image_url: string | null }
   lecture: {
     id: string
     course_id: string
@@ -132,9 +132,10 @@ export interface Schema {
     position_seconds: number
     watched_at: number
   }
-  digital_product: ArchivableItem & { file_name: string; file_id: string | null }
+  digital_product: CatalogueItem & Archivable & { file_name: string; file_id: string | null }
   consulting_service: CatalogueItem & { duration_minutes: number }
-  event: ArchivableItem & {
+  event: CatalogueItem & {
+    archived_at: number | null
     location: string | null
     join_url: string | null
     starts_at: number
