@@ -6,10 +6,14 @@ import type { ApiLimits } from '../graphql/documents.ts'
 import { type Execute, type GraphqlApi, makeGraphqlApi } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
-import { digitalProductResolvers, fileResolvers, orderResolvers } from './commerce.ts'
+import {
+  digitalProductResolvers,
+  eventResolvers,
+  fileResolvers,
+  orderResolvers,
+} from './commerce.ts'
 import type { AdminCaller, AdminContext, AdminParts } from './context.ts'
 import { courseResolvers, curriculumResolvers } from './courses.ts'
-import { eventResolvers } from './events.ts'
 import { lecturerResolvers, memberResolvers } from './people.ts'
 import { postResolvers } from './posts.ts'
 import { makeScopesNeeded, schemaText } from './published-schema.ts'

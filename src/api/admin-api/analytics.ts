@@ -13,11 +13,6 @@ interface Days {
   readonly to?: number | null
 }
 
-interface Day {
-  readonly day: number
-  readonly figures: Figures
-}
-
 interface CourseFigures {
   readonly id: string
   readonly figures: Figures
@@ -74,7 +69,8 @@ export const analyticsResolvers = {
 }
 
 function ofDay(name: keyof Figures['byDay']) {
-  return async ({ day, figures }: Day) => (await figures.byDay[name]()).get(day) ?? 0
+  return async ({ day, figures }: { day: number; figures: Figures }) =>
+    (await figures.byDay[name]()).get(day) ?? 0
 }
 
 /** Counts all courses of a page together. */

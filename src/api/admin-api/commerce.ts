@@ -1,5 +1,14 @@
 import { countReferring } from '../../school/changes/released-items.ts'
 import {
+  type Attendance,
+  cancelRegistration,
+  countNotCancelled,
+  events,
+  findRegistration,
+  listRegistrations,
+  registerForEvent,
+} from '../../school/commerce/events.ts'
+import {
   findOrder,
   listBuyers,
   listOrderItems,
@@ -15,8 +24,18 @@ import {
   type ProductFile,
   setProductFile,
 } from '../../school/files/stored-files.ts'
+import type { PageArguments } from '../graphql/connections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, found, foundBy, itemResolvers, listed } from './field-resolvers.ts'
+import {
+  batched,
+  changes,
+  found,
+  foundBy,
+  itemResolvers,
+  listed,
+  payloadWith,
+  siteList,
+} from './field-resolvers.ts'
 
 /** Digital products of the site: `digital_products:read` and `digital_products:write`. */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
@@ -27,19 +46,12 @@ export const digitalProductResolvers = itemResolvers('DigitalProduct', products,
   ),
 })
 
-interface FileQuestion {
-  readonly siteId: string
-  readonly search?: string | null
-}
-
 type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
 
 /** Files of the site and of digital products: `storage:write`, `digital_products:write`. */
 export const fileResolvers = {
   Query: {
-    files: listed('files', (database, { siteId, search }: FileQuestion) =>
-      listFiles(database, siteId, search),
-    ),
+    files: listed('files', listFiles),
     file: found(findFile),
   },
   Mutation: {
@@ -74,4 +86,27 @@ export const orderResolvers = {
     buyer: ({ personId }, args, context) => buyerOf({ id: personId }, args, context),
     items: batched('order items', listOrderItems, []),
   } satisfies Record<string, AdminResolver<Order>>,
+}
+
+const ofEvents = itemResolvers('Event', events, {
+  registrationCount: batched('standing registrations', countNotCancelled, 0),
+  registrations: async ({ id }: { readonly id: string }, args: PageArguments, context) => {
+    const list = listRegistrations(context.parts.database, id)
+    return await siteList(context, args, list, 'event registrations', id)
+  },
+})
+
+const registrationPayload = payloadWith('registration', findRegistration)
+
+/** Events of the site and their registrations: `events:read` and `events:write`. */
+export const eventResolvers = {
+  ...ofEvents,
+  Mutation: {
+    ...ofEvents.Mutation,
+    registerForEvent: async (_source: unknown, attendance: Attendance, context: AdminContext) => {
+      const id = await registerForEvent(context.parts.database, actorOf(context), attendance)
+      return registrationPayload(id, context)
+    },
+    cancelRegistration: changes(cancelRegistration, registrationPayload),
+  },
 }

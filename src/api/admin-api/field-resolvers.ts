@@ -11,10 +11,10 @@ import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { inTurnOf } from './site-queue.ts'
 
 /** Finds one row of a site. */
-type Find = (
+type Find<Key = string> = (
   kysely: Kysely<Schema>,
   siteId: string,
-  id: string,
+  by: Key,
 ) => Promise<object | null | undefined>
 
 /** Resolves one row of the site by id. */
@@ -26,7 +26,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
 /** Resolves one row of the site by id, or else by another key; null without both. */
 export function foundBy<Key>(
   name: string,
-  find: (kysely: Kysely<Schema>, siteId: string, by: Key) => Promise<object | undefined>,
+  find: Find<Key>,
 ): AdminResolver<unknown, Readonly<Record<string, string | null | undefined>>> {
   return async (_source, { id, [name]: other }, { caller, parts }) => {
     if (id == null && other == null) return null
@@ -132,11 +132,7 @@ export function deletes(remove: Change<string, void>) {
 
 /** A kind of items with a slug and a publication state (`releasedItems`). */
 interface Items {
-  readonly find: (
-    kysely: Kysely<Schema>,
-    siteId: string,
-    by: ItemKey,
-  ) => Promise<object | undefined>
+  readonly find: Find<ItemKey>
   readonly mustFind: Find
   readonly list: (database: Database, question: never) => PagedRows<object>
   readonly create: Change<never, string>

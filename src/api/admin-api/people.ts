@@ -19,7 +19,7 @@ import {
 } from '../../school/members/people-list.ts'
 import { findMember, type HeldRole, listHeldRoles } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, deletes, listed } from './field-resolvers.ts'
+import { batched, creates, deletes, found, listed, updates } from './field-resolvers.ts'
 
 /** A role, as the schema spells it. */
 type RoleName = Uppercase<SiteRole>
@@ -41,24 +41,16 @@ export const memberResolvers = {
     member: personWith(),
   },
   Mutation: {
-    addMember: async (
-      _source: unknown,
-      { input }: { input: Omit<MemberAddition, 'roles'> & NamedRoles },
-      context: AdminContext,
-    ) => {
-      const addition = { ...input, roles: input.roles.map(roleOf) }
-      const id = await addMember(context.parts.database, actorOf(context), addition)
-      return rolesAfter(id, context)
-    },
-    setMemberRoles: async (
-      _source: unknown,
-      { input: { id, roles } }: { input: NamedRoles & { readonly id: string } },
-      context: AdminContext,
-    ) => {
-      const change = { id, roles: roles.map(roleOf) }
-      await setMemberRoles(context.parts.database, actorOf(context), change)
-      return rolesAfter(id, context)
-    },
+    addMember: creates(
+      (database, actor, input: Omit<MemberAddition, 'roles'> & NamedRoles) =>
+        addMember(database, actor, { ...input, roles: input.roles.map(roleOf) }),
+      rolesAfter,
+    ),
+    setMemberRoles: updates(
+      (database, actor, { id, roles }: NamedRoles & { readonly id: string }) =>
+        setMemberRoles(database, actor, { id, roles: roles.map(roleOf) }),
+      rolesAfter,
+    ),
     removeMember: deletes(removeMember),
   },
   Member: {
@@ -76,13 +68,8 @@ function roleOf(name: RoleName): SiteRole {
 }
 
 /** The field of a person with any role at the caller's site, or with the given one. */
-export function personWith(role?: SiteRole): AdminResolver<unknown, { readonly id: string }> {
-  return async (_source, { id }, { caller, parts }) =>
-    await findMember(
-      parts.database.kysely,
-      caller.siteId,
-      role === undefined ? { id } : { id, role },
-    )
+export function personWith(role?: SiteRole) {
+  return found((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
 }
 
 function rolesAfter(id: string, context: AdminContext) {

@@ -33,11 +33,6 @@ export interface Admission {
   readonly callerOf: (token: Granted['token'], ctx: Context) => AdminCaller
 }
 
-interface Uploads {
-  readonly files: Files
-  readonly limits: UploadLimits
-}
-
 /**
  * Serves POST /admin/files: one file as the body, its name in the query. GraphQL would have to hold the
  * whole file in memory, so uploads have their own address.
@@ -45,7 +40,7 @@ interface Uploads {
 export function uploadRoute(
   router: Router,
   { platform, verifyBearer }: EndpointPorts,
-  { files, limits }: Uploads,
+  { files, limits }: { files: Files; limits: UploadLimits },
   admission: Admission,
 ): void {
   const { database, requestLimits } = platform

@@ -124,7 +124,7 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   closed: (rest, lines, known) => readObject(rest, lines, known, { additionalProperties: false }),
   component: (rest, lines, known) => {
     const [kind, object] = cut(rest, ' ')
-    const [name] = cut(object, ' ')
+    const [name = ''] = /^\w+/.exec(object) ?? []
     find(readers, kind)(object, lines, known)
     known.schemas[name] = find(known.types, name)
     known.types[name] = { $ref: `#/components/schemas/${name}` }

@@ -4,19 +4,10 @@ import type { ServiceFacts } from './facts.ts'
 
 /**
  * A tool server in the server cards and their catalogue, which clients read to find the tools of an origin
- * (MCP, SEP-2127). A card holds the address only; clients list the tools after connecting.
+ * (MCP, SEP-2127). A card holds the address only; clients list the tools after connecting. The origin
+ * comes before the name. Descriptions have at most 100 characters.
  */
-interface ToolServer {
-  readonly path: string
-  readonly card: string
-  /** The last part of the name; the rest is the origin. */
-  readonly name: string
-  readonly title: string
-  /** At most 100 characters. */
-  readonly description: string
-}
-
-export const publicToolServer: ToolServer = {
+export const publicToolServer = {
   path: paths.mcp,
   card: paths.serverCard,
   name: 'campus',
@@ -24,7 +15,7 @@ export const publicToolServer: ToolServer = {
   description: 'Public sites and courses without a token; more tools after sign-in.',
 }
 
-export const toolServers: readonly ToolServer[] = [
+export const toolServers = [
   publicToolServer,
   {
     path: paths.mcpMember,
@@ -48,7 +39,7 @@ export const catalogType = 'application/ai-catalog+json'
 /** Makes the card of a tool server. */
 export function serverCard(
   { baseUrl, service, protocolVersions }: ServiceFacts,
-  { path, name, title, description }: ToolServer,
+  { path, name, title, description }: (typeof toolServers)[number],
 ) {
   return {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',

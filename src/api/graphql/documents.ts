@@ -38,12 +38,10 @@ export interface ApiLimits extends DocumentLimits {
 
 /** The limits shown to callers: all but those of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
-  const { bodyBytesMax, documentTokensMax, depthMax, nestingMax } = limits
-  const { fieldsMax, aliasesMax, directivesMax, costMax } = limits
-  return {
-    ...{ costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax },
-    ...{ documentTokensMax, bodyBytesMax },
-  }
+  const { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax } = limits
+  const { documentTokensMax, bodyBytesMax } = limits
+  const ofDocuments = { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax }
+  return { ...ofDocuments, documentTokensMax, bodyBytesMax }
 }
 
 /** The error that names an exceeded limit and its value. */

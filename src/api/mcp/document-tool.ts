@@ -86,7 +86,7 @@ export function makeDocumentTool(api: DocumentApi) {
         const variables = variablesFor(read(), changes ? withKey(given, input()) : given)
         const { data, errors } = await api.execute(call, document, variables)
         const [problem] = errors ?? []
-        if (problem) throw new ToolProblem(sentenceOf(problem, { input: input(), listedBy }))
+        if (problem) throw new ToolProblem(sentenceOf(problem, input(), listedBy))
         const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
         if (answer === null) throw new ToolProblem(`${NOTHING} ${listWords(listedBy)}`.trim())
         return answer
@@ -146,15 +146,11 @@ function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-interface Remedies {
-  readonly input: JsonSchema
-  readonly listedBy: string | undefined
-}
-
 /** Says what went wrong and what to do next. */
 function sentenceOf(
   { message, extensions, path }: GraphQLError,
-  { input, listedBy }: Remedies,
+  input: JsonSchema,
+  listedBy: string | undefined,
 ): string {
   if (extensions['argument'] === 'after') return FOREIGN_CURSOR
   const said = message.slice(0, MESSAGE_LENGTH_MAX)

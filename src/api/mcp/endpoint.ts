@@ -3,6 +3,7 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import packageJson from '../../../package.json' with { type: 'json' }
 import { makePublicCourses, makePublicSites } from '../../directory/sites/public-sites.ts'
 import { methodNotAllowed } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
@@ -20,7 +21,7 @@ import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
-import { describeService, once, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
+import { once, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
 import {
   addressFor,
   judgeAccess,
@@ -49,7 +50,7 @@ export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: A
   const { baseUrl, cursors, discovery, platform } = ports
   const { bodyBytesMax, allowedOrigins } = service.policy
   const parts: ToolParts = {
-    service: describeService(service.name, baseUrl),
+    service: { name: service.name, version: packageJson.version, baseUrl },
     authGuide: once(discovery.authGuide),
     publicSites: makePublicSites(platform.database),
     publicCourses: makePublicCourses(platform.database),

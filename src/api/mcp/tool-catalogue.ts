@@ -3,9 +3,7 @@ import { LRUCache } from 'lru-cache'
 
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { memberTools } from './member-tools.ts'
-import { offerTools } from './operator-items.ts'
-import { peopleTools } from './operator-people.ts'
-import { messageTools, siteTools } from './operator-site.ts'
+import { operatorTools } from './operator-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
 import { describeTool, once, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
@@ -16,10 +14,7 @@ export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
   signInTool,
   ...memberTools,
-  ...siteTools,
-  ...offerTools,
-  ...messageTools,
-  ...peopleTools,
+  ...operatorTools,
 ]
 
 const byName = new Map(toolCatalogue.map((tool) => [tool.name, tool]))

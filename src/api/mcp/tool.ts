@@ -2,7 +2,6 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { z } from 'zod'
 
-import packageJson from '../../../package.json' with { type: 'json' }
 import type { PublicCourses, PublicSites } from '../../directory/sites/public-sites.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -98,11 +97,6 @@ export interface ToolParts {
   readonly executeAdmin: ExecuteAdmin
   readonly cursors: Cursors
   readonly now: () => number
-}
-
-/** The service, as tools describe it. */
-export function describeService(name: string, baseUrl: string): ToolParts['service'] {
-  return { name, version: packageJson.version, baseUrl }
 }
 
 /** The serverInfo of MCP. */

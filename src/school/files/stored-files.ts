@@ -19,7 +19,10 @@ export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
 /** Lists the files of a site, newest first; a page and the count take one query each. */
-export function listFiles({ kysely }: Database, siteId: string, search?: string | null) {
+export function listFiles(
+  { kysely }: Database,
+  { siteId, search }: { readonly siteId: string; readonly search?: string | null },
+) {
   const found = filesOf(kysely, siteId).$if(search != null, (query) =>
     query.where(holdsWords('stored_file.name', search ?? '')),
   )
