@@ -6,9 +6,9 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { sql } from 'kysely'
 
 import {
+  isNotified,
   NOTICE_ATTEMPTS_MAX,
   type SessionEnd,
-  tellsOf,
 } from '../src/oauth/authorization/sign-outs.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
@@ -188,7 +188,7 @@ describe('back-channel logout', () => {
       'the grant has ended: the client revoked it': ending('the client revoked it'),
     }
   for (const [end, bring] of Object.entries(ends)) {
-    const told = tellsOf[end as SessionEnd]
+    const told = isNotified(end as SessionEnd)
     it(`${told ? 'tells' : 'does not tell'} when ${end}`, async () => {
       await running(async ({ service, party }) => {
         await signInAtPortal(service)

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
-import type { AccessToken, FindAccessToken } from '../src/oauth/token/tokens.ts'
+import type { AccessToken, Tokens } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeTokenJudges } from '../src/resource/resource-server/judge-token.ts'
 import { challengeHeader } from '../src/resource/resource-server/protect.ts'
@@ -28,7 +28,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 interface Changes {
   readonly token?: Partial<AccessToken>
-  readonly find?: FindAccessToken
+  readonly find?: Tokens['findAccessToken']
 }
 
 /** Storage in which everything is as it should be, but for what a case says. */

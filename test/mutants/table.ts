@@ -287,15 +287,9 @@ export const mutants: readonly Mutant[] = [
     'resource/resource-server/verify-bearer.ts',
     ['resource-server', 'hostile/token-kind'],
     [
-      ['if (authorization.length > 1) {', 'if (authorization.length > 9) {'],
-      [
-        'if (needed.every((scope) => token.scopes.includes(scope))) return verdict',
-        'if (needed.some((scope) => token.scopes.includes(scope))) return verdict',
-      ],
-      [
-        'if (sufficient.some((scope) => token.scopes.includes(scope))) return verdict',
-        'return verdict',
-      ],
+      ['if (authorization.length > 1)', 'if (authorization.length > 9)'],
+      ['needed.every(isHeld)', 'needed.some(isHeld)'],
+      ['sufficient?.some(isHeld)', 'sufficient?.some(() => true)'],
       ['/^(bearer|dpop) +([^ ]+)$/i', '/^(bearer|dpop|token)? *([^ ]+)$/i'],
       ["return { kind: 'unavailable', cause }", 'return invalid(String(cause))'],
     ],

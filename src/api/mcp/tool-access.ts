@@ -1,11 +1,7 @@
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
-import {
-  demandOneScope,
-  demandScopes,
-  type Verdict,
-} from '../../resource/resource-server/verify-bearer.ts'
+import { demandScopes, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
 /**
@@ -64,7 +60,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
 export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
-    ? demandOneScope(verdict, scopeNames(access.audience), asked(access.audience))
+    ? demandScopes(verdict, asked(access.audience), scopeNames(access.audience))
     : verdict
 }
 

@@ -181,7 +181,10 @@ function codeAdapter(
       const presented = await exchange.presentCode(ctx)
       if (!presented) return undefined
       const { code, usedAt } = presented
-      return { ...code.record, ...(usedAt !== undefined && { consumed: inSeconds(usedAt) }) }
+      return {
+        ...code.record,
+        ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
+      }
     },
     async consume() {
       const { ctx } = Provider
@@ -210,7 +213,7 @@ function accessTokenAdapter({
         jkt: typeof jkt === 'string' ? jkt : undefined,
       })
     },
-    // Its client revokes it, and with it all tokens of the same exchange (RFC 7009 §2.1).
+    // A revocation ends all tokens of the same exchange (RFC 7009 §2.1).
     async destroy(value) {
       const token = await findAccessToken(value)
       if (token) await families.end(token.family.id, now())
@@ -228,7 +231,7 @@ function refreshTokenAdapter({
     },
     // The engine's own value is never sent; ours replaces it (oauth/token/authorization-code.ts).
     upsert: async () => {},
-    // Its grant ends with it, and with that the family.
+    // The engine ends the grant, and with it the family.
     destroy: async () => {},
   }
 }
@@ -247,8 +250,4 @@ function recordOf(
     iat: token.issuedAt,
     exp: token.expiresAt,
   }
-}
-
-function inSeconds(ms: number): number {
-  return Math.floor(ms / 1000)
 }

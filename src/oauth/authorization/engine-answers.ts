@@ -61,7 +61,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
     baseUrl: provider.issuer,
   }
   const replace = (said: string) => {
-    const sentence = sentenceForClient(said, request)
+    const sentence = written(toClient.get(said), request)
     // The operator of the application sees at least what the application got.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
@@ -126,9 +126,9 @@ function errorOf(body: unknown): string | undefined {
 }
 
 /**
- * The engine's self-submitting page (response_mode=form_post) posts to the client's address, and the
- * form on the sign-out page is redirected there, both of which the policy of our own pages forbids.
- * The hash of a script, which the engine added, is kept.
+ * Lets the forms of two engine pages reach the client: the self-submitting page of response_mode=form_post and the
+ * sign-out page, which redirects there. The policy of our own pages forbids both. Keeps the script hash that the
+ * engine added.
  */
 function admitFormTarget(ctx: Context, oidc: Oidc): void {
   const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
@@ -143,7 +143,7 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
   )
 }
 
-/** The address that the page leads to, once the engine has matched it with a registered one. */
+/** The target address of the page, after the engine has matched it with a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -215,11 +215,6 @@ const toOperator = sentences({
   'authorization code not found':
     'the code is unknown: it expired before the exchange, was cut off, or is from another service',
 })
-
-/** Replaces a description of the engine for the client; undefined to keep it. */
-function sentenceForClient(said: string, request: RefusedRequest): string | undefined {
-  return written(toClient.get(said), request)
-}
 
 /** The reason that the operator of the application sees. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {

@@ -162,33 +162,20 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Whether an application is notified of an end (OpenID Connect Back-Channel Logout 1.0). Its own revocations and
- * mere expiry cause no notice: then the application decides about its session.
+ * Ends without a notice (OpenID Connect Back-Channel Logout 1.0): after its own revocation and after mere expiry
+ * the application decides about its session. All other ends cause one, even a replayed code or refresh token,
+ * because the application's tokens may be stolen.
  */
-export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
-  'the person signed out': true,
-  'the person signed out everywhere': true,
-  'the grant has ended: the person removed it': true,
-  'the grant has ended: an operator ended it': true,
-  'the grant has ended: the platform ended it': true,
-  'the grant has ended: the application was deleted': true,
-  'the grant has ended: a scope of it was taken from the application': true,
-  // The application's tokens may be stolen.
-  'the grant has ended: a code was used twice': true,
-  'the grant has ended: a used refresh token came back': true,
-  'the grant has ended: the database was restored from a backup': true,
-  'the account is disabled': true,
-  'the person has no role at the site': true,
-  'the person does not operate the site any more': true,
-  'the client is disabled': true,
-  'the client was deleted': true,
-  'the site switched MCP connections off': true,
-  'no operator of the site approved that the client changes anything': true,
-  'the grant has ended: the client revoked it': false,
-  'the grant has expired': false,
-  'the grant does not exist': false,
-}
+const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
+  'the grant has ended: the client revoked it',
+  'the grant has expired',
+  'the grant does not exist',
+])
 
+/** Whether an application is notified of an end. */
+export function isNotified(reason: SessionEnd): boolean {
+  return !quietEnds.has(reason)
+}
 const SESSIONS_PER_ROUND = 200
 
 /**
@@ -204,7 +191,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted it first.
-      if (gone && tellsOf[reason]) await addNotice(trx, { ...gone, reason }, now())
+      if (gone && isNotified(reason)) await addNotice(trx, { ...gone, reason }, now())
     })
 
   const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
@@ -219,13 +206,13 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
       await kysely
         .insertInto('relying_party_session')
         .values({
-          family_id: session.familyId,
+          family_id: session.id,
           grant_id: session.grantId,
           client_id: session.clientId,
           person_id: session.personId,
-          sid: session.sid ?? null,
+          sid: session.token.sid ?? null,
           started_at: session.startedAt,
-          expires_at: session.expiresAt,
+          expires_at: session.keptUntil,
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute()

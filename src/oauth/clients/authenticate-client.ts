@@ -13,12 +13,6 @@ export type AuthenticatingClient = Pick<
   | ('pushesRequests' | 'bindsTokens')
 >
 
-/** @param version the version of the client that a query of this request found */
-export type FindAuthenticatingClient = (
-  clientId: string,
-  version?: number,
-) => Promise<AuthenticatingClient | undefined>
-
 /** The unverified credentials of a request (RFC 6749 §2.3 and §3.2.1). */
 export type ClientCredentials =
   | {
@@ -30,13 +24,6 @@ export type ClientCredentials =
     }
   /** Safe to log: contains no value that was sent. */
   | { readonly problem: string }
-
-/** The client that a request names, if it exists, and why its authentication failed, if it did. */
-export interface Authentication {
-  readonly client: AuthenticatingClient | undefined
-  /** For the log; the caller gets `invalid_client` in every case. */
-  readonly refused?: string
-}
 
 /** One text for every fault, so that a stranger learns neither whether an id exists nor whether it has a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
@@ -147,12 +134,15 @@ function formDecoded(value: string): string | undefined {
  * Authenticates a client (RFC 6749 §2.3). A client without a secret sends its client_id, one with a secret
  * sends it in the form or by HTTP Basic, and one with a key signs an assertion. A deleted client authenticates
  * too; the endpoint decides what it gets.
+ *
+ * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the
+ *   caller gets `invalid_client` in every case.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
-  findClient: FindAuthenticatingClient,
+  findClient: (clientId: string) => Promise<AuthenticatingClient | undefined>,
   verifyAssertion?: VerifyAssertion,
-): Promise<Authentication> {
+): Promise<{ readonly client: AuthenticatingClient | undefined; readonly refused?: string }> {
   const client = await findClient(clientId)
   if (!client) return { client, refused: 'client not found' }
   const method = secret === undefined ? 'none' : 'client_secret_post'

@@ -16,16 +16,6 @@ import {
 } from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
 
-/** Finds a client of any origin. */
-export interface ClientFinder {
-  /**
-   * @param fresh ignores a stale copy of a metadata document
-   * @param returnsTo redirect_uri of an authorization request; added to the platform's own if
-   *   it was registered and still matches its pattern
-   */
-  find(clientId: string, fresh?: boolean, returnsTo?: string): Promise<Client | undefined>
-}
-
 /** All sources of clients. */
 export type Clients = ReturnType<typeof makeClients>
 
@@ -37,8 +27,8 @@ export interface ClientPolicy
     PlatformCallbackDependencies['registration']
 }
 
-export interface ClientSources {
-  readonly networkKey: LoopbackClientDependencies['networkKey']
+interface ClientSources {
+  readonly networkKey: Buffer
   readonly documents: Pick<DocumentClients, 'find' | 'admitsAddress'>
   /** The client of this service's own pages. */
   readonly own: Client
@@ -68,6 +58,13 @@ export function makeClients(
     /** Counts a registration from an address against its limit. */
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
+    /**
+     * Finds a client of any origin.
+     *
+     * @param fresh ignores a stale copy of a metadata document
+     * @param returnsTo redirect_uri of an authorization request; added to the platform's own if it was registered and
+     *   still matches its pattern
+     */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
@@ -92,7 +89,7 @@ interface KeptClient {
 /**
  * Finds a client for a request that authenticates it.
  *
- * @param version the version that a query of this request found; read where it is not given
+ * @param version as found by a query of this request; otherwise read from the database
  */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
@@ -104,12 +101,18 @@ const CLIENTS_MAX = 1000
  * query, and a change, even one by hand, takes effect at the next request in every process.
  */
 export function makeKeptClients(
-  clients: Pick<ClientFinder, 'find'>,
+  clients: Pick<Clients, 'find'>,
   database: Database,
   now: () => number,
 ): FindKeptClient {
   const kept = new LRUCache<string, KeptClient & { readonly version: number }>({ max: CLIENTS_MAX })
-  const readVersion = versionReader(database)
+  const { kysely } = database
+  const readVersion = compiled(kysely, (value: Valued<{ clientId: string }>) =>
+    kysely
+      .selectFrom('client_version')
+      .select('version')
+      .where('client_id', '=', value('clientId')),
+  )
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
     if (isLoopbackClientId(clientId)) {
@@ -118,7 +121,7 @@ export function makeKeptClients(
       return client && { client, metadata: toClientMetadata(client) }
     }
     // Read before the client: if it changes in between, the cached entry is outdated at once.
-    const live = version ?? (await readVersion(clientId))
+    const live = version ?? (await readVersion({ clientId })).rows[0]?.version ?? 0
     const known = kept.get(clientId)
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known
     const client = await clients.find(clientId)
@@ -126,18 +129,5 @@ export function makeKeptClients(
     const compiledClient = { client, metadata: toClientMetadata(client), version: live }
     kept.set(clientId, compiledClient)
     return compiledClient
-  }
-}
-
-function versionReader({ kysely }: Database) {
-  const read = compiled(kysely, (value: Valued<{ clientId: string }>) =>
-    kysely
-      .selectFrom('client_version')
-      .select('version')
-      .where('client_id', '=', value('clientId')),
-  )
-  return async (clientId: string): Promise<number> => {
-    const { rows } = await read({ clientId })
-    return rows[0]?.version ?? 0
   }
 }

@@ -25,25 +25,21 @@ export function hasFurtherPlan({ privateHosts, ...plans }: FurtherPlans): boolea
   return Object.values(plans).some(Boolean)
 }
 
-/** The plan that each choice needs; disabling a plan disables the clients that chose it. */
-const needs: readonly (readonly [
-  keyof Omit<FurtherPlans, 'privateHosts'>,
-  (client: Needing) => boolean,
-])[] = [
-  ['privateKeyJwt', ({ authMethod }) => authMethod === 'private_key_jwt'],
-  ['pushedAuthorizationRequests', ({ pushesRequests }) => pushesRequests === true],
-  ['dpop', ({ bindsTokens }) => bindsTokens === true],
-]
-
 interface Needing {
   readonly authMethod: ClientAuthMethod
   readonly pushesRequests?: boolean
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client chose a plan that this deployment has disabled. */
-export function lacksPlan(client: Needing, plans: FurtherPlans): boolean {
-  return needs.some(([plan, isNeeded]) => isNeeded(client) && !plans[plan])
+/** Whether the client chose a plan that this deployment has disabled, which disables the client. */
+export function lacksPlan(
+  { authMethod, pushesRequests, bindsTokens }: Needing,
+  { privateKeyJwt, pushedAuthorizationRequests, dpop }: FurtherPlans,
+): boolean {
+  if (authMethod === 'private_key_jwt' && !privateKeyJwt) return true
+  return (
+    (pushesRequests === true && !pushedAuthorizationRequests) || (bindsTokens === true && !dpop)
+  )
 }
 
 /** Whether a client chose a part of the FAPI 2.0 Security Profile, whose other rules then apply too. */

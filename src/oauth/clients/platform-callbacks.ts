@@ -39,35 +39,29 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
-      const registeredAt = now()
-      const expiresAt = registeredAt + unusedCallbackSeconds * 1000
-      const row = { client_id: clientId, used_at: null, used_by: null }
-      const times = { registered_at: registeredAt, expires_at: expiresAt }
-      const added = await kysely
+      const registered_at = now()
+      const expires_at = registered_at + unusedCallbackSeconds * 1000
+      const row = { client_id: clientId, used_at: null, used_by: null, registered_at, expires_at }
+      const distinct = [...new Set(uris)]
+      await kysely
         .insertInto('platform_callback')
-        .values(uris.map((uri) => ({ ...row, ...times, uri })))
-        .onConflict((conflict) => conflict.columns(['client_id', 'uri']).doNothing())
-        .returning('uri')
+        .values(distinct.map((uri) => ({ ...row, uri })))
+        .onConflict((conflict) =>
+          conflict
+            .columns(['client_id', 'uri'])
+            .doUpdateSet({ expires_at })
+            .where('platform_callback.expires_at', '<', expires_at),
+        )
         .execute()
-      if (added.length < uris.length) {
-        await kysely
-          .updateTable('platform_callback')
-          .set({ expires_at: expiresAt })
-          .where('client_id', '=', clientId)
-          .where('uri', 'in', uris)
-          .where('expires_at', '<', expiresAt)
-          .execute()
-      }
-      if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If only used ones are left, the new ones were removed.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
         .where('client_id', '=', clientId)
-        .where('uri', 'in', uris)
+        .where('uri', 'in', distinct)
         .execute()
-      return kept.length === new Set(uris).size
+      return kept.length === distinct.length
     },
 
     /** Whether the platform may use this redirect_uri. */

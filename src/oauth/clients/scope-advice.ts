@@ -2,7 +2,7 @@ import { findScope } from '../../directory/scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../../directory/scopes/policy.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { type Client, requestableScopes } from './client.ts'
-import type { ClientFinder } from './find-client.ts'
+import type { Clients } from './find-client.ts'
 
 /** The scopes of an operation, and those of the present or former token. */
 export interface WantedScopes {
@@ -21,7 +21,7 @@ export interface ScopeAdvice {
 }
 
 /** Advises by the client's present rights; for a deleted client repeats the needed scopes. */
-export function makeScopeAdvice(clients: Pick<ClientFinder, 'find'>, baseUrl: string) {
+export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string) {
   return async (clientId: string, wanted: WantedScopes): Promise<ScopeAdvice> => {
     const client = await clients.find(clientId)
     return client ? adviseScopes(client, wanted, baseUrl) : { scopes: wanted.needed }

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -36,8 +36,6 @@ export type EndReason =
 /** Rows that one statement changes or removes within its time limit. */
 const BATCH_ROWS_MAX = 1000
 
-type Connection = Kysely<Schema> | Transaction<Schema>
-
 interface EndedFor {
   readonly reason: EndReason
   readonly nowMs: number
@@ -45,7 +43,7 @@ interface EndedFor {
 
 /** Ends grants in the caller's transaction. @returns the ids of the grants that ended */
 export async function endGrants(
-  kysely: Connection,
+  kysely: Kysely<Schema>,
   ending: Ending,
   because: EndedFor,
 ): Promise<string[]> {
@@ -54,11 +52,11 @@ export async function endGrants(
 
 /** Ends grants and returns their rows. One statement ends one batch: an application may have very many. */
 export async function endGrantRows(
-  kysely: Connection,
+  kysely: Kysely<Schema>,
   ending: Ending,
   { reason, nowMs }: EndedFor,
-): Promise<EndedGrant[]> {
-  const ended: EndedGrant[] = []
+) {
+  const ended: Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>[] = []
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
@@ -80,10 +78,8 @@ function isOne(ending: Ending): ending is { readonly id: string } {
   return ending !== 'everything' && 'id' in ending
 }
 
-export type EndedGrant = Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>
-
 async function endingNext(
-  kysely: Connection,
+  kysely: Kysely<Schema>,
   ending: Exclude<Ending, { readonly id: string }>,
   nowMs: number,
 ): Promise<string[]> {

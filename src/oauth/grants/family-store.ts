@@ -145,28 +145,3 @@ function boundFamilies(kysely: Database['kysely']) {
 }
 
 type FamilyRow = Omit<Schema['refresh_token_family'], 'generation' | 'ended_at'>
-
-/** The columns of a family where they are read beside others, and what they say. */
-export interface FamilyColumns {
-  readonly family_id: string | null
-  readonly family_seed: string | null
-  readonly family_token: string | null
-  readonly family_generation: number | null
-  readonly family_steps: string | null
-  readonly family_started_at: number | null
-  readonly family_ended_at: number | null
-}
-
-export function familyOf(row: FamilyColumns): Family | undefined {
-  if (row.family_id === null) return undefined
-  const { family_token: token, family_steps: steps } = row
-  return {
-    id: row.family_id,
-    seed: row.family_seed ?? '',
-    token: JSON.parse(token ?? '{}') as FamilyToken,
-    generation: row.family_generation ?? 0,
-    steps: (steps ?? '').split(' ').map(Number),
-    startedAt: row.family_started_at ?? 0,
-    ended: row.family_ended_at !== null,
-  }
-}

@@ -4,11 +4,11 @@ import { decideReview, decisionOf, type ReviewState } from '../../directory/site
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './access.ts'
 import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'
-import { type FamilyColumns, familyOf } from './family-store.ts'
+import type { Family } from './family-store.ts'
 
 /** The clients that the configuration admits. */
 export interface AdmittedClients {
@@ -74,7 +74,7 @@ function reviewOf(row: FactsRow): ReviewState {
   return decideReview({ platform, site }, row.document_fingerprint_now ?? '')
 }
 
-function toldOf(row: Pick<FactsRow, ToldColumn>): ToldOfPerson {
+function toldOf(row: FactsRow): ToldOfPerson {
   return {
     ...(row.email_verified_at !== null && { emailVerified: true }),
     ...(row.preferred_username !== null && { preferredUsername: row.preferred_username }),
@@ -99,8 +99,34 @@ function grantOf(row: FactsRow): Grant {
   }
 }
 
-/** Columns of the query, by the names of `FactsRow`. */
-const columns: Readonly<Record<keyof FactsRow, string>> = {
+function familyOf(row: FactsRow): Family | undefined {
+  if (row.family_id === null) return undefined
+  return {
+    id: row.family_id,
+    seed: row.family_seed ?? '',
+    token: JSON.parse(row.family_token ?? '{}'),
+    generation: row.family_generation ?? 0,
+    steps: (row.family_steps ?? '').split(' ').map(Number),
+    startedAt: row.family_started_at ?? 0,
+    ended: row.family_ended_at !== null,
+  }
+}
+
+/** The aliases of the query. */
+interface Tables {
+  readonly g: 'oauth_grant'
+  readonly p: 'person'
+  readonly r: 'site_role'
+  readonly app: 'oauth_application'
+  readonly i: 'integration_override'
+  readonly sf: 'site_feature'
+  readonly d: 'document_client'
+  readonly ds: 'document_site_review'
+  readonly f: 'refresh_token_family'
+  readonly v: 'client_version'
+}
+
+const columns = {
   id: 'g.id',
   person_id: 'g.person_id',
   client_id: 'g.client_id',
@@ -141,7 +167,18 @@ const columns: Readonly<Record<keyof FactsRow, string>> = {
   family_started_at: 'f.started_at',
   family_ended_at: 'f.ended_at',
   caller_version: 'v.version',
-}
+} as const
+
+type FactsRow = { readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]> }
+
+/** Only the grant and its person always exist. */
+type ValueOf<Column> = Column extends `${infer Alias extends keyof Tables}.${infer Name}`
+  ? Cell<Tables[Alias], Name> | (Alias extends 'g' | 'p' ? never : null)
+  : never
+
+type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Schema[Table]>
+  ? Selectable<Schema[Table]>[Name]
+  : never
 
 /**
  * Reads one row for each role of the person at the grant's site, or one without a role. Every use of a token runs
@@ -184,29 +221,4 @@ interface Asked {
   readonly grantId: string
   readonly familyId: string
   readonly callerId: string
-}
-
-type Row<Table extends keyof Schema> = Selectable<Schema[Table]>
-
-type ToldColumn =
-  | ('email_verified_at' | 'preferred_username' | 'locale')
-  | ('time_zone' | 'updated_at')
-
-interface FactsRow
-  extends Omit<Row<'oauth_grant'>, 'client_name' | 'last_used_at'>,
-    Pick<Row<'person'>, 'name' | 'email' | 'picture' | 'disabled_at' | ToldColumn>,
-    FamilyColumns {
-  readonly role: SiteRole | null
-  readonly app_client_id: string | null
-  readonly app_site_id: string | null
-  readonly app_disabled_at: number | null
-  readonly app_deleted_at: number | null
-  readonly integration_disabled_at: number | null
-  readonly feature_enabled_at: number | null
-  readonly document_review: Row<'document_client'>['review']
-  readonly document_fingerprint_now: string | null
-  readonly document_reviewed_fingerprint: string | null
-  readonly site_review: Row<'document_client'>['review']
-  readonly site_review_fingerprint: string | null
-  readonly caller_version: number | null
 }

@@ -9,7 +9,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Grant } from './access.ts'
 import { type Allowed, allowedByEither } from './allowed.ts'
-import { type EndedGrant, type Ending, type EndReason, endGrantRows } from './end-grants.ts'
+import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 
 /**
  * A grant: what a person allowed a client, one row in every deployment (design 30). The engine's Grant model
@@ -38,10 +38,10 @@ export type GrantStore = ReturnType<typeof makeGrantStore>
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
 /** The audit events of clients that end a grant. */
-const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
-  'the client revoked it': { action: 'grant.revoked' },
-  'a code was used twice': { action: 'code.reused' },
-  'a used refresh token came back': { action: 'refresh_token.reused' },
+const endedByClient: { readonly [Reason in EndReason]?: ChangeAction } = {
+  'the client revoked it': 'grant.revoked',
+  'a code was used twice': 'code.reused',
+  'a used refresh token came back': 'refresh_token.reused',
 }
 
 /** Calls are counted over this many days. */
@@ -98,38 +98,17 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
         const ended = await endGrantRows(trx, ending, { reason, nowMs })
-        for (const grant of ended) await recordEnd(trx, grant, { reason, by, nowMs })
+        const action = endedByClient[reason]
+        if (action === undefined) return ended.map(({ id }) => id)
+        for (const { client_id: clientId, site_id, person_id } of ended) {
+          const subject = { kind: 'application', id: clientId } as const
+          const whose = { subject, siteId: site_id ?? undefined, personId: person_id }
+          const event = { action, ...whose, reason, after: { grants: 0 } }
+          await recordAuditEvent(trx, { ...by, clientId, now: nowMs }, event)
+        }
         return ended.map(({ id }) => id)
       }),
   }
-}
-
-interface EndedBy {
-  readonly reason: EndReason
-  readonly by: Caller | undefined
-  readonly nowMs: number
-}
-
-/** Records the end of a grant that a client caused. */
-async function recordEnd(
-  trx: Transaction<Schema>,
-  grant: EndedGrant,
-  { reason, by, nowMs }: EndedBy,
-): Promise<void> {
-  const change = endedByClient[reason]
-  if (!change) return
-  await recordAuditEvent(
-    trx,
-    { ...by, clientId: grant.client_id, now: nowMs },
-    {
-      ...change,
-      subject: { kind: 'application', id: grant.client_id },
-      siteId: grant.site_id ?? undefined,
-      personId: grant.person_id,
-      reason,
-      after: { grants: 0 },
-    },
-  )
 }
 
 /**

@@ -85,14 +85,9 @@ export interface TokenRequests extends TokenEndpointParts {
 }
 
 /** A sign-in at an application that is notified when it ends. */
-export interface BegunSession {
-  readonly familyId: string
-  readonly grantId: string
+export interface BegunSession extends NewFamily {
   readonly clientId: string
   readonly personId: string
-  readonly sid: string | undefined
-  readonly startedAt: number
-  readonly expiresAt: number
 }
 
 /**
@@ -106,21 +101,24 @@ const REPEAT_SECONDS = 5
  * write: of any number of parallel exchanges one writes it, and until then the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
-  const { readTokenRequest, grants, tokens, platform } = dependencies
+  const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
   /** Starts the family. The first exchange to do so uses up the code and gets the first tokens. */
   const complete = async (ctx: KoaContextWithOIDC, { scopes, jkt }: Issued): Promise<void> => {
     const { code } = await readTokenRequest(ctx)
     if (!code) throw new Error('an access token is issued for a code only')
-    const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
+    const { client } = ctx.oidc
+    const refreshes = client?.grantTypeAllowed('refresh_token') === true
     const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
     const startedAt = platform.now()
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
     // Before the code is used up, so that a client can repeat the request after a 503.
-    await beginSession(ctx, { ...begun, personId: code.personId }, dependencies)
+    if (signOuts && client?.backchannelLogoutUri && token.scopes.includes(OPENID)) {
+      await signOuts.begin({ ...begun, clientId: client.clientId, personId: code.personId })
+    }
     if (!(await grants.families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
@@ -151,18 +149,6 @@ export function makeExchange(dependencies: TokenRequests) {
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
-}
-
-/** Records a session at an application that is notified of sign-outs. */
-async function beginSession(
-  { oidc: { client } }: KoaContextWithOIDC,
-  { id, grantId, token, startedAt, keptUntil, personId }: NewFamily & { readonly personId: string },
-  { signOuts }: TokenRequests,
-): Promise<void> {
-  if (!signOuts || !client?.backchannelLogoutUri || !token.scopes.includes(OPENID)) return
-  const { clientId } = client
-  const times = { startedAt, expiresAt: keptUntil }
-  await signOuts.begin({ familyId: id, grantId, clientId, personId, sid: token.sid, ...times })
 }
 
 /** The access token that the engine is about to issue. It has checked the proof of the key. */

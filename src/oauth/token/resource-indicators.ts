@@ -3,28 +3,24 @@ import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { needsOperator, needsResource } from '../../directory/scopes/policy.ts'
 import { resourceRequired, unknownResource } from '../../platform/http/errors.ts'
 
-/**
- * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the
- * origin with or without a slash, and the protected resources on it, which clients name because
- * their metadata documents do (design 3 and 5). Scheme and host may be in any case and the default
- * port may be named (RFC 3986 §6.2.2.1 and §6.2.3); every other character is compared, because a URL
- * parser would also take `http:host`, tabs, or a host in hexadecimal for the same address.
- */
-export interface Resources {
-  /** The audience of every bound token. */
-  readonly audience: string
-  /** The audience that a `resource` parameter denotes, or nothing when it is not of this origin. */
-  canonical(resource: string): string | undefined
-}
+export type Resources = ReturnType<typeof makeResources>
 
-export function makeResources(baseUrl: string, protectedPaths: readonly string[]): Resources {
+/**
+ * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the origin with or
+ * without a slash, and the protected resources on it, which clients take from metadata documents (design 3 and 5).
+ * Scheme and host are case-insensitive and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). Compares
+ * every other character, because a URL parser also accepts `http:host`, tabs, and a host in hexadecimal.
+ */
+export function makeResources(baseUrl: string, protectedPaths: readonly string[]) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
   const defaultPort = protocol === 'https:' ? ':443' : ':80'
   const origins = new Set([host, ...(port === '' ? [hostname + defaultPort] : [])])
   const paths = new Set(['', '/', ...protectedPaths])
   return {
+    /** The audience of every bound token. */
     audience: baseUrl,
-    canonical(resource) {
+    /** The audience that a `resource` parameter denotes; undefined for another origin. */
+    canonical(resource: string): string | undefined {
       const [, scheme = '', authority = '', path = ''] =
         /^([a-z]+:)\/\/([!-.0-~]+)(.*)$/is.exec(resource) ?? []
       const known =
@@ -34,7 +30,7 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
   }
 }
 
-/** The resources that a token request names; one of another origin is refused. */
+/** Returns the resources that a token request names. @throws unknownResource for another origin */
 export function namedResources(
   { params }: KoaContextWithOIDC['oidc'],
   resources: Resources,
@@ -46,7 +42,7 @@ export function namedResources(
   return named
 }
 
-/** The engine's feature: which resource a request is for, and what a token of it looks like. */
+/** Configures the engine: the default resource, and the form of its tokens. */
 export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
   return {
     enabled: true,
@@ -61,7 +57,7 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
     getResourceServerInfo: (_ctx, resource, client) => {
       if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)
       return {
-        // Identity scopes stand here too, so that the answer's `scope` names all that was granted.
+        // Includes identity scopes, so that `scope` in the response lists every granted scope.
         scope: client.scope ?? '',
         audience: resources.audience,
         accessTokenFormat: 'opaque',

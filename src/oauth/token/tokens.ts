@@ -1,12 +1,11 @@
 import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { Family } from '../grants/family-store.ts'
 import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
-import { makeTokenValues, type TokenClaim, type TokenValues } from './token-values.ts'
+import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * A token that was issued here: what it says, and what decides now whether it may be used. Both follow
- * from the row of its family and from its grant, which one query reads together. Nothing is written when
- * a token is issued, and revoking one ends its family.
+ * An issued token with everything that decides its use now. One query reads both from the row of its family
+ * and from its grant. Issuing a token writes nothing, and revoking it ends its family.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
@@ -15,12 +14,12 @@ export interface IssuedToken extends AccessFacts {
   /** The site of its grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
-  /** In epoch seconds, like the end. */
+  /** In epoch seconds, like `expiresAt`. */
   readonly issuedAt: number
   readonly expiresAt: number
 }
 
-/** An access token, in the form in which everything that takes one passes it on. */
+/** An access token of this service. */
 export interface AccessToken extends IssuedToken {
   readonly kind: 'access'
   /** The origin that it is bound to (RFC 8707); undefined for a plain sign-in. */
@@ -36,15 +35,13 @@ export interface RefreshToken extends IssuedToken {
 }
 
 /**
- * Finds a token with one query, also one that may not be used any more; nothing for what was never issued.
+ * Finds a token with one query, even an expired or revoked one; undefined if it was never issued.
  *
- * @param callerId the client that asks, whose version the same query reads
+ * @param callerId the calling client, whose version the same query reads
  */
 export type FindToken<Token> = (value: string, callerId?: string) => Promise<Token | undefined>
-export type FindAccessToken = FindToken<AccessToken>
-export type FindRefreshToken = FindToken<RefreshToken>
 
-export interface TokenPorts {
+interface TokenPorts {
   /** Queries at every call, because a refresh looks again when another one was quicker. */
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
@@ -52,14 +49,10 @@ export interface TokenPorts {
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
 }
 
-/** How tokens are written, and found again. */
-export interface Tokens {
-  readonly values: TokenValues
-  readonly findAccessToken: FindAccessToken
-  readonly findRefreshToken: FindRefreshToken
-}
+export type Tokens = ReturnType<typeof makeTokens>
 
-export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts): Tokens {
+/** Writes tokens and finds them again. */
+export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   const values = makeTokenValues(keys)
   const readFamily = async (claim: TokenClaim, callerId: string | undefined) => {
     const facts = await findGrant({ familyId: claim.familyId, callerId })
@@ -70,14 +63,14 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts): Tokens {
   return {
     values,
 
-    async findAccessToken(value, callerId) {
+    async findAccessToken(value: string, callerId?: string): Promise<AccessToken | undefined> {
       const claim = values.readAccessToken(value)
       const found = claim && (await readFamily(claim, callerId))
       if (!found) return undefined
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A refresh that is repeated announces the lifetime again, so its token lives that much longer.
+      // A repeated refresh announces the full lifetime again, so its token lives longer by the retry window.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access',
@@ -90,7 +83,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts): Tokens {
       }
     },
 
-    async findRefreshToken(value, callerId) {
+    async findRefreshToken(value: string, callerId?: string): Promise<RefreshToken | undefined> {
       const claim = values.readRefreshToken(value)
       const found = claim && (await readFamily(claim, callerId))
       if (!found) return undefined

@@ -25,7 +25,7 @@ import {
   invalid,
   invalidBecause,
   type ResourceParts,
-  readBearer,
+  readToken,
   type Verdict,
 } from './verify-bearer.ts'
 
@@ -103,7 +103,7 @@ async function judgeRequest(
   { clientId }: ProxyCredentials,
   { verdicts }: ResourceParts,
 ): Promise<Judged | Unjudged> {
-  const bearer = readBearer(ctx.req.headersDistinct['authorization'] ?? [])
+  const bearer = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
   if ('kind' in bearer) return bearer
   const callerId = canBeClientId(clientId) ? clientId : undefined
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })

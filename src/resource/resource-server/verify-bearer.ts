@@ -97,14 +97,8 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
   const { checkDpop } = dependencies
   const offer: { readonly dpop?: DpopChallenge } = checkDpop ? { dpop: 'offered' } : {}
   return async (request) => {
-    const { authorization } = request
-    const [header] = authorization
-    if (header === undefined) return { kind: 'anonymous', ...offer }
-    if (authorization.length > 1) {
-      return { ...invalid('there are several Authorization headers'), ...offer }
-    }
-    const sent = readHeader(header, checkDpop !== undefined)
-    if (!sent) return { ...invalid('the Authorization header has no Bearer token'), ...offer }
+    const sent = readToken(request.authorization, checkDpop !== undefined)
+    if ('kind' in sent) return { ...sent, ...offer }
     try {
       return await judgeSent(sent, request, dependencies)
     } catch (cause) {
@@ -136,14 +130,24 @@ async function judgeSent(
   return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
 }
 
-/** Reads the token of a request without a proof of a key, or returns the verdict if there is none. */
-export function readBearer(
+/**
+ * Reads the token of a request, or returns the verdict if there is none.
+ *
+ * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
+ */
+export function readToken(
   authorization: readonly string[],
-): { readonly value: string } | Extract<Verdict, { kind: 'anonymous' | 'invalid' }> {
+  takesProofs: boolean,
+): SentToken | { readonly kind: 'anonymous' } | Invalid {
   const [header] = authorization
   if (header === undefined) return { kind: 'anonymous' }
   if (authorization.length > 1) return invalid('there are several Authorization headers')
-  return readHeader(header, false) ?? invalid('the Authorization header has no Bearer token')
+  const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
+  const isDpop = scheme.toLowerCase() === 'dpop'
+  if (value === undefined || (isDpop && !takesProofs)) {
+    return invalid('the Authorization header has no Bearer token')
+  }
+  return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
 }
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
@@ -153,38 +157,24 @@ export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }
 
-function readHeader(header: string, takesProofs: boolean): SentToken | undefined {
-  const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
-  const isDpop = scheme.toLowerCase() === 'dpop'
-  if (value === undefined || (isDpop && !takesProofs)) return undefined
-  return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
-}
-
 /** @param reason for the log */
 export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
-/** Turns a granted verdict into an insufficient one when the token lacks one of the scopes. */
-export function demandScopes(verdict: Verdict, needed: readonly string[]): Verdict {
-  if (verdict.kind !== 'granted') return verdict
-  const { token } = verdict
-  if (needed.every((scope) => token.scopes.includes(scope))) return verdict
-  return { kind: 'insufficient', token, needed, oneIsEnough: false }
-}
-
 /**
- * Turns a granted verdict into an insufficient one when the token has none of the scopes.
+ * Turns a granted verdict into an insufficient one when the token lacks one of the scopes.
  *
- * @param needed the scopes that the challenge names
+ * @param sufficient scopes any of which replaces them all
  */
-export function demandOneScope(
+export function demandScopes(
   verdict: Verdict,
-  sufficient: readonly string[],
   needed: readonly string[],
+  sufficient?: readonly string[],
 ): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
-  if (sufficient.some((scope) => token.scopes.includes(scope))) return verdict
-  return { kind: 'insufficient', token, needed, oneIsEnough: true }
+  const isHeld = (scope: string) => token.scopes.includes(scope)
+  if (sufficient?.some(isHeld) ?? needed.every(isHeld)) return verdict
+  return { kind: 'insufficient', token, needed, oneIsEnough: sufficient !== undefined }
 }
