@@ -532,9 +532,9 @@ export const mutants: readonly Mutant[] = [
     ['remembered-consent', 'metadata-document-flow'],
     [
       ['if (others.length > 0 || !isApproved(document, site)) return true', ''],
-      ["return isOfOne || !redirectUri.startsWith('https:')", 'return isOfOne'],
+      ["return isOfConnection || !redirectUri.startsWith('https:')", 'return isOfConnection'],
       [
-        "return isOfOne || !redirectUri.startsWith('https:')",
+        "return isOfConnection || !redirectUri.startsWith('https:')",
         "return !redirectUri.startsWith('https:')",
       ],
     ],

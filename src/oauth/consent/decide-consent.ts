@@ -1,6 +1,6 @@
 /**
- * What decides whether the consent page is shown: it is skipped when the engine misses no scope in the grant that
- * the session remembers (remembered-grant.ts), that grant covers this request, and consent can be remembered.
+ * Decides whether a consent can be remembered and whether a remembered grant covers a request. The checks of
+ * authorization/prompts.ts use both to decide whether to show the consent page.
  */
 
 import { decideReview } from '../../directory/sites/review-policy.ts'
@@ -10,16 +10,15 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/access.ts'
 
 /**
- * Whether consent must be asked each time, because more than one program can have this client_id (design 17):
+ * Whether to ask for consent each time, because several programs can share this client_id (design 17):
  *
- * - A return address on the person's own computer, at a loopback address or an app's own scheme: any
- *   program there could claim to be the client, whose id is no secret (RFC 8252 §8.6).
- * - A metadata document that is not approved.
- * - A callback that belongs to one connection of many, of a platform or of an assistant: all connections
- *   share the client_id.
+ * - The redirect address is on the person's own device (loopback or custom scheme). Any program there could claim
+ *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
+ * - The metadata document is not approved.
+ * - The callback belongs to one of many connections of a platform or an assistant, which share the client_id.
  *
- * @param sites where the consent may be for; read for clients of documents only
- * @param connectionPrefixes how the callbacks begin of which each connection of an assistant has its own
+ * @param sites the possible sites of the consent; used for metadata-document clients only
+ * @param connectionPrefixes prefixes of assistants' callbacks that differ for each connection
  */
 export function consentCannotBeRemembered(
   { origin, document, patternCallback }: ClientFacts,
@@ -32,24 +31,24 @@ export function consentCannotBeRemembered(
     const [site, ...others] = sites
     if (others.length > 0 || !isApproved(document, site)) return true
   }
-  const isOfOne =
+  const isOfConnection =
     redirectUri === patternCallback ||
     connectionPrefixes.some((prefix) => redirectUri.startsWith(prefix))
-  return isOfOne || !redirectUri.startsWith('https:')
+  return isOfConnection || !redirectUri.startsWith('https:')
 }
 
-/** Whether a remembered grant is for this very document and for the site that this request is bound to. */
+/** Whether a remembered grant is for the present document and for the site of this request. */
 export function coversRequest(
   grant: Grant,
   document: DocumentState | undefined,
   decision: SiteDecision,
 ): boolean {
-  // A metadata document that changed its name or its redirect addresses inherits no consent.
+  // A document with a new name or new redirect addresses needs a new consent.
   if (grant.documentFingerprint !== document?.fingerprint) return false
   return decision.kind === 'bound' ? decision.site.id === grant.siteId : decision.kind === 'none'
 }
 
-/** Whether a document is approved at a site, or for every site where the request is for none (design 31). */
+/** Whether a document is approved at a site; without a site, whether it is approved for all (design 31). */
 export function isApproved(document: DocumentState, site: HeldSite | undefined): boolean {
   const { reviewed, fingerprint } = document
   const platform = reviewed ? ({ review: 'approved', fingerprint } as const) : undefined

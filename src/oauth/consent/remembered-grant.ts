@@ -15,8 +15,8 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * The grant that an authorization request continues: the one given on the consent page just now, or
- * the one that the session remembers, unless it is for another site than this request is bound to.
+ * Finds the grant that an authorization request continues: the one just given on the consent page, or the one that
+ * the session remembers. Skips a grant that is for another document or another site.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
@@ -39,8 +39,8 @@ export async function findRememberedGrant(
 }
 
 /**
- * The grant of this service's own pages (pages/relying-party/sign-in.ts). They only ask who the person
- * is, so there is nothing to consent to; `openid` is all that it holds.
+ * Finds or creates the grant of this service's own pages (pages/relying-party/sign-in.ts). They only sign people in,
+ * so the grant holds `openid` and needs no consent.
  */
 async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,
@@ -65,7 +65,7 @@ async function findOwnGrant(
   return await provider.Grant.find(id)
 }
 
-/** 256 bits in the form of the engine's own ids. */
+/** Makes an id of 256 random bits, in the format of the engine's ids. */
 export function newGrantId(): string {
   return randomBytes(32).toString('base64url')
 }

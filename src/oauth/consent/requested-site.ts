@@ -12,7 +12,7 @@ export interface RequestedSiteDependencies {
   readonly grants: { readonly findGrant: FindGrant }
 }
 
-/** Decides which site this authorization request is bound to, from what it asks and what is remembered. */
+/** Decides the site of this authorization request, from its scopes and the remembered grant. */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, grants }: RequestedSiteDependencies,
@@ -29,20 +29,20 @@ export async function decideRequestedSite(
     held: await listHeldSites(account.accountId, document && clientId),
     admits: (site) => !document || admitsDocument(site, document, scopes),
     chosenSiteId: chosenSite(oidc),
-    // A client that requests the choice wants it made again.
+    // prompt=select_account asks for a new choice.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
       : (await grants.findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
 }
 
-/** The sites that a page has to show; a single one when there is nothing to choose. */
+/** The sites that the page shows; one if there is no choice. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** A blocked document gets nothing at a site, and one that is not approved gets no write scope there. */
+/** Whether a site admits the document. Blocked documents get nothing there, unapproved ones no write scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,
@@ -52,7 +52,7 @@ function admitsDocument(
   return !needsToChange(scopes) || isApproved(document, site)
 }
 
-/** The site that the person chose on the page of this very request. */
+/** The site that the person chose for this request. */
 function chosenSite({ result }: KoaContextWithOIDC['oidc']): string | undefined {
   const choice = result?.['select_account']
   return typeof choice === 'object' && choice && 'site' in choice ? String(choice.site) : undefined

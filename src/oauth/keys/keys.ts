@@ -1,4 +1,4 @@
-/** The signing keys and their rotation, and everything that derives from the secret. */
+/** Manages the signing keys and their rotation, and the keys that derive from the root secret. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Transaction } from 'kysely'
@@ -10,16 +10,16 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
 export interface KeySettings {
-  /** Root secrets, the current one first; without any, one is made in `dataDir`. */
+  /** Root secrets, the current one first; undefined to generate one in `dataDir`. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly policy: KeyDependencies['policy']
 }
 
-/** Everything secret that the service has: its root secrets, and the keys that sign tokens. */
+/** The root secrets and the signing keys. */
 export type Keys = ReturnType<typeof openKeys>
 
-/** The private keys of each use, the one that signs first. */
+/** The private keys of each use, the signing key first. */
 export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys(
@@ -38,10 +38,10 @@ export function openKeys(
     cursors: makeCursors(secretRoot.cursorKeys),
     signing,
     /**
-     * Opens the rings that sign now; `reload` follows a rotation.
+     * Opens the present key rings; `reload` picks up a rotation.
      *
-     * @param forwards whether this process forwards requests and so needs a key for it; keys that
-     *   another process made are published in any case
+     * @param forwards whether this process forwards requests and needs a key for them; keys that another process
+     *   made are published anyway
      */
     async openRings(forwards: boolean) {
       const readUpstreams = forwards ? loadKeyRing : readKeyRing
@@ -50,7 +50,7 @@ export function openKeys(
       let rings = await load()
       return {
         current: () => rings,
-        /** Resolves with whether any key changed. */
+        /** @returns whether any key changed */
         async reload(): Promise<boolean> {
           const found = await load()
           if (found.version === rings.version) return false
@@ -66,38 +66,38 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
   return {
     tokens: tokens.keys,
     upstreams: upstreams.keys,
-    /** When the key that signs was made, in epoch milliseconds. */
+    /** When the signing key was made, in epoch milliseconds. */
     madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
-    /** Changes when any of the keys does. */
+    /** Changes with any of the keys. */
     version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
 
 /**
- * The ES256 signing keys. `next` is published and signs nothing yet, `current` signs, `retired` is
- * still published until the last id_token that it signed has expired. A key is therefore known to
- * every process and every relying party before its first use, and rotation needs no restart.
+ * The ES256 signing keys. `next` is published but does not sign yet, `current` signs, and `retired` stays published
+ * until its last id_token has expired. So every process and every relying party knows a key before its first use,
+ * and rotation needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 
 export interface KeyDependencies {
-  /** What the keys sign; no key of one use is ever a key of the other. */
+  /** What the keys sign. The two uses never share a key. */
   readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
   readonly policy: {
-    /** How long a key must have been published before it may sign. */
+    /** How long a key must be published before it signs. */
     readonly publishLeadSeconds: number
-    /** How long a key stays published after it signed last. */
+    /** How long a retired key stays published. */
     readonly retiredKeepSeconds: number
   }
   readonly now: () => number
 }
 
-/** id_tokens of the engine, or what is forwarded to the platform's own API. */
+/** `tokens` signs id_tokens, `upstreams` signs requests that are forwarded to the platform's own API. */
 export type KeyUse = 'tokens' | 'upstreams'
 
-/** Where the keys of each use stand, and under which name they are sealed. */
+/** The table of each use, and the label that seals its keys. */
 const places = {
   tokens: { table: 'signing_key', label: 'signing key' },
   upstreams: { table: 'upstream_key', label: 'upstream key' },
@@ -105,7 +105,7 @@ const places = {
 
 export type KeyRow = Awaited<ReturnType<typeof listKeys>>[number]
 
-/** The ring as it stands in the database, made there when the database has none. */
+/** Reads the key ring from the database, and creates it if there is none. */
 export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
   const found = await readKeyRing(dependencies)
   if (found.keys.length > 0) return found
@@ -113,7 +113,7 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   return await readKeyRing(dependencies)
 }
 
-/** Every published key, without its private part. */
+/** Lists the published keys without their private parts. */
 export async function listKeys(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
@@ -121,16 +121,16 @@ export async function listKeys(dependencies: KeyDependencies) {
 
 export interface Rotating {
   readonly force?: boolean
-  /** Writes into the same transaction which key signs from now on. */
+  /** Records the new signing key in the same transaction. */
   readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
 }
 
 /**
  * Lets the next key sign, retires the current one and publishes a new next one, in one transaction.
  *
- * @returns the kid that signs from now on
- * @throws when the next key has not been published for `publishLeadSeconds` yet, because a process
- *   or a relying party might not know it; `force` is for a key that has leaked
+ * @returns the kid of the new signing key
+ * @throws when the next key was published less than `publishLeadSeconds` ago, because a process or a relying party
+ *   might not know it; `force` skips the check, for a key that has leaked
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
@@ -169,18 +169,18 @@ export async function rotateKeys(
   })
 }
 
-/** The ring as it stands in the database, which may have none. */
+/** Reads the key ring from the database; it may be empty. */
 export async function readKeyRing(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return {
-    /** Private keys in the order that the engine wants: the one that signs first. */
+    /** Private keys, the signing key first, as the engine requires. */
     keys: rows.map(
       ({ kid, sealed_private }): JWK =>
         JSON.parse(dependencies.secretRoot.open(sealed_private, label(dependencies.use, kid))),
     ),
-    /** When the key that signs was made, in epoch milliseconds; nothing without keys. */
+    /** When the signing key was made, in epoch milliseconds; undefined without keys. */
     madeAt: rows[0]?.created_at,
-    /** Changes when the ring does. */
+    /** Changes with the ring. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }
@@ -202,7 +202,7 @@ async function selectRing(dependencies: KeyDependencies) {
   return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
 }
 
-/** Several processes may start on one empty database; the first to write decides, the others read. */
+/** Creates the first keys. If several processes start on an empty database, the first write wins. */
 async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely
@@ -215,7 +215,7 @@ async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
 async function makeKey({ use, secretRoot, now }: KeyDependencies) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const bare = await exportJWK(publicKey)
-  // RFC 7638: the name of a key follows from the key, so that two processes never share one by chance.
+  // The kid derives from the key (RFC 7638), so two keys never share one.
   const kid = await calculateJwkThumbprint(bare)
   const known = { kid, alg: 'ES256', use: 'sig' }
   const secret = JSON.stringify({ ...(await exportJWK(privateKey)), ...known })

@@ -1,6 +1,6 @@
 /**
- * What a client proves by a key of its own: who it is, and that it holds the key that a token is bound to.
- * The engine checks the same at its own endpoints.
+ * Verifies proofs that clients sign with their own keys: client assertions and DPoP proofs. The engine verifies
+ * both at its own endpoints.
  */
 
 import { hkdfSync } from 'node:crypto'
@@ -31,7 +31,7 @@ interface ProofPorts {
 
 export type Proofs = ReturnType<typeof makeProofs>
 
-/** The checks whose plans are on; the others are undefined. */
+/** Builds the checks of the enabled plans; the others are undefined. */
 export function makeProofs(
   { baseUrl: issuer, furtherPlans }: ProofSettings,
   ports: ProofPorts,
@@ -39,54 +39,54 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // RFC 7523 §3; the engine's endpoints take the same.
+  // RFC 7523 §3; the engine's endpoints accept the same values.
   const accepted = [issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
     useOnce,
     checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
-    /** @param findKeys the public keys of a client */
+    /** @param findKeys finds the public keys of a client, and fetches them from its jwks_uri if it has one */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       furtherPlans.privateKeyJwt
-        ? makeVerifyAssertion({ issuer, accepted, findKeys, useOnce, now })
+        ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now)
         : undefined,
   }
 }
 
-/** How a client may sign a proof (FAPI 2.0 Security Profile §5.4.1); never with a shared secret. */
+/** Signature algorithms of proofs (FAPI 2.0 Security Profile §5.4.1); no shared secrets. */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
-/** How far the clock of a client may be from ours. */
+/** Allowed difference between the client's clock and ours. */
 const CLOCK_TOLERANCE_SECONDS = 15
 
-/** A proof by which it is remembered. */
+/** Identifies a proof in the replay store. */
 interface UsedProof {
-  /** The key or the client that made it. */
+  /** The thumbprint of the key, or the client_id. */
   readonly whose: string
   readonly jti: string
-  /** When its age alone would refuse it, in epoch seconds. */
+  /** When it expires, in epoch seconds. */
   readonly endsAtSeconds: number
-  /** When it claims to have been made, in epoch seconds. */
+  /** Its `iat`, in epoch seconds. */
   readonly madeAtSeconds: number | undefined
 }
 
 /**
- * Remembers a proof until its age alone would refuse it.
+ * Stores a proof until it expires.
  *
- * @returns `first` for exactly one caller; `forgotten` for a proof made before the store began to
- *   remember, which may have been used
+ * @returns `first` for exactly one caller; `forgotten` for a proof issued before the store was last lost, because
+ *   it may have been used
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
-/** No client can make the store remember a proof for longer. */
+/** Maximum storage time of a proof, whatever its `exp`. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
-/** The assumed age of an assertion without `iat`, which RFC 7523 §3 allows. */
+/** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
 const ASSUMED_LIFE_SECONDS = 3_600
 
 /**
- * Accepts each proof once, in whatever process: a second use is a replay (RFC 9449 §11.1, RFC 7523 §3).
- * One write decides, so that of any number at the same time one is the first.
+ * Accepts each proof once, across all processes: a second use is a replay (RFC 9449 §11.1, RFC 7523 §3). One write
+ * decides, so exactly one of several simultaneous uses is the first.
  */
 function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   const records = state.adapterFor('ReplayDetection')
@@ -95,35 +95,29 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
     if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
     const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
     if (!isFirst) return 'again'
-    // Read after the write, so that it is about the Redis that answered. `iat` has whole seconds.
+    // Read after the write, so that it describes the Redis that answered. `iat` has whole seconds.
     const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
     return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
   }
 }
 
-/** Verifies a client's signed statement that it is the client (RFC 7523 §3). @returns the fault, for the log */
+/** Verifies a client assertion (RFC 7523 §3). @returns the fault, for the log */
 export type VerifyAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string
   readonly choseFapi: boolean
 }) => Promise<string | undefined>
 
-interface AssertionDependencies {
-  readonly issuer: string
-  /** What may stand as `aud` in place of the issuer: the token endpoint, and the endpoint itself (RFC 7523 §3). */
-  readonly accepted: readonly string[]
-  /** The public keys of a client, fetched where they are at an address of its own. */
-  readonly findKeys: (clientId: string) => Promise<JSONWebKeySet>
-  readonly useOnce: UseOnce
-  readonly now: () => number
-}
-
-/** Checks the assertions of clients at an endpoint that is not the engine's. */
-function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAssertion {
-  const { issuer, accepted, findKeys, useOnce, now } = dependencies
+/** Verifies assertions at our own endpoints. */
+function makeVerifyAssertion(
+  findKeys: (clientId: string) => Promise<JSONWebKeySet>,
+  { issuer, accepted }: Pick<AssertionRules, 'issuer' | 'accepted'>,
+  useOnce: UseOnce,
+  now: () => number,
+): VerifyAssertion {
   return async ({ clientId, assertion, choseFapi }) => {
     const keys = await findKeys(clientId).catch(() => undefined)
-    if (!keys) return 'the keys of the client cannot be read'
+    if (!keys) return 'the keys of the client cannot be fetched'
     try {
       const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
         algorithms: [...proofAlgorithms],
@@ -143,10 +137,10 @@ function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAsserti
         await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
       ]
     } catch (error) {
-      // Every other error is a fault of ours, or of a store.
+      // Any other error is a fault of this service or of a store.
       const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
       if (!isOfJose) throw error
-      return `the assertion is not good: ${error.message}`
+      return `the assertion is invalid: ${error.message}`
     }
   }
 }
@@ -154,10 +148,13 @@ function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAsserti
 const replayProblems = {
   first: undefined,
   again: 'the assertion was used before',
-  forgotten: 'the assertion was made before Redis began to remember: a new one is good',
+  forgotten: 'the assertion was issued before Redis was last restarted: send a new one',
 } as const
 
-interface AssertionRules extends Pick<AssertionDependencies, 'issuer' | 'accepted'> {
+interface AssertionRules {
+  readonly issuer: string
+  /** Values of `aud` besides the issuer: the token endpoint and the endpoint itself (RFC 7523 §3). */
+  readonly accepted: readonly string[]
   /**
    * Whether the client chose a part of the FAPI 2.0 Security Profile, which accepts the issuer as the only
    * `aud`, and `iat` at most a minute ahead (§5.3.2.1).
@@ -166,15 +163,15 @@ interface AssertionRules extends Pick<AssertionDependencies, 'issuer' | 'accepte
   readonly nowMs: number
 }
 
-/** How far ahead `iat` may be; others get what the clock of a client that makes DPoP proofs gets. */
+/** How far ahead `iat` may be. `others` is the limit of DPoP proofs. */
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
- * What RFC 7523 leaves to the server: for whom an assertion is, and when it was made.
+ * Checks the audience and the issue time of an assertion, which RFC 7523 leaves to the server.
  *
- * An assertion that also names another server could be replayed here by that server (audience injection,
- * CVE-2025-27370 and CVE-2025-27371). One from the future counts as newer than a store that has forgotten
- * which assertions were used, and would be good once more for as long as it lives.
+ * Another server that the assertion also names could replay it here (audience injection, CVE-2025-27370 and
+ * CVE-2025-27371). An assertion from the future would count as newer than a lost replay store, and so could be
+ * replayed until it expires.
  */
 export function problemOfAssertion(
   { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
@@ -184,7 +181,7 @@ export function problemOfAssertion(
     if (choseFapi) return 'audience (aud) must equal the issuer identifier url'
     const named: unknown[] = [aud].flat()
     const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
-    if (!areOurs) return 'audience (aud) must name nobody but this server'
+    if (!areOurs) return 'audience (aud) must name this server only'
   }
   const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
   return iat !== undefined && iat > nowMs / 1000 + aheadMax
@@ -192,17 +189,17 @@ export function problemOfAssertion(
     : undefined
 }
 
-/** A request with what proves that its sender has a key (RFC 9449 §4). */
+/** A request with its DPoP proofs (RFC 9449 §4). */
 export interface ProvenRequest {
   /** The DPoP headers; a request may illegally carry several. */
   readonly proofs: readonly string[]
   readonly method: string
-  /** The requested address as the caller spells it; its query is ignored (§4.3). */
+  /** The requested address as sent; its query is ignored (§4.3). */
   readonly address: string
   readonly accessToken?: string | undefined
 }
 
-/** The reason of a bad proof is for the log only. */
+/** The verdict on a request's proof. The reason is for the log only. */
 export type DpopProof =
   | { readonly kind: 'none' }
   | { readonly kind: 'good'; readonly thumbprint: string; readonly nextNonce?: string | undefined }
@@ -212,11 +209,11 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** How old or how far ahead a proof without a nonce may be; as at the engine's endpoints. */
+/** How old or how far ahead a proof without a nonce may be. The engine's endpoints use the same limit. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Checks a proof as RFC 9449 §4.3 lists it. One write, the last step, decides that it is used once. */
+/** Verifies a proof (RFC 9449 §4.3). The last step, one write, ensures that it is used once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 
@@ -234,7 +231,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
     const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
     const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
     if (used === 'again') return bad('the proof was used before')
-    // The client makes another proof, which is all that is needed (RFC 9449 §8).
+    // The client only has to send another proof (RFC 9449 §8).
     if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
     return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
   }
@@ -261,7 +258,7 @@ async function readProof(proof: string, nowMs: number) {
     })
     return { payload, thumbprint: await calculateJwkThumbprint(protectedHeader.jwk ?? {}) }
   } catch (error) {
-    return { problem: `the proof is no DPoP proof: ${error instanceof Error ? error.message : ''}` }
+    return { problem: `the proof is invalid: ${error instanceof Error ? error.message : ''}` }
   }
 }
 
@@ -279,7 +276,7 @@ function problemOfClaims(
   return undefined
 }
 
-/** RFC 9449 §4.3: query and fragment are ignored, and the rest is compared as normalised. */
+/** Compares normalized addresses without query and fragment (RFC 9449 §4.3). */
 function isSameAddress(htu: unknown, address: string): boolean {
   const said = typeof htu === 'string' ? URL.parse(htu) : null
   const asked = URL.parse(address)
@@ -294,9 +291,9 @@ function bad(reason: string): DpopProof {
 const NONCE_STEP_SECONDS = 60
 
 /**
- * Nonces that a proof may have to carry, so that none can be made for later (RFC 9449 §8). They derive from
- * the time and a key, so that every process knows them and nothing is stored. They equal the engine's: to a
- * client both are one origin, for which it keeps one nonce.
+ * Nonces for DPoP proofs, so that proofs cannot be made in advance (RFC 9449 §8). They derive from the time and a
+ * key, so every process knows them and nothing is stored. They equal the engine's, because a client keeps one
+ * nonce for each origin.
  */
 export function makeDpopNonces(key: Buffer, now: () => number) {
   const nonceAt = (step: number) => {

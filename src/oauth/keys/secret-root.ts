@@ -5,9 +5,8 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * What derives from the root secret: keys of cookies, forms and the like, and the sealing of private keys at
- * rest. Of each list the first key signs and all are accepted, so that a root can be replaced without signing
- * people out.
+ * Derives keys from the root secrets: for cookies, forms and the like, and for sealing private keys at rest. In each
+ * list the first key signs and all are accepted, so that replacing a root secret does not sign people out.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
@@ -17,35 +16,35 @@ export function makeSecretRoot(secrets: readonly string[]) {
   return {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey: keyFor('forms'),
-    /** Key of the nonces that DPoP proofs carry, which live for minutes. */
+    /** Key of DPoP nonces, which live for minutes. */
     nonceKey: keyFor('DPoP nonces'),
     /** Key of the digests of networks that registered clients. */
     networkKey: keyFor('networks'),
-    /** Keys that sign the cursors of pages. */
+    /** Keys that sign the cursors of lists. */
     cursorKeys: keysFor('cursors'),
-    /** Keys that sign the addresses of downloads. */
+    /** Keys that sign download addresses. */
     downloadKeys: keysFor('downloads'),
-    /** Keys of the cookies of browsers in which people signed in before. */
+    /** Keys of the cookies that mark known browsers. */
     browserKeys: keysFor('browsers'),
     /** Keys that authenticate tokens. */
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
-    /** @throws when no root opens it: it was sealed under another secret, or was changed. */
+    /** @throws when it was sealed with another secret, or was changed */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
 }
 
 /**
- * The secret of the embedded default: made once, readable by this user only, kept beside the
- * database. Two processes that start at once agree on the one that was written first.
+ * Reads the secret of the embedded default, or generates it. The file lies beside the database and only this user
+ * can read it. Of two processes that start at once, the first write wins.
  */
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const made = randomBytes(32).toString('base64url')
-  // The file gets its name when it is complete, so that no process reads an empty one.
+  // Link the file only when it is complete, so that no process reads an empty one.
   const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {

@@ -26,15 +26,13 @@ import { namedResources } from './resource-indicators.ts'
 import type { RefreshToken } from './tokens.ts'
 
 /**
- * The refresh grant (RFC 6749 §6), in place of the engine's, because of what design 10 asks: a token
- * is replaced at every use, a client whose network failed may repeat the request for a few seconds
- * and gets the same answer, and any later use of a replaced token ends the grant.
+ * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the token. For a
+ * few seconds a client whose network failed may repeat the request and gets the same response. Any later use of a
+ * replaced token ends the grant.
  *
- * How one family comes out of any number of parallel uses, in any number of processes, without
- * waiting and without keeping an answer: the tokens of the answer derive from the row of the family,
- * the generation that is used, and the moment at which the family came to its next one, so that all
- * uses of one generation arrive at the same values. That step is the only write. As long as it has not
- * been made there was no answer, and a client that was told 503 repeats the request however late.
+ * Parallel uses in several processes need neither locks nor stored responses: the new tokens derive from the row of
+ * the family, the generation used, and the time of the step to the next generation. So all uses of one generation
+ * compute the same values. That step is the only write; before it a client can repeat a failed request at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -110,9 +108,8 @@ async function findUse(
 }
 
 /**
- * RFC 6749 §6: the same scopes or fewer; a later refresh may ask for all of them again. A scope that
- * the client may not request any more, because an operator withdrew it, is granted no longer either
- * (design 2).
+ * Narrows the scopes to the requested ones (RFC 6749 §6); a later refresh may request all of them again. Drops
+ * scopes that an operator has withdrawn from the client (design 2).
  */
 function narrowScopes(
   { client, params }: KoaContextWithOIDC['oidc'],

@@ -11,10 +11,9 @@ import type { Family } from '../grants/family-store.ts'
 
 /**
  * Tokens as text. A refresh token is `<family>.<generation>.<MAC>`, an access token
- * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC is over what stands before it and over the seed in the
- * row of the family, under a key that derives from the root secret: who has a copy of the store, or the
- * secret, or an older token, makes none of them. So every token that was ever given out is recognised,
- * nothing of any is kept, and to its holder it says nothing. A token is good as long as the row is.
+ * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the text before it and the seed in the row of
+ * the family; its key derives from the root secret. So neither a copy of the store nor the secret nor an older token
+ * suffices to forge one. No token is stored, and each is valid as long as its row.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
@@ -33,7 +32,7 @@ export interface AccessTokenClaim extends TokenClaim {
   /** Of the refresh token that it came with. */
   readonly generation: number
   readonly issuedAtSeconds: number
-  /** Which of the scopes of its family it has. */
+  /** Selects its scopes from those of its family. */
   scopesOf(scopes: readonly string[]): string[]
 }
 
@@ -95,7 +94,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
   }
 }
 
-/** What differs from one access token of a family to the next. */
+/** The parts that differ between the access tokens of a family. */
 export interface IssuedAccessToken
   extends Pick<AccessTokenClaim, 'generation' | 'issuedAtSeconds'> {
   /** Its scopes. */
@@ -116,14 +115,14 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** One bit for each scope of the family, the first one lowest; nothing when all are meant. */
+/** One bit for each scope of the family, the first one lowest; empty for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   let bits = 0n
   for (const [position, scope] of scopes.entries()) {
     if (has.includes(scope)) bits |= 1n << BigInt(position)
   }
-  // A bit above them all, so that a token without any scope is told from one with all.
+  // The extra high bit distinguishes a token without scopes from one with all.
   return (bits | (1n << BigInt(scopes.length))).toString(BASE)
 }
 

@@ -58,7 +58,7 @@ export async function judgeBinding(
         fault: {
           error: 'use_dpop_nonce',
           description: 'the DPoP proof must carry the nonce of the header DPoP-Nonce',
-          reason: 'the proof is too old or has no good nonce',
+          reason: 'the proof is too old or has no valid nonce',
         },
       }
     default:

@@ -42,7 +42,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** What a proof of a key must be for. The address of the service is pinned (platform/http/request-target.ts). */
+/** The parts of the request that a proof must match. The host is pinned (platform/http/request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {
@@ -52,18 +52,15 @@ export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> 
   }
 }
 
-/** The next proof should carry it (RFC 9449 §8.2). */
+/** Sends the nonce for the next proof (RFC 9449 §8.2). */
 export function tellNonce(ctx: Context, nonce: string | undefined): void {
   if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
 }
 
 /**
- * Answers a request that cannot go on: 401 or 403 with a challenge, or 503 without one, which a
- * client must not take for a verdict on its token (specification, Errors 4 to 7). A surface with an
- * anonymous mode passes `anonymous` here only for what needs a token.
- *
- * A challenge names scopes that this client can get, and where it can get none it says what to do
- * (design 23).
+ * Refuses a request: 401 or 403 with a challenge, or 503 without one, which is no verdict on the token
+ * (specification, Errors 4 to 7). A surface with an anonymous mode passes `anonymous` only for operations that need
+ * a token. A challenge names scopes that this client can get, or says what to do instead (design 23).
  *
  * @throws storageUnavailable when the client of the token cannot be read
  */
@@ -117,7 +114,7 @@ async function demandMore(
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
-/** A token that was good once is replaced by one that opens the same. */
+/** Advises a client whose token was valid once to request the same scopes again. */
 async function adviceAfter(
   { token }: Extract<Verdict, { kind: 'invalid' }>,
   { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
@@ -133,37 +130,33 @@ function sentence(description: string, { remedy }: ScopeAdvice): string {
 
 function askForAnotherTry(ctx: Context, cause: unknown): void {
   const error = 'temporarily_unavailable'
-  Object.assign(logFields(ctx), { error, cause: String(rootOf(cause)) })
+  // The store's own error is the cause of our refusal.
+  const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
+  Object.assign(logFields(ctx), { error, cause: String(root) })
   ctx.status = 503
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
   ctx.body = { error, error_description: 'the token cannot be checked at the moment, try again' }
 }
 
-/** A store's own error lies under the refusal that was made of it. */
-function rootOf(cause: unknown): unknown {
-  return cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
-}
-
-/** What a protected resource demands, in the words of RFC 6750 §3. */
+/** The parameters of a challenge (RFC 6750 §3). */
 export interface Challenge {
-  /** Who protects the resource, where that is said. */
   readonly realm?: string
   /** Left out when no token came with the request (RFC 6750 §3.1). */
   readonly error?:
     | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
     | BindingFault['error']
   readonly description?: string
-  /** Every scope that the operation needs; left out where the caller is not told one. */
+  /** Every scope that the operation needs. */
   readonly scopes?: readonly string[]
   /** Address of the protected-resource metadata (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
-  /** Whether a token that is bound to a key is taken beside a bearer token, or nothing else. */
   readonly dpop?: DpopChallenge | undefined
 }
 
 /**
- * The value of `WWW-Authenticate`. The values are sentences, scopes and addresses of our own, none
- * of which holds a quotation mark or a backslash; one that did would break the header, and throws.
+ * Formats the value of `WWW-Authenticate`. Our texts, scopes and addresses contain no quotation mark or backslash.
+ *
+ * @throws when one does, because it would break the header
  */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
@@ -181,10 +174,10 @@ export function challengeHeader(challenge: Challenge): string {
   return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
 }
 
-/** RFC 6750 §3: the characters that the value of `error_description` may have. */
+/** Checks the characters of `error_description` (RFC 6750 §3). */
 function quotable(value = ''): string {
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
-    throw new Error('a challenge holds a character that RFC 6750 does not allow')
+    throw new Error('a challenge contains a character that RFC 6750 does not allow')
   }
   return value
 }

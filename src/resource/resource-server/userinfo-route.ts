@@ -19,7 +19,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
-import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
+import { type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
 import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
@@ -48,12 +48,20 @@ async function claimsFor(
   if (sent === 'none') return { status: 401 }
   if ('problem' in sent) return malformedRequest(sent.problem)
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
-  if (judged.kind === 'worthless') return invalidToken(ctx, judged)
+  if (judged.kind === 'worthless') {
+    // One description for every fault; the log and the operator of the client get the reason.
+    Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
+    return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
+  }
   const { token } = judged
   const { fault, nextNonce } = await judgeBinding({ ...sent, token }, provenRequest(ctx), checkDpop)
   tellNonce(ctx, nextNonce)
   if (checkDpop) ctx.append('Access-Control-Expose-Headers', 'DPoP-Nonce')
-  if (fault) return unprovenToken(ctx, fault, token)
+  if (fault) {
+    const { reason, ...refusal } = fault
+    Object.assign(logFields(ctx), { client: token.clientId, detail: reason })
+    return { status: 401, ...refusal, dpop: 'demanded' }
+  }
   Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
   const refusal = lackOf(token, sent.scope)
@@ -167,25 +175,6 @@ function malformedRequest(description: string): UserinfoRefusal {
 
 function lackingScope(description: string, scopes: readonly string[]): UserinfoRefusal {
   return { status: 403, error: 'insufficient_scope', description, scopes }
-}
-
-/** Gives the caller one text for every fault; the log and the operator of the client get the reason. */
-function invalidToken(
-  ctx: Context,
-  { reason, token }: { readonly reason: string; readonly token?: AccessToken },
-): UserinfoRefusal {
-  Object.assign(logFields(ctx), { client: token?.clientId, detail: reason })
-  return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
-}
-
-/** Refuses a bound token without a valid proof of its key (RFC 9449 §7.1). */
-function unprovenToken(
-  ctx: Context,
-  { error, description, reason }: BindingFault,
-  { clientId }: AccessToken,
-): UserinfoRefusal {
-  Object.assign(logFields(ctx), { client: clientId, detail: reason })
-  return { status: 401, error, description, dpop: 'demanded' }
 }
 
 function refuseUserinfo(

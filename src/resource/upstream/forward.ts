@@ -20,37 +20,36 @@ import {
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 
 export interface Forwarded {
-  /** Where the request goes; the query of the caller is added as it is. */
+  /** The target, to which the caller's query is added unchanged. */
   readonly address: string
-  /** The bearer token for there. */
+  /** The bearer token for the upstream. */
   readonly token: string
   readonly baseUrl: string
-  /** Headers of ours, which replace those of the caller. */
+  /** Our own headers, which replace the caller's. */
   readonly headers: Readonly<Record<string, string>>
-  /** For the head of the answer once the request is sent, and for each pause on either way. */
+  /** Time limit for the response head after the request is sent, and for each pause in either direction. */
   readonly answerWithinMs: number
   readonly bodyBytesMax: number
 }
 
 const CONNECT_MS = 5_000
 
-// Each request has a connection of its own: one that is kept may be closed by the upstream in the very
-// moment in which a write goes out on it, and nobody could tell whether that write was done. Sessions of
-// TLS are resumed.
+// Opens a connection for each request. The upstream may close a kept-alive connection just as a write is sent, and
+// then the outcome of the write is unknown. TLS sessions are resumed.
 const agents = { http: new HttpAgent(), https: new HttpsAgent() }
 
 /**
- * Sends the request on and streams the answer back, neither of which is ever held whole. Node's own
- * client does it: `fetch` would follow redirects, unpack bodies, and hide when a connection is made.
+ * Forwards the request and streams the response back without buffering. Uses Node's own client, because `fetch`
+ * follows redirects, unpacks bodies, and hides when a connection is made.
  *
- * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge while nothing has been answered; a failure
- *   after that cuts the answer short, which the caller sees
+ * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins; a later failure closes the
+ *   caller's connection, so that the response is visibly incomplete
  */
 export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   if (Number(ctx.get('content-length')) > wanted.bodyBytesMax)
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
-  // It comes when the answer is complete too, and then there is nothing left to end.
+  // Also emitted after a complete response, where destroying is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller left')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
@@ -71,7 +70,7 @@ function open(ctx: Context, wanted: Forwarded): ClientRequest {
     agent: secure ? agents.https : agents.http,
     timeout: answerWithinMs,
     headers: {
-      ...headersGoingIn(ctx.req.headers),
+      ...pick(ctx.req.headers, requestHeaders),
       ...headers,
       authorization: `Bearer ${token}`,
       'x-request-id': requestIdOf(ctx),
@@ -83,7 +82,7 @@ function open(ctx: Context, wanted: Forwarded): ClientRequest {
   })
 }
 
-/** The head of the answer. */
+/** Waits for the response head. */
 async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded) {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const fail = (error: Error) => {
@@ -94,7 +93,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
     reject(upstreamTooSlow())
     outgoing.destroy()
   }
-  // Both stay for as long as the answer takes, which is cut short by them when it stops.
+  // Both listeners stay until the response ends, so that they abort a stalled one.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
   outgoing.once('close', () => fail(new Error('the connection was closed without an answer')))
   const timers = [connecting(outgoing, tooSlow), answering(outgoing, tooSlow, wanted)]
@@ -114,7 +113,7 @@ function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   return stop
 }
 
-/** The time of an upstream begins when it has the whole request. */
+/** Starts the time limit when the whole request is sent. */
 function answering(
   outgoing: ClientRequest,
   tooSlow: () => void,
@@ -132,7 +131,7 @@ interface BodyLimit {
   readonly fail: (error: Error) => void
 }
 
-// A pipeline would destroy the caller's connection with its end, and lose the answer.
+// A pipeline would destroy the caller's connection when it ends, and with it the response.
 function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
   if (length === undefined && encoding === undefined) return void outgoing.end()
@@ -150,9 +149,8 @@ function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: Bod
 }
 
 /**
- * Why an answer does not come out. A redirect would lead callers past this service; a 401 would make
- * them take a fault between the two services for a verdict on their own token; and what a server says
- * when it fails is not meant for them.
+ * Why a response is not passed on. A redirect would lead callers past this service. A 401 would look like a verdict
+ * on the caller's own token. The text of a server error is not meant for callers.
  */
 function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
   const answers = statusCode === 304 || (statusCode >= 200 && statusCode < 300)
@@ -163,26 +161,30 @@ function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
 async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   ctx.respond = false
   ctx.res.statusCode = incoming.statusCode ?? 200
-  for (const [name, value] of Object.entries(headersComingOut(incoming.headers))) {
+  // Without a Content-Type, a browser would sniff one.
+  const headers = {
+    'content-type': 'application/octet-stream',
+    ...pick(incoming.headers, responseHeaders),
+  }
+  for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) ctx.res.setHeader(name, value)
   }
-  // The head is sent: all that can still be said is in the log, whose line comes when this has ended.
+  // The head is sent, so only the log line, written at the end, can report the error.
   incoming.once('error', (error) => {
     Object.assign(logFields(ctx), {
       error: 'upstream_failed',
       detail: `cut short: ${error.message}`,
     })
   })
-  // It ends the caller's connection where the answer is not complete, so that it cannot seem to be.
+  // Closes the caller's connection if the response is incomplete, so that it cannot pass for complete.
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
-// What is not listed does not pass, in either direction. A list of what must not pass would have to
-// know every header by which some server takes another method, address or person for the real one
-// (X-HTTP-Method-Override, X-Original-URL, X-User), and every one by which a browser or a proxy acts on
-// an answer (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
+// Only listed headers pass, in either direction. A denylist would have to name every header that makes some server
+// override the method, address or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a
+// browser or a proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
-const goIn = [
+const requestHeaders = [
   'accept',
   'accept-encoding',
   'accept-language',
@@ -202,7 +204,7 @@ const goIn = [
   'tracestate',
 ] as const
 
-const comeOut = [
+const responseHeaders = [
   'accept-ranges',
   'content-disposition',
   'content-encoding',
@@ -216,17 +218,6 @@ const comeOut = [
   'retry-after',
   'x-total-count',
 ] as const
-
-/** What of a caller's headers goes to an upstream. */
-function headersGoingIn(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return pick(headers, goIn)
-}
-
-/** What of an upstream's headers comes out. */
-function headersComingOut(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  // Without a Content-Type, a browser would sniff one.
-  return { 'content-type': 'application/octet-stream', ...pick(headers, comeOut) }
-}
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): OutgoingHttpHeaders {
   return Object.fromEntries(

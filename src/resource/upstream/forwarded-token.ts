@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
 
-/** The claims that an upstream may trust. */
-export interface ForwardedToken {
+/** The claims of a forwarded token. */
+interface ForwardedToken {
   readonly audience: string
   readonly personId: string
   readonly siteId: string
@@ -17,20 +17,18 @@ export type SignForwarded = (token: ForwardedToken) => Promise<string>
 
 const LIVES_SECONDS = 60
 
-export interface SigningSettings {
-  /** Private keys of the ring for upstreams, the one that signs first. */
-  readonly keys: readonly JWK[]
-  readonly issuer: string
-  readonly now: () => number
-}
-
 /**
  * Signs the access token for an upstream (RFC 9068 §2.2). This service never accepts it: our own tokens are opaque,
  * and the engine does not have the key.
+ *
+ * @param jwk private signing key of the ring for upstreams
  */
-export function makeSignForwarded({ keys, issuer, now }: SigningSettings): SignForwarded {
-  const [jwk] = keys
-  if (!jwk) return () => Promise.reject(new Error('there is no key for upstreams'))
+export function makeSignForwarded(
+  jwk: JWK | undefined,
+  issuer: string,
+  now: () => number,
+): SignForwarded {
+  if (!jwk) return () => Promise.reject(new Error('the key ring for upstreams is empty'))
   const { crv = '', x = '', y = '', d = '', kid = '' } = jwk
   const imported = importJWK({ kty: 'EC', crv, x, y, d }, 'ES256')
   const header = { typ: 'at+jwt', alg: 'ES256', kid }
@@ -52,7 +50,7 @@ export function makeSignForwarded({ keys, issuer, now }: SigningSettings): SignF
   }
 }
 
-/** The public parts, as they stand in the key set. */
+/** Returns the public parts for the published key set. */
 export function publicKeys(keys: readonly JWK[]): JWK[] {
   return keys.map(({ kty, crv, x, y, kid, alg, use }) => ({ kty, crv, x, y, kid, alg, use }) as JWK)
 }

@@ -1,15 +1,14 @@
 const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 
-/** RFC 3986 §3.3 without `;`, which some servers cut a segment at. Percent signs are looked at below. */
+/** RFC 3986 §3.3 without `;`, where some servers cut a segment. Percent signs are checked separately. */
 const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
-/** What must not be encoded, because it is the same without; what would be another address decoded. */
+/** Characters that must not be encoded: they need no encoding, or would change the address when decoded. */
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**
- * Whether a path can only be read in one way, by us and by whatever server stands behind: no empty or
- * dot segment, no slash at its end, nothing encoded that need not be or that separates segments, and
- * only UTF-8.
+ * Whether this service and the upstream read a path alike: no empty or dot segment, no trailing slash, no
+ * needlessly encoded character, no encoded separator, and only UTF-8.
  */
 export function hasOneSpelling(path: string): boolean {
   return SEGMENTS.test(path) && path.split('/').every(isPlainSegment)

@@ -48,7 +48,7 @@ export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Up
   /** @param keys private keys of the ring for upstreams, the signing one first */
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
     const { baseUrl, platform } = parts
-    const sign = makeSignForwarded({ keys, issuer: baseUrl, now: platform.now })
+    const sign = makeSignForwarded(keys[0], baseUrl, platform.now)
     return { route: upstreamRoute({ ...parts, upstreams, sign }), published: publicKeys(keys) }
   }
 }
