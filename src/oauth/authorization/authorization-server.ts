@@ -9,9 +9,9 @@ import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
-import { makeCurrentEngine } from './current-engine.ts'
 import { engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
+import { makeCurrentEngine } from './engine-clients.ts'
 import type {
   AuthorizationServerParts,
   AuthorizationServerSettings,
@@ -81,15 +81,13 @@ export async function makeAuthorizationServer(
   }
 }
 
-type Answers<Answer> = Map<string, Promise<Answer>>
-
 /** The answers of the running request; undefined outside a request. */
 function makeAnswers<Answer>() {
-  const byRequest = new WeakMap<object, Answers<Answer>>()
-  return (): Answers<Answer> | undefined => {
+  const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
+  return () => {
     const { ctx } = Provider
     if (!ctx) return undefined
-    const known = byRequest.get(ctx) ?? new Map()
+    const known = byRequest.get(ctx) ?? new Map<string, Promise<Answer>>()
     byRequest.set(ctx, known)
     return known
   }

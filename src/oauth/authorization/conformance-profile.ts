@@ -2,9 +2,9 @@ import { exportJWK, generateKeyPair } from 'jose'
 import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { sha256 } from '../../platform/store/digest.ts'
 import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
 import type { FurtherPlans } from '../clients/further-plans.ts'
-import { digestSecret } from '../clients/secret.ts'
 import type { SuiteClaims } from '../token/claims.ts'
 
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
@@ -60,7 +60,7 @@ export async function makeConformanceProfile(
         ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
         scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
         x_facts: { origin: 'integration', state: 'active' },
-        x_secret_digests: [digestSecret(client.client_secret)],
+        x_secret_digests: [sha256(client.client_secret)],
       }),
     ),
     /** An RS256 key that is published but never signs, because no client requests RS256. */
@@ -81,7 +81,7 @@ export async function makeConformanceProfile(
           origin: 'integration',
           authMethod: 'client_secret_post',
           state: 'active',
-          secretDigests: [digestSecret(client.client_secret)],
+          secretDigests: [sha256(client.client_secret)],
         }
       )
     },

@@ -3,27 +3,22 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../../platform/store/digest.ts'
 
 /**
- * Client secrets. A secret is 256 random bits, so that a plain digest protects it as well as a slow
- * hash would; only digests are stored, and a client may have two live ones while it rotates.
+ * Makes a client secret. It has 256 random bits, so a plain digest protects it as well as a slow hash. Only
+ * SHA-256 digests are stored; a client may have two live ones during a rotation.
  */
 export function makeSecret() {
   const secret = randomBytes(32).toString('base64url')
-  return { secret, digest: digestSecret(secret), hint: hintOf(secret) }
+  return { secret, digest: sha256(secret), hint: hintOf(secret) }
 }
 
-/** Its last four characters, by which people tell two secrets apart. */
+/** The last four characters, so that people can tell two secrets apart. */
 export function hintOf(secret: string): string {
   return secret.slice(-4)
 }
 
-/** The stored digest of a secret. */
-export function digestSecret(secret: string): string {
-  return sha256(secret)
-}
-
 /** Whether the secret matches one of the digests, in constant time. */
 export function matchesSecret(secret: string, digests: readonly string[]): boolean {
-  const digest = Buffer.from(digestSecret(secret))
+  const digest = Buffer.from(sha256(secret))
   let matches = false
   for (const candidate of digests) {
     const expected = Buffer.from(candidate)

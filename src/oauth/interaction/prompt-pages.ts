@@ -27,7 +27,15 @@ export interface PromptPagesDependencies {
 
 /** The page of each prompt. */
 export function makePromptPages({ database, people, formKey, scopeUses }: PromptPagesDependencies) {
-  const frameOf = (pending: PendingInteraction) => frameOfPage(pending, formKey)
+  const frameOf = (pending: PendingInteraction) => {
+    const { uid, prompt } = pending
+    return {
+      action: addressOf(pages[prompt], { uid }),
+      deny: addressOf(cancelAddresses[prompt], { uid }),
+      csrf: formToken(uid, formKey),
+      client: clientView(pending),
+    }
+  }
 
   const personOf = async ({ personId }: PendingInteraction) => {
     const person = personId === undefined ? undefined : await people.findPerson(personId)
@@ -35,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** The pages of a site's own application look like the site; those of all others as the service does. */
+  /** Pages of a site's own application have the look of the site, all others that of the service. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -89,26 +97,14 @@ export const cancelAddresses = {
 } as const
 
 /**
- * The token that each form of an interaction carries (RFC 6749 §10.12). The interaction's cookie,
- * bound to the path of this one interaction and SameSite=Lax, already keeps foreign forms out; the
- * token holds where a browser does not know SameSite.
+ * The anti-forgery token of an interaction's forms (RFC 6749 §10.12). The SameSite=Lax cookie, bound to the path of
+ * the interaction, already rejects foreign forms; the token protects browsers without SameSite.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** What every page of an interaction needs. */
-function frameOfPage(pending: PendingInteraction, formKey: Buffer) {
-  const { uid, prompt } = pending
-  return {
-    action: addressOf(pages[prompt], { uid }),
-    deny: addressOf(cancelAddresses[prompt], { uid }),
-    csrf: formToken(uid, formKey),
-    client: clientView(pending),
-  }
-}
-
-/** The page's forms lead to the application in the end, which its policy has to allow. */
+/** Sends a page. Its policy allows the redirect address, where its forms finally lead. */
 function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
@@ -122,7 +118,7 @@ const kindOf = {
   first_party: 'own',
 } as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
 
-/** What the pages say about the application that asks. */
+/** Describes the requesting application for the pages. */
 function clientView({ client, redirectUri }: PendingInteraction): ClientView {
   return {
     name: client.name,
@@ -143,7 +139,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Where a redirect address leads, in words; an address on the person's own machine is said so. */
+/** Describes the target of a redirect address, such as `this computer`. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

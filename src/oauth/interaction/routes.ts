@@ -1,4 +1,4 @@
-/** The pages between an authorization request and its answer: their routes and forms. */
+/** Serves the pages between an authorization request and its response, and their forms. */
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
@@ -82,7 +82,7 @@ async function findPending(
   return pending
 }
 
-/** As `findPending`, for a form, which must be of our own page. */
+/** Like `findPending`, for a form, which must come from our own page. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -94,7 +94,7 @@ async function findSubmitted(
 
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** How each prompt shows its page, and what it makes of the form. */
+/** Shows the page of each prompt and answers its form. */
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
@@ -146,7 +146,7 @@ function stepsOf(
   }
 }
 
-/** Sent to the pages of interactions only; it names no person. */
+/** Sent to the pages of interactions only. Contains no person. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
 function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {

@@ -140,9 +140,8 @@ export interface Release {
 }
 
 /**
- * The claims that a token releases: those of its scopes that the person granted, and those which were
- * asked for by name and granted so, without what the person refused. `sub` is always among them
- * (OpenID Connect Core §5.3.2).
+ * Selects the claims that a token releases: those of its granted scopes, and those requested and granted by name,
+ * minus refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
  */
 export function releasedClaims(
   known: Claims,

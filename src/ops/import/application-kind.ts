@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { digestSecret, hintOf } from '../../oauth/clients/secret.ts'
+import { hintOf } from '../../oauth/clients/secret.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
+import { sha256 } from '../../platform/store/digest.ts'
 import * as forms from './field-forms.ts'
 import { kind } from './record-rows.ts'
 
@@ -110,7 +111,7 @@ export const application = kind({
         entriesOf: ({ clientId, secret, secrets, createdAt }) => {
           if (secret === null) return secrets
           const made = { id: `sec_${clientId}`, createdAt, expiresAt: null }
-          return [...secrets, { ...made, digest: digestSecret(secret), hint: hintOf(secret) }]
+          return [...secrets, { ...made, digest: sha256(secret), hint: hintOf(secret) }]
         },
       },
     ],
