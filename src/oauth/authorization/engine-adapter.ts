@@ -208,10 +208,7 @@ function accessTokenAdapter({
     async upsert(_value, { scope = '', jkt }) {
       const { ctx } = Provider
       if (!ctx) throw new Error('an access token is issued in a request only')
-      await exchange.complete(ctx, {
-        scopes: scope.split(' '),
-        jkt: typeof jkt === 'string' ? jkt : undefined,
-      })
+      await exchange.complete(ctx, scope.split(' '), typeof jkt === 'string' ? jkt : undefined)
     },
     // A revocation ends all tokens of the same exchange (RFC 7009 §2.1).
     async destroy(value) {

@@ -172,7 +172,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
 }
 
 /** The public keys of a client, from its stored set or from its jwks_uri. */
-export async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
+async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
   if (!client || !keys) return { keys: [] }

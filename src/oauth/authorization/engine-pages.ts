@@ -33,15 +33,12 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     }
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
-    const sent = out.error === 'invalid_redirect_uri' ? sentAddress(ctx) : undefined
+    const { redirect_uri: address } = ctx.oidc.params ?? ctx.query
+    // Shown as text: the page must not link to an unregistered address.
+    const isShown = out.error === 'invalid_redirect_uri' && typeof address === 'string'
+    const sent = isShown ? shownUri(address) : undefined
     sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why }, sent)
   }
-}
-
-/** The unregistered address as text: the page must not link to it. */
-function sentAddress({ oidc: { params }, query }: KoaContextWithOIDC): string | undefined {
-  const { redirect_uri: address } = params ?? query
-  return typeof address === 'string' ? shownUri(address) : undefined
 }
 
 /** Whether the configuration admits documents of this address. */

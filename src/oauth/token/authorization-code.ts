@@ -104,8 +104,13 @@ export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
-  /** Starts the family. The first exchange to do so uses up the code and gets the first tokens. */
-  const complete = async (ctx: KoaContextWithOIDC, { scopes, jkt }: Issued): Promise<void> => {
+  /**
+   * Starts the family. The first exchange to do so uses up the code and gets the first tokens.
+   *
+   * @param scopes of the access token that the engine is about to issue
+   * @param jkt the key that it is bound to; the engine has verified the proof
+   */
+  const complete = async (ctx: KoaContextWithOIDC, scopes: readonly string[], jkt?: string) => {
     const { code } = await readTokenRequest(ctx)
     if (!code) throw new Error('an access token is issued for a code only')
     const { client } = ctx.oidc
@@ -149,12 +154,6 @@ export function makeExchange(dependencies: TokenRequests) {
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
-}
-
-/** The access token that the engine is about to issue. It has checked the proof of the key. */
-interface Issued {
-  readonly scopes: readonly string[]
-  readonly jkt: string | undefined
 }
 
 /** Replaces the engine's own values in its answer. */

@@ -89,12 +89,19 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { people, grants, conformance, platform } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
-      return sessionAccount(await people.findPerson(personId, ctx.oidc.session?.jti))
+      const person = await people.findPerson(personId, ctx.oidc.session?.jti)
+      if (!person) return undefined
+      const { id, name, email, signedOutAt, sessionEnded } = person
+      return { ...accountOf({ sub: id, name, email }), signedOutAt, sessionEnded }
     }
     const { grantId, clientId, scopes } = token
     const facts = await grants.findGrant({ grantId })
-    const lost =
-      lossOfCode(facts, { personId, clientId }) ?? judgeAccess(facts, [...scopes], platform.now())
+    // A code names person and client beside its grant.
+    const isOfGrant =
+      !facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)
+    const lost = isOfGrant
+      ? judgeAccess(facts, [...scopes], platform.now())
+      : 'the grant is of another person or client'
     if (!facts || lost !== undefined) {
       // The caller gets invalid_grant; the log has the reason.
       logFields(ctx).detail = lost
@@ -104,24 +111,6 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     const bare = conformance?.covers(clientId)
     return accountOf(bare ? { sub: facts.person.id } : claimsOf(facts))
   }
-}
-
-/** A code names its grant, and person and client beside it. */
-function lossOfCode(
-  facts: AccessFacts | undefined,
-  { personId, clientId }: { readonly personId: string; readonly clientId: string | undefined },
-): string | undefined {
-  if (!facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)) {
-    return undefined
-  }
-  return 'the grant is of another person or client'
-}
-
-/** The account of a session, with the time of the last sign-out everywhere. */
-function sessionAccount(person: SessionPerson | undefined) {
-  if (!person) return undefined
-  const { id, name, email, signedOutAt, sessionEnded } = person
-  return { ...accountOf({ sub: id, name, email }), signedOutAt, sessionEnded }
 }
 
 function accountOf(claims: Claims) {

@@ -1,9 +1,6 @@
 import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
-/** The scheme of the Authorization header. */
-export type TokenScheme = 'Bearer' | 'DPoP'
-
 /** The answer of RFC 9449 §7.1 and §8; the reason is for the log. */
 export interface BindingFault {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
@@ -23,10 +20,11 @@ export type DpopChallenge = 'offered' | 'demanded'
 /** The algorithms of a proof, as a challenge names them. */
 export const dpopAlgorithms = proofAlgorithms.join(' ')
 
-export interface TokenOfCaller {
-  readonly scheme: TokenScheme
+/** The token of a request, before it is judged. */
+export interface SentToken {
+  /** The scheme of the Authorization header. */
+  readonly scheme: 'Bearer' | 'DPoP'
   readonly value: string
-  readonly token: Pick<AccessToken, 'jkt'>
 }
 
 /**
@@ -34,7 +32,7 @@ export interface TokenOfCaller {
  * unbound one must come as a bearer token. Refuses bound tokens where proofs are not checked.
  */
 export async function judgeBinding(
-  { scheme, value, token: { jkt } }: TokenOfCaller,
+  { scheme, value, token: { jkt } }: SentToken & { readonly token: Pick<AccessToken, 'jkt'> },
   request: Omit<ProvenRequest, 'accessToken'>,
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {

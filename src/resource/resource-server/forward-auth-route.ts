@@ -132,16 +132,12 @@ async function authenticateProxy(
   const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
   const { client, refused } = await authenticateClient(credentials, find)
   logFields(ctx).client = client?.clientId
-  const reason = refused ?? reasonNotToGuard(client)
+  const isServer = client?.origin === 'resource_server'
+  const reason =
+    refused ?? (isServer ? reasonNotToAnswer(client) : 'the client is not a resource server')
   if (reason === undefined) return client
   refuseProxy(ctx, reason)
   return undefined
-}
-
-function reasonNotToGuard(client: AuthenticatingClient | undefined): string | undefined {
-  return client?.origin === 'resource_server'
-    ? reasonNotToAnswer(client)
-    : 'the client is not a resource server'
 }
 
 /** One text for every fault, because the caller of the proxy may read it too. */

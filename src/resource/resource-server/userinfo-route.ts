@@ -19,7 +19,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
-import { type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
+import { type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
 import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
@@ -76,12 +76,8 @@ async function claimsFor(
 }
 
 /** The access token of a request, and the scopes to which the request limits the answer. */
-type SentToken =
-  | {
-      readonly scheme: TokenScheme
-      readonly value: string
-      readonly scope: string | undefined
-    }
+type TokenRead =
+  | (SentToken & { readonly scope: string | undefined })
   | 'none'
   /** Sent to the caller. */
   | { readonly problem: string }
@@ -92,7 +88,7 @@ type SentToken =
  *
  * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
-async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<SentToken> {
+async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<TokenRead> {
   const query = new URLSearchParams(ctx.querystring)
   const form = ctx.method === 'POST' ? await readForm(ctx) : undefined
   const parameters = form ?? query
@@ -120,7 +116,7 @@ async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<SentToke
 function readHeader(
   header: string,
   takesProofs: boolean,
-): { readonly scheme: TokenScheme; readonly value: string } | { readonly problem: string } {
+): SentToken | { readonly problem: string } {
   // RFC 6750 §2.1: one space or more.
   const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {

@@ -4,7 +4,7 @@ import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
+import { type BindingFault, type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
 import {
   type JudgeSettings,
   makeTokenJudges,
@@ -105,11 +105,6 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
       return { kind: 'unavailable', cause }
     }
   }
-}
-
-interface SentToken {
-  readonly scheme: TokenScheme
-  readonly value: string
 }
 
 async function judgeSent(
