@@ -38,10 +38,10 @@ export type GrantStore = ReturnType<typeof makeGrantStore>
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
 /** The audit events of clients that end a grant. */
-const endedByClient: { readonly [Reason in EndReason]?: ChangeAction } = {
-  'the client revoked it': 'grant.revoked',
-  'a code was used twice': 'code.reused',
-  'a used refresh token came back': 'refresh_token.reused',
+const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
+  'the client revoked it': { action: 'grant.revoked' },
+  'a code was used twice': { action: 'code.reused' },
+  'a used refresh token came back': { action: 'refresh_token.reused' },
 }
 
 /** Calls are counted over this many days. */
@@ -98,12 +98,12 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
         const ended = await endGrantRows(trx, ending, { reason, nowMs })
-        const action = endedByClient[reason]
-        if (action === undefined) return ended.map(({ id }) => id)
+        const change = endedByClient[reason]
+        if (!change) return ended.map(({ id }) => id)
         for (const { client_id: clientId, site_id, person_id } of ended) {
           const subject = { kind: 'application', id: clientId } as const
           const whose = { subject, siteId: site_id ?? undefined, personId: person_id }
-          const event = { action, ...whose, reason, after: { grants: 0 } }
+          const event = { ...change, ...whose, reason, after: { grants: 0 } }
           await recordAuditEvent(trx, { ...by, clientId, now: nowMs }, event)
         }
         return ended.map(({ id }) => id)
