@@ -1,4 +1,4 @@
-/** Composes who may use a token: verdicts, UserInfo, introspection, forward auth, forwarding to the own API. */
+/** Composes the use of tokens: verdicts, UserInfo, introspection, forward auth, forwarding to your own API. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'

@@ -197,7 +197,9 @@ describe('starting', () => {
     const ended = await runService({ PORT: String(port), DATA_DIR: temporaryFolder() })
     other.close()
     expect(ended.code).to.equal(1)
-    expect(ended.stderr).to.equal(`Port ${port} of 127.0.0.1 is taken by another program.\n`)
+    expect(ended.stderr).to.equal(
+      `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port.\n`,
+    )
   })
 
   it('config/example.env lists every variable with its default', () => {

@@ -290,7 +290,7 @@ describe('workers that end', function () {
     other.close()
     expect([ended.code, ended.stderr]).to.deep.equal([
       1,
-      `Port ${PORT} of 127.0.0.1 is taken by another program.\n`,
+      `Port ${PORT} of 127.0.0.1 is taken by another program. Stop that program, or choose another port.\n`,
     ])
   })
 })

@@ -18,7 +18,7 @@ interface CourseFigures {
   readonly figures: Figures
 }
 
-/** Statistics of the site: `analytics:read`. Each field is counted when selected. */
+/** Statistics of the site: `analytics:read`. A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
     analytics: (_source, { from, to }: Days, { caller, parts }) => {

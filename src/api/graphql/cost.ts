@@ -80,7 +80,7 @@ const introspectionWeights = { __schema: 700, __type: 100 } as const
  * Makes the function that estimates the cost of an operation: one for each field of the largest possible
  * answer. `nodes` and `edges` of a connection multiply by `first`; an unpaginated list multiplies by its
  * `@listSize`, or ten. `@cost` sets the cost of an expensive field or given argument, such as a search of
- * every row. `@skip` and `@include` are taken for true.
+ * every row. Ignores `@skip` and `@include`, so a skipped field counts too.
  */
 export function makeCostOf(schema: GraphQLSchema) {
   const fields = fieldsOf(schema)

@@ -60,7 +60,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Makes the look of a page; nothing without a name, a logo or colors. */
+/** Returns the look of a page; undefined if the site has no display name, logo or colors of its own. */
 export function siteLook(look: Look | undefined): SiteLook | undefined {
   if (!look) return undefined
   const { siteId, name, displayName, logoDigest } = look

@@ -107,8 +107,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Pushed requests (RFC 9126). Every accepted spelling of `resource` becomes the one audience, as in requests of
- * browsers (authorize-requests.ts), and each pushed request can be used once.
+ * Pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience, as in
+ * browser requests (authorize-requests.ts). A pushed request can be used once.
  */
 function pushedRequestAdapter(
   records: StateAdapter,

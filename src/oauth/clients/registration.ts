@@ -153,9 +153,9 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** Those of the row, and sent addresses that match one of them. */
+  /** The redirect URIs of the row, and requested ones that match one of them. */
   readonly redirectUris: readonly string[]
-  /** Those that a pattern admitted, to be stored. */
+  /** The redirect URIs that matched a pattern, to be stored. */
   readonly byPattern: readonly string[]
   readonly scope: string
 }

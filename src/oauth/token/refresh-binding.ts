@@ -105,7 +105,7 @@ export async function bindFamily(
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
   if (ctx.oidc.client?.clientAuthMethod === 'none') throw await endReused(ctx, grant.id, grants)
-  throw invalidGrant('its tokens were bound to another key meanwhile')
+  throw invalidGrant('a concurrent request bound the refresh token to another key')
 }
 
 /** Ends the grant of a replayed token: one of its two holders is a thief (RFC 9700 §4.14.2). */

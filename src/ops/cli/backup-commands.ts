@@ -35,7 +35,9 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
   const place = placeOf(config)
   const { location, secretFile } = place
   if (location.kind === 'sqlite' && !existsSync(location.file)) {
-    throw new Error(`There is no database in ${config.dataDir}, so there is nothing to back up.`)
+    throw new Error(
+      `There is no database in ${config.dataDir}, so there is nothing to back up. Check DATA_DIR.`,
+    )
   }
   if (withSecret && secretFile === undefined) {
     throw new Error(
@@ -62,7 +64,10 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
   if (damages.length > 0) {
-    throw new CommandRefused(damages.join('\n'), `The backup ${folder} is damaged.`)
+    throw new CommandRefused(
+      damages.join('\n'),
+      `The backup ${folder} is damaged. Use another one.`,
+    )
   }
   return [
     `The backup ${folder} is whole: ${inShort(manifest)}.`,

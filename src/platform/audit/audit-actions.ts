@@ -89,7 +89,7 @@ export const eventActions = {
   'client.refused': 'could not prove which application it is',
   'client.registered': 'registered itself as an application',
   'sign_out_notice.failure': 'did not take the notice of a sign-out',
-  'audit.dropped': 'events came faster than they could be kept',
+  'audit.dropped': 'events were lost, because they came faster than they could be stored',
 } as const satisfies Record<string, string>
 
 /** Events that callers can cause without a session. The trail distinguishes fewer kinds of them. */

@@ -89,7 +89,7 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: strin
 
 /** Returns the body for a fault: only the id of its log line. */
 export function faultBody(ctx: Context): ErrorBody {
-  const error_description = `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`
+  const error_description = `the service failed; try again later, or give its operator error id ${requestIdOf(ctx)}`
   return { error: 'server_error', error_description }
 }
 

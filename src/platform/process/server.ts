@@ -15,7 +15,7 @@ const LINGER_MS = 5_000
 /** The same for a process that is stopping, because an operator waits for it. */
 const STOP_LINGER_MS = 1_000
 const READING_TURNS = 3
-/** How long to wait until no connection waits to be accepted. */
+/** The time limit for accepting queued connections before the listener closes. */
 const ACCEPTING_MS = 2_000
 /** A turn of the event loop is short if this many fit into the time waited. */
 const SHORT_TURNS = 500
@@ -96,7 +96,10 @@ export async function listenAt(
   server.listen(port, host)
   await once(server, 'listening').catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
-    throw new Error(`${called} is taken by another program.`, { cause: error })
+    throw new Error(
+      `${called} is taken by another program. Stop that program, or choose another port.`,
+      { cause: error },
+    )
   })
 }
 

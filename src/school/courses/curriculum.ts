@@ -3,8 +3,8 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * The sections of a course, and lectures in them or before the first one. The position of a lecture counts
- * in the whole course, so that clients without sections also show them in order.
+ * The sections and lectures of a course. A lecture is in a section, or before the first one. Its position is
+ * relative to the whole course, so that clients that ignore sections still show lectures in order.
  */
 
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]

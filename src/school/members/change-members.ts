@@ -53,7 +53,7 @@ export async function addMember(
 /**
  * Replaces the roles of a member. A member who is no longer a lecturer is also removed from the courses.
  *
- * @throws ChangeRefused for an unknown member, for a change of owners by another role, and for the last owner
+ * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, and for the last owner
  */
 export async function setMemberRoles(
   database: Database,
