@@ -30,7 +30,7 @@ export interface Section {
   readonly section: string
   /** What it requires of this service, in our words. */
   readonly asks: string
-  /** Why no test shows it: not applicable, or not implemented. */
+  /** Why no test shows it: it does not apply, or this service leaves it out on purpose. */
   readonly why?: string
   /** What a reader should know besides the tests. */
   readonly note?: string

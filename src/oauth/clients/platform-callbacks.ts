@@ -43,16 +43,23 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       const expires_at = registered_at + unusedCallbackSeconds * 1000
       const row = { client_id: clientId, used_at: null, used_by: null, registered_at, expires_at }
       const distinct = [...new Set(uris)]
-      await kysely
+      const added = await kysely
         .insertInto('platform_callback')
         .values(distinct.map((uri) => ({ ...row, uri })))
-        .onConflict((conflict) =>
-          conflict
-            .columns(['client_id', 'uri'])
-            .doUpdateSet({ expires_at })
-            .where('platform_callback.expires_at', '<', expires_at),
-        )
+        .onConflict((conflict) => conflict.columns(['client_id', 'uri']).doNothing())
+        .returning('uri')
         .execute()
+      if (added.length < distinct.length) {
+        await kysely
+          .updateTable('platform_callback')
+          .set({ expires_at })
+          .where('client_id', '=', clientId)
+          .where('uri', 'in', distinct)
+          .where('expires_at', '<', expires_at)
+          .execute()
+      }
+      // Known callbacks displace none, and their registration is never refused.
+      if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If only used ones are left, the new ones were removed.
       const kept = await kysely

@@ -32,7 +32,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
-    // Only checked here: the client may be unauthenticated, so its requests are counted afterwards.
+    // Only check the limit here. The client is charged after it has authenticated.
     const { clientId } = credentials
     const exceeded =
       requestLimits.exceeded('unknownTokens', clientId) ??

@@ -32,7 +32,7 @@ interface ItemRow extends Release {
   readonly createdAt: number
 }
 
-/** A kind of item: a site has it under a slug and shows it to visitors. */
+/** A kind of item that a site publishes under a slug. */
 interface ItemKind<
   Table extends keyof Schema,
   Row,

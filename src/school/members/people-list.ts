@@ -76,7 +76,7 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Keeps the oldest role of each person, so that nobody appears twice. `|| ''`, here and below, stops SQLite
+ * Keeps the oldest role of each person, so that each person appears once. `|| ''`, here and below, stops SQLite
  * from using the index of the whole site to find one person.
  */
 const isFirstRole = sql<boolean>`not exists (
