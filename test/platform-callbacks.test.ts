@@ -235,6 +235,17 @@ withDatabases('callbacks that a pattern admitted', (open) => {
     expect((await rows()).map((row) => row.uri)).to.deep.equal([`${base}a`, `${base}b`])
     expect(await callbacks.keep(clientId, [`${base}a`])).to.equal(true)
   })
+
+  it('are registered again without displacing others after the maximum was lowered', async () => {
+    await make(2).keep(clientId, [`${base}a`, `${base}b`])
+    nowMs += 1000
+    expect(await make(1).keep(clientId, [`${base}a`, `${base}a`])).to.equal(true)
+    expect((await rows()).map((row) => row.uri)).to.deep.equal([`${base}a`, `${base}b`])
+    expect((await rows()).map((row) => row.expires_at - NOW_MS)).to.deep.equal([
+      DAY_MS + 1000,
+      DAY_MS,
+    ])
+  })
 })
 
 const register = async (url: string, redirect_uris: readonly string[]) => {
