@@ -101,10 +101,7 @@ describe('access: judged at every use of a token (design 15)', () => {
     ],
     [
       'the grant has ended',
-      {
-        grant: { ...facts.grant, endedBecause: 'the person removed it' },
-        roles: ['owner'],
-      },
+      { grant: { ...facts.grant, endedBecause: 'the person removed it' }, roles: ['owner'] },
       all('the grant has ended: the person removed it'),
     ],
     [

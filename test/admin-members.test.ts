@@ -129,10 +129,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
       })
     }
     expect(await operator.refused(setRoles, { input: { id: 'per_sam', roles: [] } })).to.deep.equal(
-      {
-        code: 'BAD_INPUT',
-        argument: 'roles',
-      },
+      { code: 'BAD_INPUT', argument: 'roles' },
     )
   })
 
@@ -165,9 +162,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
   })
 
   it('leaves the roles and the access of a person at another site as they are', async () => {
-    const kitchen = await startOperator(running, {
-      person: { ...amir, site: 'sit_open_kitchen' },
-    })
+    const kitchen = await startOperator(running, { person: { ...amir, site: 'sit_open_kitchen' } })
     await operator.run(remove, { id: 'per_amir' })
     const { site } = await kitchen.run('{ site { id } }')
     expect(site.id).to.equal('sit_open_kitchen')

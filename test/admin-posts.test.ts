@@ -27,9 +27,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
   let operator: Operator
   beforeEach(async () => {
     // What is left after a request is delivered by the tests themselves.
-    running = await start({
-      policy: (policy) => ({ ...policy, posts: { deliverySeconds: 600 } }),
-    })
+    running = await start({ policy: (policy) => ({ ...policy, posts: { deliverySeconds: 600 } }) })
     operator = await startOperator(running)
   })
   afterEach(async () => await running?.[Symbol.asyncDispose]())

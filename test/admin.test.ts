@@ -296,10 +296,7 @@ describe('/admin', () => {
   })
 
   it('shows what the Member API refused to an application, with the scope that it lacks', async () => {
-    const { tokens } = await getTokens(service.url, {
-      person: noor,
-      scope: 'openid account:read',
-    })
+    const { tokens } = await getTokens(service.url, { person: noor, scope: 'openid account:read' })
     const answer = await fetch(`${service.url}/member/graphql`, {
       method: 'POST',
       headers: {

@@ -147,10 +147,7 @@ interface LimitsInUse extends AsyncDisposable {
 const inUse = (limits: Limits) => ({ limits, size: limits.size })
 
 describe('attempt limits in one process', () => {
-  limitsSuite(async () => ({
-    ...inUse(limitsOf()),
-    async [Symbol.asyncDispose]() {},
-  }))
+  limitsSuite(async () => ({ ...inUse(limitsOf()), async [Symbol.asyncDispose]() {} }))
 })
 
 describeOnServers('attempt limits with Redis', () => {

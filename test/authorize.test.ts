@@ -506,10 +506,7 @@ describe('/oauth/authorize', () => {
     const refused = await getCode(
       service().url,
       {},
-      {
-        login: 'theo@northlight.example',
-        password: 'correct-horse-theo',
-      },
+      { login: 'theo@northlight.example', password: 'correct-horse-theo' },
     ).catch(String)
     expect(refused).to.include('the account or its password is wrong')
   })

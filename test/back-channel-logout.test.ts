@@ -321,10 +321,7 @@ describe('back-channel logout', () => {
     const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
     await choose(service, others, notes.clientId)
     // They have waited for longer.
-    await addNotices(service, 200, {
-      client_id: notes.clientId,
-      next_attempt_at: clock.ms - 1000,
-    })
+    await addNotices(service, 200, { client_id: notes.clientId, next_attempt_at: clock.ms - 1000 })
     await addNotices(service, 1, { client_id: portal.clientId, next_attempt_at: clock.ms })
     await eventually(() => told, 1)
     expect(away).to.be.below(9)

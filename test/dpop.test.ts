@@ -397,25 +397,19 @@ describe('DPoP: hostile proofs', () => {
       htm: 'GET',
       htu: url + paths.userinfo,
       claims: ath(accessToken),
-      header: {
-        jwk: { ...key.publicJwk, d },
-      },
+      header: { jwk: { ...key.publicJwk, d } },
     })
     const typed = await signProof(key, {
       htm: 'GET',
       htu: url + paths.userinfo,
       claims: ath(accessToken),
-      header: {
-        typ: 'JWT',
-      },
+      header: { typ: 'JWT' },
     })
     const keyless = await signProof(key, {
       htm: 'GET',
       htu: url + paths.userinfo,
       claims: ath(accessToken),
-      header: {
-        jwk: undefined,
-      },
+      header: { jwk: undefined },
     })
     for (const proof of [
       unsigned,
@@ -467,11 +461,7 @@ describe('DPoP: hostile proofs', () => {
     const again = await signProof(key, {
       htm: 'GET',
       htu: url + paths.userinfo,
-      claims: {
-        ...ath(accessToken),
-        iat,
-        nonce,
-      },
+      claims: { ...ath(accessToken), iat, nonce },
     })
     expect(await statusFor(again)).to.equal(200)
     // The engine takes ours, and we the engine's.
@@ -506,10 +496,7 @@ describe('DPoP: hostile proofs', () => {
     const made = await signProof(key, {
       htm: 'GET',
       htu: url + paths.userinfo,
-      claims: {
-        ...ath(accessToken),
-        nonce: 'made-up',
-      },
+      claims: { ...ath(accessToken), nonce: 'made-up' },
     })
     expect(await statusFor(made)).to.equal(401)
   })

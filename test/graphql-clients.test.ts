@@ -61,10 +61,7 @@ describe('GraphQL clients, with their defaults', () => {
     it('queries and changes', async () => {
       const { heard, hear } = listening()
       const client = clientOf((http) => http, hear)
-      const { data } = await client.query<Courses>({
-        query: gql(courses),
-        variables: { first: 2 },
-      })
+      const { data } = await client.query<Courses>({ query: gql(courses), variables: { first: 2 } })
       expect(data?.viewer.name).to.equal('Sam Student')
       expect(data?.viewer.enrolledCourses.nodes).to.have.length(2)
       const { data: changed } = await client.mutate({ mutation: gql(read) })

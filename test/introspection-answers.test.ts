@@ -85,10 +85,7 @@ const missing = malformed("missing required parameter 'token'")
 /** Nobody authenticated: whatever was sent instead, the caller is told how. */
 const nobody: Expected = {
   ...{ status: 401, challenge: '' },
-  body: {
-    error: 'invalid_client',
-    error_description: 'introspection needs client authentication',
-  },
+  body: { error: 'invalid_client', error_description: 'introspection needs client authentication' },
 }
 /** Somebody did, and not as they must; a challenge answers an Authorization header only. */
 const wrong: Expected = {

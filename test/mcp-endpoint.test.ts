@@ -530,10 +530,7 @@ describe('admission of hosts and origins', () => {
   const home = 'https://id.campus.example'
 
   it('admits at a public address its own host only, and every origin [design 28]', () => {
-    const { admitsHost, admitsOrigin } = makeAdmission({
-      baseUrl: home,
-      allowedOrigins: [],
-    })
+    const { admitsHost, admitsOrigin } = makeAdmission({ baseUrl: home, allowedOrigins: [] })
     const hosts = ['id.campus.example', 'ID.campus.example', 'id.campus.example:443']
     for (const host of hosts) expect(admitsHost(host), host).to.equal(true)
     const foreign = [
@@ -623,10 +620,7 @@ describeOnServers('the tool endpoint while Redis is out of reach', () => {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({
       inTime: true,
-      environment: {
-        REDIS_URL: redis.url,
-        SECRET: 'only-for-tests-only-for-tests-only-for-tests',
-      },
+      environment: { REDIS_URL: redis.url, SECRET: 'only-for-tests-only-for-tests-only-for-tests' },
     })
     const { url } = service
     redis.freeze()

@@ -348,11 +348,7 @@ describe('what a token opens', () => {
     expect(told['site']).to.deep.equal({ ...site, roles: ['owner'] })
     expect(told['scopes']).to.deep.equal([scope, 'openid'])
     const whole = await readTool<Values>(url, 'sign_in', { token: await memberToken(url) })
-    expect(whole['person']).to.deep.equal({
-      id: 'per_sam',
-      name: 'Sam Student',
-      email: sam.login,
-    })
+    expect(whole['person']).to.deep.equal({ id: 'per_sam', name: 'Sam Student', email: sam.login })
     expect(whole['site']).to.deep.equal({ ...site, roles: ['student'] })
   })
 })

@@ -55,12 +55,7 @@ withDatabases('the member data', (open) => {
     const viewer = JSON.parse(JSON.stringify(data)).viewer
     expect(viewer).to.include({ id: 'per_sam', name: 'Sam Student' })
     expect(viewer.schools).to.deep.equal([
-      {
-        id: 'sit_northlight',
-        slug: 'northlight',
-        name: 'Northlight Academy',
-        roles: ['student'],
-      },
+      { id: 'sit_northlight', slug: 'northlight', name: 'Northlight Academy', roles: ['student'] },
     ])
     const courses = viewer.enrolledCourses.nodes
     const moments = courses.map(({ purchasedAt }: { purchasedAt: string }) => purchasedAt)
@@ -189,12 +184,7 @@ withDatabases('the member data', (open) => {
     )
     expect(JSON.parse(JSON.stringify(data)).notifications).to.deep.equal({
       nodes: [],
-      pageInfo: {
-        hasNextPage: false,
-        hasPreviousPage: false,
-        startCursor: null,
-        endCursor: null,
-      },
+      pageInfo: { hasNextPage: false, hasPreviousPage: false, startCursor: null, endCursor: null },
       totalCount: 0,
     })
   })

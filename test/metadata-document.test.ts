@@ -269,12 +269,7 @@ describe('how long a document is fresh (RFC 9111)', () => {
 
 // [MCP Authorization §Authorization Server Abuse Protection]
 describe('the governor of fetches', () => {
-  const bounds = {
-    runningMax: 3,
-    runningPerHostMax: 2,
-    perMinuteMax: 10,
-    perMinuteAndHostMax: 4,
-  }
+  const bounds = { runningMax: 3, runningPerHostMax: 2, perMinuteMax: 10, perMinuteAndHostMax: 4 }
 
   it('bounds what runs at once, for a host and in all', () => {
     const governor = makeFetchGovernor(() => 0, bounds)

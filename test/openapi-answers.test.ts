@@ -452,9 +452,7 @@ describe('openapi.json, against real answers', () => {
         (await obtain(url, { authorization: { scope } })).access_token,
       without: 'openid',
       reads: { query: '{ viewer { id } }' },
-      fails: {
-        query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }',
-      },
+      fails: { query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }' },
       changes: { query: 'mutation { markAllNotificationsRead { __typename } }' },
     },
     [paths.adminGraphql]: {
@@ -860,10 +858,7 @@ describe('openapi.json, against a service in need', () => {
 describe('openapi.json, where clients describe themselves', () => {
   it('describes the metadata that says so', async () => {
     await using service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        metadataDocuments: { hosts: [], openRegistration: true },
-      }),
+      policy: (policy) => ({ ...policy, metadataDocuments: { hosts: [], openRegistration: true } }),
     })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await answerOf(await fetch(service.url + path))
@@ -911,11 +906,7 @@ async function postAny(
     await fetch(address, {
       method: 'POST',
       body: JSON.stringify(body),
-      headers: {
-        'content-type': 'application/json',
-        ...authorizationOf(token ?? ''),
-        ...headers,
-      },
+      headers: { 'content-type': 'application/json', ...authorizationOf(token ?? ''), ...headers },
     }),
   )
 }
@@ -943,9 +934,7 @@ interface BreakableService extends AsyncDisposable {
 }
 
 async function startBreakable(): Promise<BreakableService> {
-  const running = await startService({
-    policy: (policy) => ({ ...policy, upstreams: mapping(1) }),
-  })
+  const running = await startService({ policy: (policy) => ({ ...policy, upstreams: mapping(1) }) })
   const executor = running.service.stores.database.kysely.getExecutor()
   if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
   const { run } = executor

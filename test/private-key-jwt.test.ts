@@ -63,9 +63,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
         callback,
         pkceCodeVerifier,
         start: address,
-      } = await signIn(service.url, {
-        ...portal,
-      })
+      } = await signIn(service.url, { ...portal })
       const tokens = await oidc.authorizationCodeGrant(
         configuration,
         callback,
@@ -484,9 +482,7 @@ describe('private_key_jwt: what an operator enters', () => {
     const saved = await person.send(
       await person.visit(`${address}/security`),
       `${address}/security`,
-      {
-        keys: JSON.stringify({ keys: [key.publicJwk] }),
-      },
+      { keys: JSON.stringify({ keys: [key.publicJwk] }) },
     )
     expect(saved.text).to.include('private_key_jwt')
     const fields = byAssertion(await signAssertion(key, url))

@@ -69,10 +69,7 @@ async function visit(url: string): Promise<void> {
   const operator = { client_id: 'integration-claude', ...claude, scope: 'openid courses:read' }
   await person.authorize(authorizeUrl(url, operator), claude.redirect_uri)
   const question = await (await person.open(new URL(paths.endSession, url))).text()
-  const fields = {
-    xsrf: /name="xsrf" value="([^"]+)"/.exec(question)?.[1] ?? '',
-    logout: 'yes',
-  }
+  const fields = { xsrf: /name="xsrf" value="([^"]+)"/.exec(question)?.[1] ?? '', logout: 'yes' }
   const action = new URL(/action="([^"]+)"/.exec(question)?.[1] ?? '', url)
   const answer = await person.open(action, { method: 'POST', body: encode(fields) })
   await person.open(new URL(answer.headers.get('location') ?? '', url))

@@ -502,10 +502,7 @@ describe('sign-in: outcomes', () => {
       ...{ kind: 'refused', why: 'disabled account' },
       personId: 'per_sam',
     })
-    expect(await signInWith(false)(attempt)).to.include({
-      kind: 'signed-in',
-      personId: 'per_sam',
-    })
+    expect(await signInWith(false)(attempt)).to.include({ kind: 'signed-in', personId: 'per_sam' })
   })
 
   for (const [what, meanwhile, why] of [

@@ -25,10 +25,7 @@ import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, type Fields, postForm, refusalOf } from './support/wire.ts'
 
-const operator = {
-  ...asClaude,
-  scope: 'openid profile courses:read courses:write',
-}
+const operator = { ...asClaude, scope: 'openid profile courses:read courses:write' }
 
 describe('POST /api/oauth/token', () => {
   const service = sharedService()

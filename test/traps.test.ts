@@ -347,9 +347,7 @@ describeOnServers('traps: Redis that does not answer is 503 soon (design 24)', (
         redirect_uri: portal.redirectUri,
         code_verifier: 'v'.repeat(43),
       }),
-      headers: {
-        authorization: `Basic ${btoa(`${portal.clientId}:${portal.clientSecret}`)}`,
-      },
+      headers: { authorization: `Basic ${btoa(`${portal.clientId}:${portal.clientSecret}`)}` },
       signal: AbortSignal.timeout(WAIT_MS),
     })
 

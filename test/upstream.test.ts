@@ -226,9 +226,7 @@ describe('below /admin/api/', () => {
       status,
       headers,
       text: page,
-    } = await asked(`${COUPONS}/loud`, {
-      headers: { origin: 'https://app.example' },
-    })
+    } = await asked(`${COUPONS}/loud`, { headers: { origin: 'https://app.example' } })
     expect([status, page]).to.deep.equal([200, '<script>1</script>'])
     const ours: Record<string, string | null> = {
       'content-type': 'text/html',

@@ -53,10 +53,7 @@ after(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-} as const
+const asPortal = { client_id: portal.clientId, redirect_uri: portal.redirectUri } as const
 
 const token = async (fields: Fields, headers: readonly string[] = []) =>
   await postForm(service.url + paths.token, fields, headers)

@@ -173,11 +173,7 @@ function features(url: string): Configuration['features'] {
       useGrantedResource: (_ctx, model) => model.kind === 'RefreshToken',
       getResourceServerInfo: (_ctx, resource) => {
         if (!accepted.includes(resource)) throw new errors.InvalidTarget('unknown resource')
-        return {
-          scope: scopeNames('member').join(' '),
-          audience: url,
-          accessTokenFormat: 'opaque',
-        }
+        return { scope: scopeNames('member').join(' '), audience: url, accessTokenFormat: 'opaque' }
       },
     },
   }
@@ -238,10 +234,7 @@ function agreeAtOnce(provider: Provider): Middleware {
     const known = grantId ? await provider.Grant.find(grantId) : undefined
     const grant =
       known ??
-      new provider.Grant({
-        accountId: session?.accountId,
-        clientId: String(params['client_id']),
-      })
+      new provider.Grant({ accountId: session?.accountId, clientId: String(params['client_id']) })
     const missing = prompt.details as {
       missingOIDCScope?: string[]
       missingResourceScopes?: Record<string, string[]>

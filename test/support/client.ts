@@ -194,11 +194,7 @@ export async function refresh(url: string, token: string, fields: Fields = {}): 
 
 /** Asks as the demo's resource server unless the fields name another client. */
 export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
-  return await postForm(url + paths.introspection, {
-    token,
-    ...asResourceServer,
-    ...fields,
-  })
+  return await postForm(url + paths.introspection, { token, ...asResourceServer, ...fields })
 }
 
 export async function revoke(url: string, token: string, fields: Fields = {}): Promise<Answer> {

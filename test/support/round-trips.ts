@@ -40,10 +40,7 @@ export async function countRoundTrips(
   stores: CountedStores,
 ): Promise<Record<CountedOperation, RoundTrips>> {
   await using running = await startService({
-    environment: {
-      ...(await postgresWithDemo(stores.postgresFile)),
-      REDIS_URL: stores.redisUrl,
-    },
+    environment: { ...(await postgresWithDemo(stores.postgresFile)), REDIS_URL: stores.redisUrl },
     // The database's clock, which is read now and then, belongs to no request.
     now: Date.now,
     // Counts that reach a part of a limit are exchanged every second.
@@ -51,11 +48,7 @@ export async function countRoundTrips(
       ...withoutAnyLimit(policy),
       keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
       posts: { deliverySeconds: NEVER_SECONDS },
-      storage: {
-        ...policy.storage,
-        sweepSeconds: NEVER_SECONDS,
-        usageFlushSeconds: NEVER_SECONDS,
-      },
+      storage: { ...policy.storage, sweepSeconds: NEVER_SECONDS, usageFlushSeconds: NEVER_SECONDS },
     }),
   })
   await using counter = startCounter(stores.redisUrl)

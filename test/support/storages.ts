@@ -51,11 +51,7 @@ async function startOnPostgres(
   setup: ServiceSetup = {},
   more: Record<string, string> = {},
 ): Promise<RunningService> {
-  const environment = {
-    ...(await postgresWithDemo(file)),
-    ...more,
-    ...setup.environment,
-  }
+  const environment = { ...(await postgresWithDemo(file)), ...more, ...setup.environment }
   return await startService({ ...setup, environment })
 }
 

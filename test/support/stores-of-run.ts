@@ -9,10 +9,7 @@ if (!['sqlite', 'servers', 'all'].includes(chosen)) {
  * The stores on which a run repeats its suites. `npm test` uses SQLite, `npm run test:servers` uses PostgreSQL and
  * Redis, and `TEST_STORES=all` uses all of them.
  */
-export const storesOfRun = {
-  sqlite: chosen !== 'servers',
-  servers: chosen !== 'sqlite',
-} as const
+export const storesOfRun = { sqlite: chosen !== 'servers', servers: chosen !== 'sqlite' } as const
 
 /** `npm run test:servers` selects suites by these words. */
 const NAMES_A_SERVER = /PostgreSQL|Redis/

@@ -125,10 +125,7 @@ function fieldSchema(parent: GraphQLObjectType, { name, selectionSet }: FieldNod
   const field = parent.getFields()[name.value]
   if (!field) throw new Error(`${parent.name} has no field ${name.value}`)
   const { description } = field
-  return {
-    ...valueSchema(field.type, selectionSet),
-    ...(description ? { description } : {}),
-  }
+  return { ...valueSchema(field.type, selectionSet), ...(description ? { description } : {}) }
 }
 
 function valueSchema(

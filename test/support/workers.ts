@@ -109,11 +109,7 @@ export function keepConnection(url: string, headers: Record<string, string> = {}
     const [answer] = (await once(call, 'response')) as [IncomingMessage]
     return { answer, body: await text(answer) }
   }
-  return {
-    send,
-    get: async (path) => (await send(path)).answer,
-    close: () => agent.destroy(),
-  }
+  return { send, get: async (path) => (await send(path)).answer, close: () => agent.destroy() }
 }
 
 /** What a load of several kept connections saw. */

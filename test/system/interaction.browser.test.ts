@@ -65,10 +65,7 @@ describe('the interaction pages, in a browser', () => {
       await oidc.authorizationCodeGrant(
         configuration,
         new URL(page.url()),
-        {
-          pkceCodeVerifier,
-          expectedState,
-        },
+        { pkceCodeVerifier, expectedState },
         parameters['resource'] ? { resource: parameters['resource'] } : {},
       )
     return { start: start.href, expectedState, exchange, configuration }

@@ -183,10 +183,7 @@ describe('a Redis that comes back older', () => {
     await giveKeys(service, [key])
     const { accessToken } = await obtainTokens(url)
     const ask = async (assertion: string) =>
-      await postForm(url + paths.introspection, {
-        token: accessToken,
-        ...byAssertion(assertion),
-      })
+      await postForm(url + paths.introspection, { token: accessToken, ...byAssertion(assertion) })
     const [said, unsaid] = [
       await signAssertion(key, url),
       await signAssertion(key, url, { iat: undefined }),

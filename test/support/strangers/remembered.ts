@@ -61,11 +61,7 @@ export const rememberedInMemory: readonly Remembered[] = [
     file: 'src/api/admin-api/published-schema.ts',
     bound: 'as long as the document, one per operation',
   },
-  {
-    what: 'lists of tools by scopes',
-    file: 'src/api/mcp/tool-catalogue.ts',
-    bound: '500',
-  },
+  { what: 'lists of tools by scopes', file: 'src/api/mcp/tool-catalogue.ts', bound: '500' },
   {
     what: 'refusals waiting to be written',
     file: 'src/pages/applications/refused-requests.ts',
