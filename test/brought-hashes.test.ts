@@ -1,17 +1,11 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { hashSync } from '@node-rs/argon2'
 import { expect } from 'chai'
 
 import { makePasswords } from '../src/directory/people/password.ts'
 import { makePersonStore } from '../src/directory/people/person-store.ts'
-import { importLines } from '../src/ops/import/import-records.ts'
-import { openSources } from '../src/ops/import/import-sources.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
-import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
-import { temporaryFolder } from './support/process.ts'
+import { importRecords } from './support/import.ts'
 
 /** As PHP makes them unless it is told otherwise: five times what ours cost. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
@@ -21,29 +15,12 @@ const person = (id: string, passwordHash?: string) => ({
   ...{ createdAt: 'now', passwordHash },
 })
 
-async function bring(database: Database, records: readonly object[]) {
-  const path = join(temporaryFolder(), 'people.ndjson')
-  writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
-  return await importLines({
-    database,
-    sources: await openSources(path),
-    hashPassword: async () => '',
-    now: Date.now,
-    onProgress: () => {},
-  })
-}
-
 withDatabases('Password hashes that a platform brings along', (open) => {
   it('have a stand-in of the same cost for unknown addresses and people without a password', async () => {
     await using database = await open()
     const [bea, dan] = ['bea', 'dan'].map((id) => hashSync(`the password of ${id}`, costly))
-    await bring(database, [
-      person('ann'),
-      person('bea', bea),
-      person('cem'),
-      person('dan', dan),
-      person('eve'),
-    ])
+    const unset = ['ann', 'cem', 'eve'].map((id) => person(id))
+    await importRecords(database, [...unset, person('bea', bea), person('dan', dan)])
     const { findCredentials } = makePersonStore(database)
     for (const [id, account, standIn] of [
       ['aaa', undefined, bea],

@@ -1,0 +1,51 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { exportKind } from '../../src/ops/import/export-records.ts'
+import { type ImportSettings, importLines } from '../../src/ops/import/import-records.ts'
+import { openSources } from '../../src/ops/import/import-sources.ts'
+import { kindNames } from '../../src/ops/import/record-kinds.ts'
+import type { Database } from '../../src/platform/store/database.ts'
+import { temporaryFolder } from './process.ts'
+
+/** Imports records, or what lies at a path. Hashes no password: real hashes have tests of their own. */
+export async function importRecords(
+  database: Database,
+  records: string | readonly object[],
+  changes: Partial<ImportSettings> = {},
+) {
+  const sources = await openSources(typeof records === 'string' ? records : linesFile(records))
+  const hashPassword = async () =>
+    `$argon2id$v=19$m=19456,t=2,p=1$${'c2FsdA'.repeat(4)}$${'aGFzaA'.repeat(7)}`
+  const settings = { hashPassword, now: Date.now, onProgress: () => {}, ...changes }
+  return await importLines({ database, sources, ...settings })
+}
+
+/** Writes an NDJSON file. */
+export function linesFile(
+  records: readonly object[],
+  path: string = join(temporaryFolder(), 'records.ndjson'),
+): string {
+  writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  return path
+}
+
+/** Everything that an export of the database holds. */
+export async function exportRecords(database: Database): Promise<Record<string, unknown>[]> {
+  const records: Record<string, unknown>[] = []
+  for (const type of kindNames) {
+    for await (const record of exportKind(database, type)) records.push(record)
+  }
+  return records
+}
+
+/** Imports exported records into an empty database, and expects its export to be the same. */
+export async function expectSameElsewhere(
+  records: Record<string, unknown>[],
+  other: Database,
+): Promise<void> {
+  expect((await importRecords(other, records)).refused).to.deep.equal([])
+  expect(await exportRecords(other)).to.deep.equal(records)
+}
