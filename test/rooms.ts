@@ -104,7 +104,9 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   config: {
     mayImport: ['platform', 'directory'],
-    folders: { '.': ['assistant-table.ts', 'config.ts', 'environment.ts'] },
+    folders: {
+      '.': ['assistant-table.ts', 'config.ts', 'environment.ts'],
+    },
   },
   oauth: {
     mayImport: ['views', 'platform', 'directory', 'config'],
@@ -186,7 +188,14 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   ops: {
     mayImport: ['platform', 'directory', 'config', 'oauth', 'school'],
-    folders: { '.': ['ops.ts'], backup: [], 'clean-up': [], cli: [], doctor: [], import: [] },
+    folders: {
+      '.': ['ops.ts'],
+      backup: [],
+      'clean-up': [],
+      cli: [],
+      doctor: [],
+      import: [],
+    },
   },
   compose: {
     mayImport: [
@@ -200,7 +209,14 @@ export const rooms: Readonly<Record<string, Room>> = {
       'pages',
       'ops',
     ],
-    folders: { '.': ['compose.ts'] },
+    folders: {
+      '.': ['compose.ts'],
+    },
   },
-  main: { mayImport: ['platform', 'config', 'compose'], folders: { '.': [] } },
+  main: {
+    mayImport: ['platform', 'config', 'compose'],
+    folders: {
+      '.': [],
+    },
+  },
 }
