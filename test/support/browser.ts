@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { expect } from 'chai'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
+import type { sam } from './gatehouse.ts'
 import { findProgram } from './programs.ts'
+import { requireProgram } from './skipped.ts'
 
-/**
- * A browser without a window that talks to nobody but the pages of the test. Where there is Chromium's own
- * shell without windows it is that, which takes half of the processor time.
- */
+/** Starts Chromium without a window. Its headless shell needs half of the processor time. */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findProgram('chromium-headless-shell') ?? findProgram('chromium')
   if (executablePath === undefined) throw new Error('this machine has no Chromium')
@@ -23,6 +23,52 @@ export async function openBrowser(): Promise<Browser> {
       '--no-first-run',
     ],
   })
+}
+
+/** Starts one browser for the tests of a block. Returns a function that opens a page in a new context. */
+export function sharedBrowser() {
+  let browser: Browser | undefined
+  before(async function () {
+    requireProgram(this, 'chromium')
+    browser = await openBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+  })
+  return async (options?: BrowserContextOptions) => {
+    if (!browser) throw new Error('the browser runs only while tests of its block do')
+    const page = await (await browser.newContext(options)).newPage()
+    /** Errors in the console, such as a violation of the Content-Security-Policy. */
+    const complaints: string[] = []
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    return { page, complaints }
+  }
+}
+
+/** Fills in the sign-in page. */
+export async function signInAs(page: Page, { login, password }: typeof sam): Promise<void> {
+  await page.fill('#login', login)
+  await page.fill('#password', password)
+  await page.click('#login-submit')
+}
+
+/** Expects no barrier (axe) and no sideways scrolling, in light and dark, on a desk and on a small phone. */
+export async function look(page: Page, name: string): Promise<void> {
+  await page.locator('main').waitFor()
+  await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+  for (const colorScheme of ['light', 'dark'] as const) {
+    // Without reduced motion, colours would still be fading when axe measures their contrast.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 })
+      expect(await overflows(page), `${name} at ${width}`).to.equal(false)
+    }
+    expect(await violations(page), `${name} in ${colorScheme}`).to.deep.equal([])
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
 }
 
 const axeSource = readFileSync(

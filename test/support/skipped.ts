@@ -19,6 +19,15 @@ export function requireProgram(context: Mocha.Context, name: ProgramName): strin
   return skipAndSay(context, name)
 }
 
+/** `requireProgram` for all tests of a block. Returns a function that gives the path. */
+export function sharedProgram(name: ProgramName): () => string {
+  let file = ''
+  before(function () {
+    file = requireProgram(this, name)
+  })
+  return () => file
+}
+
 /**
  * The path of a program of a registry that may not answer: where it is missing, the suite is skipped
  * in continuous integration too, and named at the end.

@@ -1,66 +1,65 @@
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
-
 import { expect } from 'chai'
-import * as oidc from 'openid-client'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 
-import { openBrowser } from '../support/browser.ts'
-import { june, marco, type RunningService, startService } from '../support/gatehouse.ts'
-import { discover } from '../support/relying-party.ts'
-import { requireProgram } from '../support/skipped.ts'
+import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { obtainTokens } from '../support/client.ts'
+import { june, marco, olivia } from '../support/gatehouse.ts'
+import { sharedService } from '../support/shared-service.ts'
 
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-)
+const DAY_MS = 86_400_000
 
-describe('/admin and /account in a browser', function () {
-  this.timeout(90_000)
-  let browser: Browser
-  let service: RunningService
-  before(async function () {
-    requireProgram(this, 'chromium')
-    browser = await openBrowser()
-    service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        storage: { ...policy.storage, usageFlushSeconds: 1 },
-        metadataDocuments: { ...policy.metadataDocuments, openRegistration: true },
-      }),
-    })
-    await service.service.stores.database.kysely
-      .deleteFrom('site_feature')
-      .where('site_id', '=', 'sit_open_kitchen')
-      .execute()
+describe('/admin and /account in a browser', () => {
+  const service = sharedService({
+    policy: (policy) => ({
+      ...policy,
+      storage: { ...policy.storage, usageFlushSeconds: 1 },
+      metadataDocuments: { ...policy.metadataDocuments, openRegistration: true },
+    }),
   })
-  after(async () => {
-    await browser?.close()
-    await service?.[Symbol.asyncDispose]()
-  })
+  const open = sharedBrowser()
 
-  it('an operator enables the feature and creates a client, a student authorizes it and removes it', async () => {
-    await using callback = await listenForCallback()
-    const operator = await newPerson()
-    await signIn(operator, '/admin', marco)
+  async function signedIn(path: string, person: typeof june): Promise<Page> {
+    const { page } = await open({ viewport: { width: 1280, height: 800 } })
+    await page.goto(service().url + path)
+    await signInAs(page, person)
+    await page.locator('nav.area').waitFor()
+    return page
+  }
+
+  async function lookAt(page: Page, paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      await page.goto(service().url + path)
+      await look(page, path)
+    }
+  }
+
+  it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
+    const { kysely } = service().service.stores.database
+    await kysely.deleteFrom('site_feature').where('site_id', '=', 'sit_open_kitchen').execute()
+    const operator = await signedIn('/admin', marco)
     await operator.getByRole('link', { name: 'Beta features' }).click()
     await look(operator, 'beta-off')
     await operator.getByRole('button', { name: 'Switch MCP connections on' }).click()
     await look(operator, 'beta-on')
-    const clientId = await createClient(operator, callback.uri)
-
-    const student = await newPerson()
-    const { tokens, configuration } = await authorize(student, clientId, callback)
-    await oidc.fetchUserInfo(configuration, tokens.access_token, 'per_june')
-
+    await operator.getByRole('link', { name: 'OAuth applications' }).first().click()
+    await look(operator, 'applications-none')
+    await operator.getByRole('link', { name: 'New application' }).click()
+    await operator.getByLabel('Name').fill('Recipe Box')
+    const redirect_uri = 'http://127.0.0.1:9/callback'
+    await operator.getByLabel('Redirect addresses').fill(redirect_uri)
+    await operator.getByRole('radio', { name: /^Public/ }).check()
+    await operator.getByRole('checkbox', { name: /account:read/ }).check()
+    await look(operator, 'application-new')
+    await operator.getByRole('button', { name: 'Create application' }).click()
+    await look(operator, 'application')
+    const client_id = await operator.locator('#client-id').innerText()
+    const scope = 'openid account:read'
+    await obtainTokens(service().url, { client_id, redirect_uri, scope }, june)
     await operator.getByRole('link', { name: 'Who connected it' }).click()
     await operator.getByRole('heading', { name: 'June Okafor' }).waitFor()
     await look(operator, 'people')
 
-    await student.goto(`${service.url}/account`)
+    const student = await signedIn('/account', june)
     await look(student, 'account')
     await student.getByRole('link', { name: 'Connected apps' }).first().click()
     await student.getByRole('heading', { name: 'Recipe Box' }).waitFor()
@@ -70,25 +69,14 @@ describe('/admin and /account in a browser', function () {
     await student.getByRole('button', { name: 'Remove access' }).click()
     await student.locator('#no-apps').waitFor()
     await look(student, 'apps-none')
-
-    const userinfo = await oidc
-      .fetchUserInfo(configuration, tokens.access_token, 'per_june')
-      .catch((error) => error)
-    expect(userinfo.status).to.equal(401)
-    const refresh = await oidc
-      .refreshTokenGrant(configuration, tokens.refresh_token ?? '')
-      .catch((error) => error)
-    expect(refresh.error).to.equal('invalid_grant')
   })
 
-  it('every page of the areas is accessible, and fits a screen of 360 pixels without scrolling sideways', async () => {
-    const operator = await newPerson()
-    await signIn(operator, '/admin/open-kitchen', marco)
-    await operator.goto(`${service.url}/admin/open-kitchen/beta`)
+  it('every page has no barrier and fits 360 pixels', async () => {
+    const site = '/admin/open-kitchen'
+    const operator = await signedIn(`${site}/beta`, marco)
     const off = operator.getByRole('button', { name: 'Switch MCP connections on' })
     if (await off.isVisible()) await off.click()
-    const site = `${service.url}/admin/open-kitchen`
-    await operator.goto(`${site}/applications/new`)
+    await operator.goto(`${service().url}${site}/applications/new`)
     await operator.getByLabel('Name').fill('Kitchen Server')
     await operator.getByLabel('Redirect addresses').fill('http://kitchen.example/callback')
     await operator.getByRole('radio', { name: /^Confidential/ }).check()
@@ -102,159 +90,90 @@ describe('/admin and /account in a browser', function () {
     await operator.getByRole('button', { name: 'Make a new secret' }).click()
     await look(operator, 'application-two-secrets')
     const application = new URL(operator.url()).pathname
-
     await operator.locator('.remove-secret').first().click()
     await look(operator, 'secret-remove')
-    for (const path of ['edit', 'disable', 'delete', 'people', 'people/end-all', 'refusals']) {
-      await operator.goto(`${service.url}${application}/${path}`)
-      await look(operator, `application-${path.replace('/', '-')}`)
-    }
-    for (const path of [
-      '',
-      '/resource-servers',
-      '/overview',
-      '/audit',
-      '/audit?action=application.create&person=nobody',
-      '/beta',
-      '/beta/off',
-      '/applications',
-      '/self-declared-clients',
-    ]) {
-      await operator.goto(site + path)
-      await look(operator, `site${path.replaceAll(/[/?]/g, '-')}`)
-    }
-    await operator.goto(`${site}/resource-servers`)
+    const ofApplication = ['edit', 'disable', 'delete', 'people', 'people/end-all', 'refusals']
+    await lookAt(operator, [
+      ...ofApplication.map((path) => `${application}/${path}`),
+      ...[site, `${site}/resource-servers`, `${site}/overview`, `${site}/audit`, `${site}/beta`],
+      ...[`${site}/audit?action=application.create&person=nobody`, `${site}/beta/off`],
+      ...[`${site}/applications`, `${site}/self-declared-clients`],
+      `${site}/self-declared-clients/approved?client=https%3A%2F%2Fa.example%2Fc`,
+    ])
+    await operator.goto(`${service().url}${site}/resource-servers`)
     await operator.getByLabel('Name').fill('Library API')
     await operator.getByRole('button', { name: 'Register' }).click()
     await operator.locator('#new-secret').waitFor()
     await look(operator, 'resource-server')
     const resourceServer = new URL(operator.url()).pathname
-    for (const path of ['disable', 'delete', 'refusals']) {
-      await operator.goto(`${service.url}${resourceServer}/${path}`)
-      await look(operator, `resource-server-${path}`)
-    }
-    await operator.goto(`${site}/self-declared-clients/approved?client=https%3A%2F%2Fa.example%2Fc`)
-    await look(operator, 'review')
-    await operator.goto(`${service.url}/admin/northlight`)
-    await look(operator, 'forbidden')
-    await operator.goto(`${service.url}/account/sign-out-everywhere`)
-    await look(operator, 'sign-out-everywhere')
+    await lookAt(operator, [
+      ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
+      // The first of these is forbidden.
+      ...['/admin/northlight', '/account/sign-out-everywhere'],
+    ])
     await operator.getByRole('button', { name: 'Sign out everywhere' }).click()
     await look(operator, 'signed-out-everywhere')
+    const { page } = await open()
+    await page.goto(`${service().url}/account`)
+    await page.locator('#login-cancel').click()
+    await page.locator('#not-signed-in-page').waitFor()
+    await look(page, 'not-signed-in')
   })
 
-  it('a person who cancels the sign-in is told so, and can begin again', async () => {
-    const person = await newPerson()
-    await person.goto(`${service.url}/account`)
-    await person.locator('#login-cancel').click()
-    await person.locator('#not-signed-in-page').waitFor()
-    await look(person, 'not-signed-in')
+  it('the overview says in words what its charts show, and the keyboard opens their numbers', async () => {
+    await obtainTokens(service().url)
+    await fillDays()
+    const page = await signedIn('/admin/northlight', olivia)
+    await page.getByRole('link', { name: 'The last 30 days' }).click()
+    const calls = page.getByRole('img', { name: 'Calls, day by day' })
+    expect(await calls.locator('desc').textContent()).to.match(/^\d+ in all; at most \d+ a day\.$/)
+    expect(await calls.locator('rect.bar').count()).to.equal(30)
+    await page.locator('summary', { hasText: 'Calls: the numbers' }).focus()
+    await page.keyboard.press('Enter')
+    const table = page.getByRole('table', { name: 'Calls: the numbers' })
+    expect(await table.getByRole('row').count()).to.equal(31)
+    const today = new Date().toISOString().slice(0, 10)
+    expect(await table.getByRole('row', { name: today }).innerText()).to.match(/\t[1-9]\d*$/)
+    await look(page, 'overview with its numbers')
   })
 
-  async function newPerson(): Promise<Page> {
-    const context: BrowserContext = await browser.newContext({
-      javaScriptEnabled: true,
-      viewport: { width: 1100, height: 800 },
-    })
-    return await context.newPage()
-  }
+  it('a form narrows the audit trail, and a link shows all of it again', async () => {
+    const page = await signedIn('/admin/northlight', olivia)
+    await page.getByRole('link', { name: 'Audit trail' }).first().click()
+    const label = 'allowed access to the application'
+    await page.locator('.card', { hasText: label }).first().waitFor()
+    await page.getByText('Show only some of it').click()
+    await page.getByLabel('What was done').selectOption({ label })
+    await page.getByLabel('Person').fill('sam@northlight.example')
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.locator('#show-all').waitFor()
+    expect(await page.locator('.card').count()).to.equal(1)
+    await look(page, 'audit, narrowed')
+    await page.locator('#show-all').click()
+    expect(await page.locator('.card').count()).to.be.greaterThan(1)
+  })
 
-  async function signIn(page: Page, path: string, { login, password }: typeof june) {
-    await page.goto(service.url + path)
-    await page.getByLabel('E-mail address').fill(login)
-    await page.getByLabel('Password').fill(password)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.locator('nav.area').waitFor()
-  }
-
-  async function createClient(page: Page, redirectUri: string): Promise<string> {
-    await page.getByRole('link', { name: 'OAuth applications' }).first().click()
-    await look(page, 'applications-none')
-    await page.getByRole('link', { name: 'New application' }).click()
-    await page.getByLabel('Name').fill('Recipe Box')
-    await page.getByLabel('Redirect addresses').fill(redirectUri)
-    await page.getByRole('radio', { name: /^Public/ }).check()
-    await page.getByRole('checkbox', { name: /account:read/ }).check()
-    await look(page, 'application-new')
-    await page.getByRole('button', { name: 'Create application' }).click()
-    await look(page, 'application')
-    return await page.locator('#client-id').innerText()
-  }
-
-  async function authorize(page: Page, clientId: string, callback: Callback) {
-    const configuration = await discover(service.url, { clientId })
-    const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
-    const expectedState = oidc.randomState()
-    const start = oidc.buildAuthorizationUrl(configuration, {
-      redirect_uri: callback.uri,
-      scope: 'openid account:read',
-      resource: service.url,
-      state: expectedState,
-      code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
-      code_challenge_method: 'S256',
-    })
-    await page.goto(start.href)
-    await page.getByLabel('E-mail address').fill(june.login)
-    await page.getByLabel('Password').fill(june.password)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('button', { name: 'Allow', exact: true }).click()
-    const answer = await callback.answer
-    const tokens = await oidc.authorizationCodeGrant(
-      configuration,
-      answer,
-      { pkceCodeVerifier, expectedState },
-      { resource: service.url },
+  /** Calls and refusals as after a month. */
+  async function fillDays(): Promise<void> {
+    const { kysely } = service().service.stores.database
+    const { id } = await kysely
+      .selectFrom('oauth_grant')
+      .select('id')
+      .where('client_id', '=', 'northlight-notes')
+      .executeTakeFirstOrThrow()
+    const today = Math.floor(Date.now() / DAY_MS)
+    const days = Array.from({ length: 30 }, (_, index) => index).filter((index) => index % 7 !== 3)
+    await kysely
+      .insertInto('oauth_grant_day')
+      .values(days.map((ago) => ({ grant_id: id, day: today - ago, calls: (ago * 37) % 61 || 5 })))
+      .execute()
+    const errors = ['invalid_grant', 'invalid_token', 'insufficient_scope', 'invalid_client']
+    const refusals = errors.flatMap((error, kind) =>
+      days.map((ago) => ({
+        ...{ site_id: 'sit_northlight', error },
+        ...{ day: today - ago, refusals: ((ago + kind) * 13) % (9 - kind) },
+      })),
     )
-    return { configuration, tokens }
+    await kysely.insertInto('site_refusal_day').values(refusals).execute()
   }
 })
-
-/** Judges a page with axe, in light and dark, and at the width of a small phone. */
-async function look(page: Page, name: string): Promise<void> {
-  await page.locator('main').waitFor()
-  for (const colorScheme of ['light', 'dark'] as const) {
-    // Colours that are still on their way from light to dark have no contrast to judge.
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const width of [1100, 360]) {
-      await page.setViewportSize({ width, height: 800 })
-      const overflow = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      )
-      expect(overflow, `${name} at ${width} pixels`).to.equal(0)
-    }
-    // The page's policy runs no script, and axe comes past it through the debugger.
-    await page.evaluate(axeSource)
-    const violations = await page.evaluate(
-      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map((node) => node.html)]))',
-    )
-    expect(violations, `${name} in ${colorScheme}`).to.deep.equal([])
-  }
-  await page.setViewportSize({ width: 1100, height: 800 })
-}
-
-interface Callback extends AsyncDisposable {
-  readonly uri: string
-  /** The address to which the browser was sent. */
-  readonly answer: Promise<URL>
-}
-
-/** The callback of a program on this computer. */
-async function listenForCallback(): Promise<Callback> {
-  const { promise: answer, resolve } = Promise.withResolvers<URL>()
-  const server = createServer((request, response) => {
-    const address = new URL(request.url ?? '', 'http://127.0.0.1')
-    if (address.searchParams.has('code')) resolve(new URL(address.pathname + address.search, uri))
-    response.end('You can close this page.')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
-  return {
-    uri,
-    answer,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}

@@ -5,103 +5,55 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import * as oidc from 'openid-client'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 
-import { openBrowser, overflows, violations } from '../support/browser.ts'
-import { olivia, type RunningService, sam, startService } from '../support/gatehouse.ts'
+import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { authorizeUrl } from '../support/client.ts'
+import { olivia, sam } from '../support/gatehouse.ts'
 import { answerIn } from '../support/mcp.ts'
 import { makePagePerson } from '../support/page-person.ts'
-import { discover, MEMBER_SCOPE } from '../support/relying-party.ts'
-import { requireProgram } from '../support/skipped.ts'
+import { eventually } from '../support/programs.ts'
+import { sharedService } from '../support/shared-service.ts'
 
-const assistants = '/admin/northlight/assistants'
-const ids = [
-  'claude',
-  'claude-code',
-  'vscode',
-  'cursor',
-  'gemini-cli',
-  'codex',
-  'opencode',
-] as const
-/** Nobody listens there: the browser shows the address to which it was sent, and no answer. */
+/** The browser shows where it was sent; no server listens there. */
 const callback = 'http://127.0.0.1:9/callback'
 
-describe('connecting an assistant, in a browser', function () {
-  this.timeout(90_000)
-  let browser: Browser
-  let service: RunningService
-  before(async function () {
-    requireProgram(this, 'chromium')
-    browser = await openBrowser()
-    service = await startService()
-  })
-  after(async () => {
-    await browser?.close()
-    await service?.[Symbol.asyncDispose]()
-  })
+describe('connecting an assistant, in a browser', () => {
+  const service = sharedService()
+  const open = sharedBrowser()
 
-  async function newPage(javaScriptEnabled = true): Promise<Page> {
-    const context = await browser.newContext({ javaScriptEnabled })
-    return await context.newPage()
-  }
-
-  async function signIn(page: Page, { login, password }: typeof sam): Promise<void> {
-    await page.fill('#login', login)
-    await page.fill('#password', password)
-    await page.click('#login-submit')
-  }
-
-  /** Judges a page with axe, in light and dark, at the width of a small phone and of a desk. */
-  async function look(page: Page, name: string): Promise<void> {
-    await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      for (const width of [1280, 360]) {
-        await page.setViewportSize({ width, height: 800 })
-        expect(await overflows(page), `${name} at ${width}`).to.equal(false)
-      }
-      expect(await violations(page), `${name} in ${colorScheme}`).to.deep.equal([])
-    }
-  }
-
-  it('an operator presses, a member opens the page, and a client of the SDK signs in with what stands there', async () => {
-    // The pages work without a script, from the first press to the consent.
-    const operator = await newPage(false)
-    await operator.goto(`${service.url}/admin/northlight`)
-    await signIn(operator, olivia)
+  it('an operator adds one, and the SDK’s client signs in with what the member page says', async () => {
+    const { page: operator } = await open({ javaScriptEnabled: false })
+    await operator.goto(`${service().url}/admin/northlight`)
+    await signInAs(operator, olivia)
     await operator.getByRole('link', { name: 'Connect assistants' }).click()
     await operator.getByRole('button', { name: 'Add Claude Code' }).click()
     await operator.locator('#done').waitFor()
     const address = (await operator.getAttribute('#member-page', 'href')) ?? ''
 
-    const member = await newPage(false)
+    const { page: member } = await open({ javaScriptEnabled: false })
     await member.goto(address)
-    // The only assistant of the site stands open.
+    // The only assistant of the site is unfolded.
     const command = await member.locator('#claude-code pre').first().innerText()
     const [, clientId = ''] = /--client-id (\S+)/.exec(command) ?? []
     const [, url = ''] = / (http\S+)/.exec(command) ?? []
 
-    const asked: URL[] = []
-    const { provider, kept } = keepsake(clientId, asked)
-    const open = async () => {
+    const { kept, provider } = clientMemory(clientId)
+    const connect = async () => {
       const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
       const client = new Client({ name: 'test client', version: '1.0.0' })
-      return {
-        transport,
-        client,
-        refused: await client.connect(transport).catch((e: unknown) => e),
-      }
+      const refused = await client.connect(transport).catch((error: unknown) => error)
+      return { transport, client, refused }
     }
-    const first = await open()
+    const first = await connect()
     expect(first.refused).to.be.instanceOf(UnauthorizedError)
-    const [request] = asked
-    expect(request?.searchParams.get('client_id')).to.equal(clientId)
-    expect(request?.searchParams.get('scope')).to.equal('account:read account:write')
-
-    await member.goto(request?.href ?? '')
-    await signIn(member, sam)
+    const request = new URL(String(kept.get('request')))
+    expect(Object.fromEntries(request.searchParams)).to.include({
+      client_id: clientId,
+      scope: 'account:read account:write',
+    })
+    await member.goto(request.href)
+    await signInAs(member, sam)
     await member.locator('#consent-page').waitFor()
     expect(await member.innerText('h1')).to.equal('Allow Claude Code to use your account?')
     const [sent] = await Promise.all([
@@ -109,31 +61,33 @@ describe('connecting an assistant, in a browser', function () {
       member.click('#consent-approve'),
     ])
     await first.transport.finishAuth(new URL(sent.url()).searchParams)
-    expect(kept.tokens).to.not.equal(undefined)
 
-    const { client, refused } = await open()
+    const { client, refused } = await connect()
     expect(refused).to.equal(undefined)
     const answer = await client.callTool({ name: 'get_viewer', arguments: {} })
     expect(answerIn(answer)).to.include({ id: 'per_sam' })
     await client.close()
-
-    const again = makePagePerson(service.url, sam)
-    expect((await again.visit('/account/apps')).text).to.include('Claude Code')
-    const trail = await makePagePerson(service.url, olivia).visit('/admin/northlight/audit')
+    const apps = await makePagePerson(service().url, sam).visit('/account/apps')
+    expect(apps.text).to.include('Claude Code')
+    const trail = await makePagePerson(service().url, olivia).visit('/admin/northlight/audit')
     expect(trail.text).to.include('claude-code')
   })
 
-  it('every page is accessible and fits a screen of 360 pixels, empty and full', async () => {
-    const page = await newPage()
-    for (const path of ['/connect', '/connect?site=nowhere', '/connect/open-kitchen']) {
-      await page.goto(service.url + path)
-      await look(page, path)
+  it('every page has no barrier and fits 360 pixels, empty, full and with the site’s look', async () => {
+    const { page } = await open()
+    const lookAt = async (...paths: string[]) => {
+      for (const path of paths) {
+        await page.goto(service().url + path)
+        await look(page, path)
+      }
     }
-    await page.goto(service.url + assistants)
-    await signIn(page, olivia)
+    await lookAt('/connect', '/connect?site=nowhere', '/connect/open-kitchen')
+    const assistants = '/admin/northlight/assistants'
+    await page.goto(service().url + assistants)
+    await signInAs(page, olivia)
     await page.locator('#assistants-page').waitFor()
     await look(page, 'assistants')
-    for (const id of ids) {
+    for (const id of 'claude claude-code vscode cursor gemini-cli codex opencode'.split(' ')) {
       const add = page.locator(`#add-${id}`)
       if ((await add.count()) === 0) continue
       await add.click()
@@ -147,85 +101,59 @@ describe('connecting an assistant, in a browser', function () {
     await page.click('#add-chatgpt')
     await page.locator('#done').waitFor()
     await look(page, 'all assistants')
-    for (const path of [`${assistants}/own`, '/connect/northlight']) {
-      await page.goto(service.url + path)
-      await look(page, path)
-    }
-    await page.goto(`${service.url}/admin/northlight/applications/northlight-notes`)
-    await look(page, 'an application')
-  })
-
-  it('the page of a site looks like the site, and stays as legible', async () => {
-    const { kysely } = service.service.stores.database
+    await lookAt(`${assistants}/own`, '/admin/northlight/applications/northlight-notes')
     const chosen = { display_name: 'Northlight Film School', accent_color: '#8a1c4a' }
-    await kysely
-      .insertInto('site_appearance')
+    await service()
+      .service.stores.database.kysely.insertInto('site_appearance')
       .values({ ...nothingChosen, ...chosen, site_id: 'sit_northlight' })
       .onConflict((conflict) => conflict.column('site_id').doUpdateSet(chosen))
       .execute()
-    const page = await newPage()
-    await page.goto(`${service.url}/connect/northlight`)
+    await lookAt('/connect/northlight')
     expect(await page.innerText('header')).to.include('Northlight Film School')
-    await look(page, 'with a look')
   })
 
-  for (const [scheme, redirectUri] of [
-    ['that of a known assistant', 'cursor://anysphere.cursor-mcp/oauth/callback'],
-    ['a domain name turned around', 'com.example.app:/cb'],
+  for (const [scheme, redirect_uri] of [
+    ['the scheme of a known assistant', 'cursor://anysphere.cursor-mcp/oauth/callback'],
+    ['a reversed domain name', 'com.example.app:/cb'],
   ] as const) {
-    it(`consent leads to an app by ${scheme}, and to no other scheme (decision 4)`, async () => {
-      const clientId = await makeApplication(redirectUri)
-      const page = await newPage(false)
+    it(`consent leads to an app by ${scheme}; the policy blocks a form to another one (decision 4)`, async () => {
+      const client_id = await makeApplication(redirect_uri)
+      const request = authorizeUrl(service().url, { client_id, redirect_uri }).href
+      const { page, complaints } = await open()
       const followed = await followedSchemes(page)
-      const blocked: string[] = []
-      page.on('console', (message) => {
-        if (message.type() === 'error') blocked.push(message.text())
-      })
-      await page.goto((await requestOf(clientId, redirectUri)).href)
-      await signIn(page, sam)
+      await page.goto(request)
+      await signInAs(page, sam)
       await page.locator('#consent-page').waitFor()
       expect(await page.innerText('#consent-page')).to.include('an app on this device')
-      await page.click('#consent-approve')
-      await eventually(() => followed.length > 0 || blocked.length > 0)
-      expect(blocked).to.deep.equal([])
-      const [answer] = followed
-      expect(answer?.startsWith(`${redirectUri}?`), answer).to.equal(true)
-      expect(new URL(answer ?? '').searchParams.has('code')).to.equal(true)
-      // Another app may have claimed the scheme since then (design 17).
-      await page.goto((await requestOf(clientId, redirectUri)).href)
-      expect(await page.locator('#consent-page').count(), 'asked again').to.equal(1)
-    })
-
-    it(`the policy of a page for ${scheme} stops a form that ends at another one`, async () => {
-      const clientId = await makeApplication(redirectUri)
-      const page = await newPage()
-      const followed = await followedSchemes(page)
-      const blocked: string[] = []
-      page.on('console', (message) => {
-        if (message.type() === 'error') blocked.push(message.text())
-      })
-      await page.goto((await requestOf(clientId, redirectUri)).href)
-      await signIn(page, sam)
-      await page.locator('#consent-page').waitFor()
       for (const other of ['other-app://x/cb', 'com.example.other:/cb', 'https://evil.example/']) {
-        // What a form would do that somebody had smuggled into the page.
+        // As a form would do that an attacker smuggled into the page.
         await page.evaluate(`(() => {
           const form = document.createElement('form')
           Object.assign(form, { action: '${other}', method: 'post' })
           document.body.append(form)
           form.submit()
         })()`)
-        await eventually(() => blocked.length > 0)
-        expect(blocked.splice(0).join(' '), other).to.include('form-action')
+        await eventually(10_000, async () => expect(complaints).not.to.be.empty)
+        expect(complaints.splice(0).join(' '), other).to.include('form-action')
       }
       expect(followed).to.deep.equal([])
+
+      await page.goto(request)
+      await page.click('#consent-approve')
+      await eventually(10_000, async () => expect([...followed, ...complaints]).not.to.be.empty)
+      expect(complaints).to.deep.equal([])
+      expect(followed[0]).to.satisfy((answer: string) => answer.startsWith(`${redirect_uri}?`))
+      expect(new URL(followed[0] ?? '').searchParams.has('code')).to.equal(true)
+      // Another app may have claimed the scheme since then, so consent is asked again (design 17).
+      await page.goto(request)
+      expect(await page.locator('#consent-page').count()).to.equal(1)
     })
   }
 
-  /** An operator's application with this one redirect address, made by the form. */
+  /** Makes an application by the operator's form. */
   async function makeApplication(redirectUri: string): Promise<string> {
     const list = '/admin/northlight/applications'
-    const operator = makePagePerson(service.url, olivia)
+    const operator = makePagePerson(service().url, olivia)
     const form = await operator.visit(`${list}/new`)
     expect(form.text).to.include('A word of warning').and.include('cursor://')
     const made = await operator.send(form, list, {
@@ -236,18 +164,6 @@ describe('connecting an assistant, in a browser', function () {
     })
     expect(made.status, made.text).to.equal(200)
     return /id="client-id">([^<]+)</.exec(made.text)?.[1] ?? ''
-  }
-
-  async function requestOf(clientId: string, redirectUri: string): Promise<URL> {
-    const configuration = await discover(service.url, { clientId })
-    return oidc.buildAuthorizationUrl(configuration, {
-      redirect_uri: redirectUri,
-      scope: MEMBER_SCOPE,
-      resource: service.url,
-      state: 'the-state',
-      code_challenge: await oidc.calculatePKCECodeChallenge(oidc.randomPKCECodeVerifier()),
-      code_challenge_method: 'S256',
-    })
   }
 })
 
@@ -261,7 +177,7 @@ const nothingChosen = {
   updated_at: 1,
 }
 
-/** The addresses with a scheme of an app to which the browser was willing to go. */
+/** The addresses with an app's scheme that the browser was willing to open. */
 async function followedSchemes(page: Page): Promise<string[]> {
   const followed: string[] = []
   const session = await page.context().newCDPSession(page)
@@ -272,36 +188,20 @@ async function followedSchemes(page: Page): Promise<string[]> {
   return followed
 }
 
-async function eventually(holds: () => boolean): Promise<void> {
-  const until = Date.now() + 10_000
-  while (!holds() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
-}
-
-/** What the client keeps for its user; the person goes where `asked` says. */
-function keepsake(clientId: string, asked: URL[]) {
-  const kept: { tokens?: unknown; verifier: string; discovery: unknown } = {
-    verifier: '',
-    discovery: undefined,
-  }
+/** What an MCP client keeps for its user. */
+function clientMemory(clientId: string) {
+  const kept = new Map<string, unknown>()
   const provider = {
     redirectUrl: callback,
     clientMetadata: { client_name: 'test client', redirect_uris: [callback] },
     clientInformation: () => ({ client_id: clientId }),
-    tokens: () => kept.tokens,
-    saveTokens(tokens: unknown) {
-      kept.tokens = tokens
-    },
-    redirectToAuthorization(address: URL) {
-      asked.push(address)
-    },
-    saveCodeVerifier(verifier: string) {
-      kept.verifier = verifier
-    },
-    codeVerifier: () => kept.verifier,
-    saveDiscoveryState(state: unknown) {
-      kept.discovery = state
-    },
-    discoveryState: () => kept.discovery,
+    tokens: () => kept.get('tokens'),
+    saveTokens: (tokens: unknown) => void kept.set('tokens', tokens),
+    redirectToAuthorization: (request: URL) => void kept.set('request', request),
+    saveCodeVerifier: (verifier: string) => void kept.set('verifier', verifier),
+    codeVerifier: () => kept.get('verifier'),
+    saveDiscoveryState: (state: unknown) => void kept.set('discovery', state),
+    discoveryState: () => kept.get('discovery'),
   }
   return { kept, provider: provider as unknown as OAuthClientProvider }
 }
