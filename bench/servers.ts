@@ -5,10 +5,9 @@ import {
   configWith,
   type ServiceProcess,
   startProcess,
-  temporaryFolder,
   type Variables,
 } from '../test/support/process.ts'
-import { findProgram, freePort, type ProgramName } from '../test/support/programs.ts'
+import { findProgram, freePort, temporaryFolder } from '../test/support/programs.ts'
 import { type RedisServer, startRedis } from '../test/support/redis.ts'
 import { type Cores, pinned } from './cores.ts'
 import type { Storage } from './options.ts'
@@ -33,7 +32,7 @@ export async function startStores(): Promise<Stores> {
   return { postgres, redis, bareRedis, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-function programFile(name: ProgramName): string {
+function programFile(name: string): string {
   const file = findProgram(name)
   if (file === undefined) throw new Error(`The bench starts ${name}, which is not installed here.`)
   return file

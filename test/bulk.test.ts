@@ -11,7 +11,7 @@ import { patiently, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { temporaryFolder } from './support/process.ts'
+import { temporaryFolder } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachDatabase } from './support/storages.ts'
 

@@ -13,7 +13,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { patiently } from './support/database.ts'
 import { configFolder } from './support/gatehouse.ts'
-import { temporaryFolder } from './support/process.ts'
+import { temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)

@@ -19,8 +19,7 @@ import {
 import { patiently } from './support/database.ts'
 import { sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { temporaryFolder } from './support/process.ts'
-import { eventually } from './support/programs.ts'
+import { eventually, temporaryFolder } from './support/programs.ts'
 import { forEachStorage } from './support/storages.ts'
 
 forEachStorage('a database in which everything ended', (start) => {

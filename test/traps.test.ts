@@ -354,7 +354,7 @@ describeOnServers('traps: Redis that does not answer is 503 soon (design 24)', (
   it('engine: a request waits as long as a Redis that hangs', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     const connection = new Redis(redis.port, '127.0.0.1')
-    await using engine = await startBareEngine({ adapter: () => redisAdapter(connection) })
+    await using engine = await startBareEngine(() => redisAdapter(connection))
     redis.freeze()
     try {
       const answer = await attempt(engine.url).catch((error: Error) => error.name)

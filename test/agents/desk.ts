@@ -1,74 +1,48 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { removeAtExit } from '../support/programs.ts'
+import {
+  endWithTests,
+  killGroup,
+  removeFolder,
+  searchPath,
+  temporaryFolder,
+} from '../support/programs.ts'
 
-// biome-ignore lint/style/noProcessEnv: where the machine's programs are
-const { PATH: searchPath = '' } = process.env
-
-/** The names under which programs look for a browser. */
+/** Names under which programs look for a browser. */
 const openers = ['xdg-open', 'open', 'x-www-browser', 'www-browser', 'sensible-browser', 'wslview']
 const LOOK_EVERY_MS = 50
 
-/** Programs of every desk, in groups of their own, which would outlive a run that is ended. */
-const alive = new Set<ChildProcess>()
-process.once('exit', () => alive.forEach(endGroup))
-
-export interface Running {
+interface Running {
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
-  /** A question that it asks, and what its user types then. */
+  /** A question of the program, and what its user types then. */
   readonly reply?: { readonly to: string; readonly type: string }
 }
 
-export interface RunEnd {
-  readonly code: number | null
-  /** Standard output and standard error, as they came. */
-  readonly output: string
-  readonly stdout: string
-}
-
-/** Where one client works for one user: a home of its own, and a browser that is somebody else's. */
-export interface Desk extends AsyncDisposable {
-  readonly home: string
-  /** The variables that each program of this desk gets, and no others. */
-  readonly environment: Readonly<Record<string, string>>
-  /** When its time is over, or it is closed. */
-  readonly signal: AbortSignal
-  /** Every address that a client had its user open. */
-  readonly opened: readonly string[]
-  /** All that its user read: what was printed, and the last page of the browser. */
-  transcript(): string
-  note(text: string): void
-  /** Opens an address as a client's call of the system's opener does. */
-  open(address: string): Promise<void>
-  run(running: Running): Promise<RunEnd>
-  /** Runs a program that has to end well. */
-  succeed(running: Running): Promise<RunEnd>
-  write(path: string, content: string): string
-}
+export type Desk = ReturnType<typeof openDesk>
 
 /**
- * @param visit what the person does with an address that is opened for them, and what they read last
- * @param late ends every program of the desk, as closing it does
+ * Where one client works for one user: its own home, and a browser.
+ *
+ * @param visit opens an address in the browser; returns the text of the last page
+ * @param late ends every program of the desk
  */
-export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal): Desk {
-  const home = mkdtempSync(join(tmpdir(), 'gatehouse-agent-'))
-  removeAtExit(home)
+export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
+  const home = temporaryFolder()
   const opener = writeOpeners(home)
   const opened: string[] = []
   const notes: string[] = []
   const children = new Set<ChildProcess>()
   const closing = new AbortController()
   const signal = AbortSignal.any([late, closing.signal])
-  signal.addEventListener('abort', () => children.forEach(endGroup))
+  signal.addEventListener('abort', () => children.forEach(killGroup))
 
   const environment = {
-    PATH: [join(home, 'bin'), dirname(process.execPath), searchPath].join(delimiter),
+    PATH: join(home, 'bin') + delimiter + searchPath,
     HOME: home,
     XDG_CONFIG_HOME: join(home, '.config'),
     XDG_DATA_HOME: join(home, '.local/share'),
@@ -77,7 +51,6 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     BROWSER: opener.program,
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
-    // What Python would write beside the scripts of the clients.
     PYTHONDONTWRITEBYTECODE: '1',
   }
   const open = async (address: string) => {
@@ -87,17 +60,18 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
   const stopWatching = watch(opener.list, open)
 
-  const run = async ({ command, environment: own = {}, reply }: Running): Promise<RunEnd> => {
+  const run = async ({ command, environment: own = {}, reply }: Running) => {
     signal.throwIfAborted()
     const [file = '', ...words] = command
     const child = spawn(file, words, {
       cwd: home,
       env: { ...environment, ...own },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A group of its own, so that what the client starts ends with it.
+      // Its own process group, so that what the client starts ends with it.
       detached: true,
     })
-    for (const group of [children, alive]) group.add(child)
+    endWithTests(child, () => killGroup(child))
+    children.add(child)
     let [stdout, output] = ['', '']
     const heard = (chunk: string, stream: 'stdout' | 'stderr') => {
       output += chunk
@@ -115,25 +89,30 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
       signal.throwIfAborted()
       return { code, output, stdout }
     } finally {
-      endGroup(child)
-      for (const group of [children, alive]) group.delete(child)
+      killGroup(child)
+      children.delete(child)
     }
   }
   return {
     home,
+    /** The variables of each program of this desk. */
     environment,
+    /** Aborts when its time is over, or it is closed. */
     signal,
+    /** Every address that a client opened. */
     opened,
     open,
     run,
+    /** What was printed, and the texts of the browser. */
     transcript: () => notes.join(''),
-    note: (text) => void notes.push(`${text}\n`),
-    async succeed(running) {
+    note: (text: string) => void notes.push(`${text}\n`),
+    /** Runs a program and requires exit code 0. */
+    async succeed(running: Running) {
       const end = await run(running)
       if (end.code !== 0) throw new Error(`${running.command[1]} ended with ${end.code}`)
       return end
     },
-    write(path, content) {
+    write(path: string, content: string) {
       const file = join(home, path)
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, content)
@@ -142,21 +121,20 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     async [Symbol.asyncDispose]() {
       closing.abort()
       await stopWatching()
-      rmSync(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+      removeFolder(home)
     },
   }
 }
 
-/** A program that only notes the address that it is given. */
+/** Writes programs that only note the address that they are given. */
 function writeOpeners(home: string): { program: string; list: string } {
   const list = join(home, 'opened')
   const folder = join(home, 'bin')
   mkdirSync(folder)
   writeFileSync(list, '')
   for (const name of openers) {
-    const file = join(folder, name)
-    writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$1" >> '${list}'\n`)
-    chmodSync(file, 0o755)
+    const script = `#!/bin/sh\nprintf '%s\\n' "$1" >> '${list}'\n`
+    writeFileSync(join(folder, name), script, { mode: 0o755 })
   }
   return { program: join(folder, 'xdg-open'), list }
 }
@@ -177,14 +155,5 @@ function watch(list: string, open: (address: string) => Promise<void>): () => Pr
     over = true
     await looking
     await Promise.all(pending)
-  }
-}
-
-function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // It has ended.
   }
 }

@@ -1,28 +1,16 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 
-/**
- * Stands in for the language model of an assistant, which is no part of this service: asks for one
- * tool, and says what the tool answered. It speaks the three protocols of the assistants' providers.
- */
-export interface ModelServer extends AsyncDisposable {
-  /** What a provider's own address would be, without a version of its API. */
-  readonly url: string
-  /** What the tool answered, as the assistant sent it on; nothing before it was called. */
-  result(): string | undefined
-  /** Whether the assistant offered the tool to the model. */
-  offered(): boolean
-}
+import { listen } from '../support/listen.ts'
 
 type Json = Record<string, unknown>
 
-/** What one protocol calls the parts of a request and of an answer. */
+/** Requests and answers in one protocol. */
 interface Protocol {
   readonly path: RegExp
-  /** The names of the tools that are offered. */
+  /** The offered tools. */
   offers(request: Json): readonly OfferedTool[]
-  /** What a tool has answered, when this request says it. */
+  /** The answer of a tool, if this request has it. */
   answered(request: Json): string | undefined
   call(tool: OfferedTool): readonly Json[]
   say(text: string): readonly Json[]
@@ -33,44 +21,28 @@ interface OfferedTool {
   readonly namespace?: string
 }
 
-export async function startModelServer(toolName: string): Promise<ModelServer> {
-  let result: string | undefined
-  let offered = false
-  const server = createServer((request, response) => {
-    const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
-    if (request.method !== 'POST' || protocol === undefined) return response.writeHead(404).end()
-    readJson(request)
-      .then((asked) => {
-        const tool = protocol.offers(asked).find(({ name }) => name.endsWith(toolName))
-        offered ||= tool !== undefined
-        const answer = protocol.answered(asked)
-        result ??= answer
-        const says = answer ?? 'There is no such tool.'
-        sendEvents(
-          response,
-          tool && answer === undefined ? protocol.call(tool) : protocol.say(says),
-        )
-      })
-      .catch(() => response.destroy())
-    return undefined
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    result: () => result,
-    offered: () => offered,
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
-}
+export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-async function readJson(request: IncomingMessage): Promise<Json> {
-  let text = ''
-  for await (const chunk of request.setEncoding('utf8')) text += chunk
-  return JSON.parse(text)
+/**
+ * A stub of an assistant's language model: it calls one tool and repeats the tool's answer. It speaks the three
+ * protocols of the assistants' providers.
+ */
+export async function startModelServer(toolName: string) {
+  const server = createServer(async (request, response) => {
+    const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
+    if (request.method !== 'POST' || !protocol) return response.writeHead(404).end()
+    try {
+      const asked = (await json(request)) as Json
+      const tool = protocol.offers(asked).find(({ name }) => name.endsWith(toolName))
+      const answer = protocol.answered(asked)
+      const says = answer ?? 'There is no such tool.'
+      const events = tool && answer === undefined ? protocol.call(tool) : protocol.say(says)
+      return sendEvents(response, events)
+    } catch {
+      return response.destroy()
+    }
+  })
+  return await listen(server)
 }
 
 function sendEvents(response: ServerResponse, events: readonly Json[]): void {
@@ -91,7 +63,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** OpenAI's Responses API, as Codex speaks it; tools of one server stand in a namespace. */
+/** OpenAI's Responses API, with the namespaces of Codex. */
 const responses: Protocol = {
   path: /\/responses$/,
   offers: ({ tools }) =>
@@ -129,7 +101,7 @@ function response(item: Json): Json[] {
   ]
 }
 
-/** OpenAI's chat completions, which most providers speak besides. */
+/** OpenAI's chat completions. */
 const chatCompletions: Protocol = {
   path: /\/chat\/completions$/,
   offers: ({ tools }) =>

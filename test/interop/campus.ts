@@ -3,8 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { configFolder } from '../support/gatehouse.ts'
-import { temporaryFolder } from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
 import type { Library } from './library-table.ts'
 import type { Settings } from './program.ts'
 

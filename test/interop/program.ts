@@ -1,68 +1,52 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile, spawn } from 'node:child_process'
 import { copyFileSync, symlinkSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { temporaryFolder } from '../support/process.ts'
-import { eventually } from '../support/programs.ts'
+import {
+  endNow,
+  endWithTests,
+  eventually,
+  killGroup,
+  searchPath,
+  temporaryFolder,
+} from '../support/programs.ts'
 import type { Family, Library } from './library-table.ts'
-
-// biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine
-const { PATH: searchPath = '' } = process.env
 
 const examples = join(import.meta.dirname, '../../examples')
 const START_TIMEOUT_MS = 45_000
 const BUILD_TIMEOUT_MS = 120_000
 
-/** What every example reads from its environment. */
+/** The environment of every example. */
 export interface Settings {
   readonly ISSUER: string
   readonly CLIENT_ID: string
-  /** A public client has none. */
+  /** Absent for a public client. */
   readonly CLIENT_SECRET?: string
-  /** Where the application itself is. */
   readonly APP_URL: string
   readonly REDIRECT_URI: string
   readonly SIGNED_OUT_URI: string
   readonly PORT: string
 }
 
-export interface RunningExample extends AsyncDisposable {
-  /** What it has printed. */
-  transcript(): string
-}
-
-/** Builds what has to be built, starts an example, and waits until it answers. */
-export async function startExample(
-  library: Library,
-  folder: string,
-  settings: Settings,
-): Promise<RunningExample> {
+/** Builds and starts an example, and waits until it answers. */
+export async function startExample(library: Library, folder: string, settings: Settings) {
   const [file = '', ...words] = await prepare[library.family](library, folder, settings)
   const place = temporaryFolder()
   const child = spawn(file, words, {
     cwd: place,
-    env: {
-      TMPDIR: place,
-      PATH: `${dirname(process.execPath)}${delimiter}${searchPath}`,
-      ...settings,
-    },
+    env: { TMPDIR: place, PATH: searchPath, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, because a web server starts processes that outlive it.
+    // Its own process group, because a web server starts processes that outlive it.
     detached: true,
   })
-  alive.add(child)
-  child.once('exit', () => alive.delete(child))
+  const kill = () => killGroup(child)
+  endWithTests(child, kill)
   let written = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk) => {
       written += chunk
     })
-  }
-  const running: RunningExample = {
-    transcript: () => written,
-    [Symbol.asyncDispose]: () => end(child),
   }
   try {
     await eventually(START_TIMEOUT_MS, async () => {
@@ -70,43 +54,23 @@ export async function startExample(
       await fetch(settings.APP_URL, { redirect: 'manual' })
     })
     if (child.exitCode !== null) throw new Error(`the example ended: ${written.trim()}`)
-    return running
+    return { transcript: () => written, [Symbol.asyncDispose]: () => endNow(child, kill) }
   } catch (error) {
-    await end(child)
+    await endNow(child, kill)
     throw new Error(`the example did not start: ${written.trim()}`, { cause: error })
   }
 }
 
-/** Where the program of a library stands. */
+/** The path of the program of a library. */
 export function exampleOf({ family, example }: Library): string {
   return join(examples, family, example)
-}
-
-const alive = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of alive) killGroup(child)
-})
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : []
-  killGroup(child)
-  await ended
-}
-
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // All of it has ended.
-  }
 }
 
 type Prepare = (library: Library, folder: string, settings: Settings) => Promise<string[]>
 
 const run = promisify(execFile)
 
-/** How the program of each family is run, given where its packages are. */
+/** The command that runs the program of each family, given the folder of its packages. */
 const prepare: Readonly<Record<Family, Prepare>> = {
   node: async (library, folder) => [process.execPath, besidePackages(library, folder)],
   browser: async (library, folder, settings) => [
@@ -130,12 +94,12 @@ const prepare: Readonly<Record<Family, Prepare>> = {
     const path = ['classes', 'dependency/*'].map((part) => join(folder, 'target', part))
     return ['java', '-cp', path.join(delimiter), 'example.Application']
   },
-  // It was built when its packages were fetched.
+  // Fetching its packages built it.
   rust: async (_library, folder) => [join(folder, 'target/debug/relying-party')],
   apache: async (library) => ['apache2', '-f', exampleOf(library), '-DFOREGROUND'],
 }
 
-/** A program finds its packages in the folder that it stands in. */
+/** Copies a program to a folder with its packages. */
 function besidePackages(library: Library, folder: string): string {
   const place = temporaryFolder()
   copyFileSync(exampleOf(library), join(place, library.example))

@@ -1,44 +1,21 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import { listen } from '../support/listen.ts'
 
-/** One request for tokens, as the library sent it. */
-export interface TokenRequest {
-  readonly fields: URLSearchParams
-  /** Whether the client authenticated in a header of HTTP Basic. */
-  readonly basic: boolean
-  readonly status: number
-}
-
-/** What one client sent to the service, in its order. */
+/** What one client sent to the service, in order. */
 export interface Wire {
   readonly authorizations: URLSearchParams[]
-  readonly tokenRequests: TokenRequest[]
-  /** The grant by which each token came that the Member API answered with data. */
+  /** `basic`: the client authenticated with HTTP Basic. */
+  readonly tokenRequests: { readonly fields: URLSearchParams; readonly basic: boolean }[]
+  /** The grant type of each token that got data of the Member API. */
   readonly memberAnswers: string[]
   readonly signOuts: URLSearchParams[]
-  /** Refusals of the token endpoint and of the Member API, as they were answered. */
+  /** Error responses of the token endpoint and the Member API. */
   readonly refusals: string[]
-  /** How many id_tokens arrived with a signature that nobody made. */
+  /** How many id_tokens were forged. */
   forged: number
-}
-
-/**
- * Stands between browsers and libraries and the service, at the service's public address. It keeps
- * what each client sent, and can spoil the signatures of a client's id_tokens.
- */
-export interface Recorder extends AsyncDisposable {
-  readonly url: string
-  /** Where the service itself listens. */
-  serve(address: string): void
-  of(clientId: string): Wire
-  /** From now on this client's id_tokens are forged. */
-  forge(clientId: string): void
-  /** As if this client had sent nothing yet. */
-  forget(clientId: string): void
 }
 
 interface Exchange {
@@ -48,10 +25,13 @@ interface Exchange {
   readonly body: Buffer
 }
 
-/** As the service keeps connections: a shorter time would close some under a request that is on its way. */
-const KEPT_MS = 65_000
+export type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
-export async function startRecorder(): Promise<Recorder> {
+/**
+ * A proxy at the public address of the service. It records what each client sends, and can forge the id_tokens of a
+ * client.
+ */
+export async function startRecorder() {
   let service = ''
   const notes = new Notes()
   const server = createServer(async (incoming, outgoing) => {
@@ -66,29 +46,27 @@ export async function startRecorder(): Promise<Recorder> {
     } catch {
       outgoing.destroy()
     }
-  }).listen(0, '127.0.0.1')
-  server.keepAliveTimeout = KEPT_MS
-  await once(server, 'listening')
+  })
+  // As the service does: a shorter time closes some connections under a request.
+  server.keepAliveTimeout = 65_000
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    serve(address) {
+    ...(await listen(server)),
+    /** Sets the address of the service. */
+    serve(address: string) {
       service = address
     },
-    of: (clientId) => notes.of(clientId),
-    forge: (clientId) => void notes.forging.add(clientId),
-    forget: (clientId) => notes.forget(clientId),
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    of: (clientId: string) => notes.of(clientId),
+    /** Forges the id_tokens of this client from now on. */
+    forge: (clientId: string) => void notes.forging.add(clientId),
+    /** Removes what this client sent. */
+    forget: (clientId: string) => notes.forget(clientId),
   }
 }
 
-/** What belongs to one connection (RFC 9110 §7.6.1), and what the forwarding itself decides. */
+/** Headers of one connection (RFC 9110 §7.6.1), and those that forwarding sets. */
 const ownHeaders = [
   ...['connection', 'keep-alive', 'transfer-encoding', 'content-length'],
-  // The HTTP client of Java offers to speak HTTP/2.
+  // Java's HTTP client offers HTTP/2.
   ...['upgrade', 'http2-settings'],
 ]
 
@@ -133,19 +111,17 @@ class Notes {
     this.forging.delete(clientId)
   }
 
-  /** Notes one exchange, and returns the body that the caller shall see. */
+  /** Records one exchange, and returns the body for the caller. */
   take(exchange: Exchange, status: number, answer: Buffer): Buffer {
-    const { url } = exchange
-    if (url.pathname === paths.authorization) this.#authorization(url.searchParams)
-    if (url.pathname === paths.endSession) this.#signOut(exchange)
-    if (url.pathname === paths.graphql) this.#memberAnswer(exchange, status, answer)
-    return url.pathname === paths.token && exchange.method === 'POST'
+    const { pathname, searchParams } = exchange.url
+    if (pathname === paths.authorization) {
+      this.of(searchParams.get('client_id') ?? '').authorizations.push(searchParams)
+    }
+    if (pathname === paths.endSession) this.#signOut(exchange)
+    if (pathname === paths.graphql) this.#memberAnswer(exchange, status, answer)
+    return pathname === paths.token && exchange.method === 'POST'
       ? this.#tokenAnswer(exchange, status, answer)
       : answer
-  }
-
-  #authorization(parameters: URLSearchParams): void {
-    this.of(parameters.get('client_id') ?? '').authorizations.push(parameters)
   }
 
   #signOut({ url, body }: Exchange): void {
@@ -168,7 +144,7 @@ class Notes {
     const basicId = basicIdOf(headers.authorization)
     const clientId = fields.get('client_id') ?? basicId ?? ''
     const wire = this.of(clientId)
-    wire.tokenRequests.push({ fields, basic: basicId !== undefined, status })
+    wire.tokenRequests.push({ fields, basic: basicId !== undefined })
     if (status !== 200) {
       wire.refusals.push(`${fields.get('grant_type')}: ${status} ${answer}`)
       return answer
@@ -197,7 +173,7 @@ function audienceOf(idToken: string | null): string {
   return String(JSON.parse(Buffer.from(claims, 'base64url').toString())['aud'])
 }
 
-/** The same claims under a signature of the right form that no key has made. */
+/** Changes one bit of the signature. */
 function forged(idToken: string): string {
   const [head, claims, signature = ''] = idToken.split('.')
   const bytes = Buffer.from(signature, 'base64url')

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 import { expect } from 'chai'
@@ -10,7 +9,7 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { WorkerResult, WorkerTask } from '../store-worker.ts'
 import { patiently, sqlitePlace, withEveryDatabase } from '../support/database.ts'
 import { inTime } from '../support/in-time.ts'
-import { race, removeAtExit } from '../support/programs.ts'
+import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
 
 const ownMigrations = join(import.meta.dirname, '../../src/platform/store/migrations')
@@ -242,8 +241,7 @@ async function appliedAfterOpening(location: DatabaseLocation, now: () => number
 
 /** Our own migrations with one file more, or another one in the place of ours. */
 function migrationsWith(name: string, text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'))
-  removeAtExit(folder)
+  const folder = temporaryFolder()
   cpSync(ownMigrations, folder, { recursive: true })
   writeFileSync(join(folder, name), text)
   return folder

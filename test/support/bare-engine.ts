@@ -1,10 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { type EventEmitter, once } from 'node:events'
+import type { EventEmitter } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import {
   type Adapter,
   type AdapterPayload,
@@ -16,80 +15,47 @@ import {
 
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { claude, notes, portal, resourceServer } from './gatehouse.ts'
-
-/**
- * The engine as somebody would configure it who reads its documentation and our specification, and
- * nothing else: the same addresses, clients, scopes and resources, without one of our repairs. A
- * test that fails here and holds on the service shows that the repair is needed and works.
- */
-export interface BareEngine extends AsyncDisposable {
-  readonly url: string
-  readonly provider: Provider
-  readonly records: Records
-}
+import { asClaude, asPortal, asResourceServer } from './client.ts'
+import { claude, notes } from './gatehouse.ts'
+import { listen } from './listen.ts'
 
 /** What the engine stored, by model and id. */
-export type Records = Map<string, AdapterPayload>
+type Records = Map<string, AdapterPayload>
 
-export interface BareSetup {
-  readonly adapter?: Configuration['adapter']
-}
+export type BareEngine = Awaited<ReturnType<typeof startBareEngine>>
 
-export async function startBareEngine(setup: BareSetup = {}): Promise<BareEngine> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
+/**
+ * The engine configured by its documentation and our specification alone: the same addresses, clients, scopes and
+ * resources, without our repairs. A test that fails here and passes on the service shows that a repair is needed.
+ */
+export async function startBareEngine(adapter?: Configuration['adapter']) {
+  const server = createServer()
+  const listening = await listen(server)
+  const { url } = listening
   const records: Records = new Map()
   for (const client of clients) records.set(`Client:${client.client_id}`, { ...client })
   const provider = new Provider(url, {
     ...configuration(url),
-    adapter: setup.adapter ?? ((model) => slowAdapter(model, records)),
+    adapter: adapter ?? ((model) => slowAdapter(model, records)),
   })
-  provider.use(agreeAtOnce(provider))
-  // The types list each event as an overload of its own, and Koa's is not among them.
+  provider.use((ctx, next) => agreeAtOnce(provider, ctx, next))
+  // The types lack Koa's events.
   const emitter: EventEmitter = provider
   emitter.on('error', () => {})
   server.on('request', provider.callback())
-  return {
-    url,
-    provider,
-    records,
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return { ...listening, provider, records }
 }
 
+const post = { token_endpoint_auth_method: 'client_secret_post' } as const
 const clients: readonly ClientMetadata[] = [
   {
     client_id: notes.clientId,
     application_type: 'native',
     redirect_uris: [notes.redirectUri],
-    token_endpoint_auth_method: 'none',
   },
-  {
-    client_id: portal.clientId,
-    redirect_uris: [portal.redirectUri],
-    client_secret: portal.clientSecret,
-    token_endpoint_auth_method: 'client_secret_post',
-  },
-  {
-    client_id: claude.clientId,
-    redirect_uris: [claude.redirectUri],
-    token_endpoint_auth_method: 'none',
-  },
-  {
-    client_id: resourceServer.clientId,
-    redirect_uris: [],
-    response_types: [],
-    grant_types: [],
-    client_secret: resourceServer.clientSecret,
-    token_endpoint_auth_method: 'client_secret_post',
-  },
+  { ...post, ...asPortal, redirect_uris: [asPortal.redirect_uri] },
+  { client_id: asClaude.client_id, redirect_uris: [asClaude.redirect_uri] },
+  { ...post, ...asResourceServer, redirect_uris: [], response_types: [], grant_types: [] },
 ]
 
 function configuration(url: string): Configuration {
@@ -129,7 +95,7 @@ function configuration(url: string): Configuration {
     },
     features: features(url),
     extraParams: {
-      // Scope policy as the documentation suggests it; it runs after the resource was looked at.
+      // Scope policy as the documentation suggests it, which runs after the check of the resource.
       scope: (_ctx, value, client) => {
         const member = String(value ?? '').includes('account:')
         if (client?.clientId !== claude.clientId || !member) return
@@ -158,7 +124,7 @@ function features(url: string): Configuration['features'] {
     revocation: { enabled: true },
     introspection: {
       enabled: true,
-      // The engine's own default, which would print a notice.
+      // The engine's default prints a notice.
       allowedPolicy: (_ctx, client, token) =>
         client.clientAuthMethod !== 'none' || token.clientId === client.clientId,
     },
@@ -184,10 +150,10 @@ function signingKey() {
   return { ...privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256', use: 'sig' }
 }
 
-/** What a network store takes; without a pause no race could show. */
+/** Like a network store; without a pause there are no races. */
 const LATENCY_MS = 3
 
-/** An adapter as the engine's documentation describes it: `consume` notes the time, nothing more. */
+/** An adapter by the engine's documentation: `consume` only notes the time. */
 function slowAdapter(model: string, records: Records): Adapter {
   const keyOf = (id: string) => `${model}:${id}`
   const find = async (test: (payload: AdapterPayload, key: string) => boolean) => {
@@ -195,58 +161,50 @@ function slowAdapter(model: string, records: Records): Adapter {
     const found = [...records].find(([key, payload]) => test(payload, key))
     return found && structuredClone(found[1])
   }
+  const change = async (work: () => unknown) => {
+    await delay(LATENCY_MS)
+    work()
+  }
   return {
     find: (id) => find((_payload, key) => key === keyOf(id)),
     findByUid: (uid) => find((payload, key) => key.startsWith('Session:') && payload.uid === uid),
     findByUserCode: async () => undefined,
-    async upsert(id, payload) {
-      await delay(LATENCY_MS)
-      records.set(keyOf(id), structuredClone(payload))
-    },
-    async consume(id) {
-      await delay(LATENCY_MS)
-      const payload = records.get(keyOf(id))
-      if (payload) payload['consumed'] = Math.floor(Date.now() / 1000)
-    },
-    async destroy(id) {
-      await delay(LATENCY_MS)
-      records.delete(keyOf(id))
-    },
-    async revokeByGrantId(grantId) {
-      await delay(LATENCY_MS)
-      for (const [key, payload] of records) {
-        if (key.startsWith(`${model}:`) && payload.grantId === grantId) records.delete(key)
-      }
-    },
+    upsert: (id, payload) => change(() => records.set(keyOf(id), structuredClone(payload))),
+    consume: (id) =>
+      change(() => {
+        const payload = records.get(keyOf(id))
+        if (payload) payload['consumed'] = Math.floor(Date.now() / 1000)
+      }),
+    destroy: (id) => change(() => records.delete(keyOf(id))),
+    revokeByGrantId: (grantId) =>
+      change(() => {
+        for (const [key, payload] of records) {
+          if (key.startsWith(`${model}:`) && payload.grantId === grantId) records.delete(key)
+        }
+      }),
   }
 }
 
-/** Stands for the pages: the person is Sam and agrees to everything. */
-function agreeAtOnce(provider: Provider): Middleware {
-  return async (ctx: Context, next) => {
-    if (!ctx.path.startsWith('/interaction/')) return await next()
-    const { prompt, params, session, grantId } = await provider.interactionDetails(ctx.req, ctx.res)
-    if (prompt.name === 'login') {
-      const result = { login: { accountId: 'per_sam' } }
-      ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
-      return
-    }
-    const known = grantId ? await provider.Grant.find(grantId) : undefined
-    const grant =
-      known ??
-      new provider.Grant({ accountId: session?.accountId, clientId: String(params['client_id']) })
-    const missing = prompt.details as {
-      missingOIDCScope?: string[]
-      missingResourceScopes?: Record<string, string[]>
-    }
-    if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
-    for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
-      grant.addResourceScope(resource, scopes.join(' '))
-    }
-    const result = { consent: { grantId: await grant.save() } }
-    const address = await provider.interactionResult(ctx.req, ctx.res, result, {
-      mergeWithLastSubmission: true,
-    })
-    ctx.redirect(address)
+/** Replaces the pages: the person is Sam and agrees to everything. */
+async function agreeAtOnce(provider: Provider, ctx: Context, next: () => Promise<void>) {
+  if (!ctx.path.startsWith('/interaction/')) return await next()
+  const { prompt, params, session, grantId } = await provider.interactionDetails(ctx.req, ctx.res)
+  if (prompt.name === 'login') {
+    const result = { login: { accountId: 'per_sam' } }
+    return ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
+  const grant =
+    (grantId ? await provider.Grant.find(grantId) : undefined) ??
+    new provider.Grant({ accountId: session?.accountId, clientId: String(params['client_id']) })
+  const missing = prompt.details as {
+    missingOIDCScope?: string[]
+    missingResourceScopes?: Record<string, string[]>
+  }
+  if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
+  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
+    grant.addResourceScope(resource, scopes.join(' '))
+  }
+  const result = { consent: { grantId: await grant.save() } }
+  const options = { mergeWithLastSubmission: true }
+  ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result, options))
 }

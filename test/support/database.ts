@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
@@ -10,7 +9,7 @@ import type {
 } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
-import { removeAtExit } from './programs.ts'
+import { temporaryFolder } from './programs.ts'
 import { requireProgram } from './skipped.ts'
 import { storesOfRun } from './stores-of-run.ts'
 
@@ -18,10 +17,10 @@ export interface Place extends AsyncDisposable {
   readonly location: DatabaseLocation
 }
 
-/** Where a new database can be opened; an empty one has no tables yet. */
-export type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
+/** Makes the place of a new database; an empty one has no tables yet. */
+type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
-/** What a test waits for that is not about time, on a machine that has much else to do. */
+/** For tests that are not about time, on a busy machine. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
 /** Opens a new database. */
@@ -71,10 +70,9 @@ function opener(newPlace: NewPlace): Open {
   }
 }
 
-/** A SQLite file in a folder of its own, both gone with the place. */
+/** A SQLite file in its own folder. Disposing the place removes both. */
 export async function sqlitePlace(): Promise<Place> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-sqlite-'))
-  removeAtExit(folder)
+  const folder = temporaryFolder()
   return {
     location: { kind: 'sqlite', file: join(folder, 'gatehouse.sqlite') },
     async [Symbol.asyncDispose]() {
@@ -83,7 +81,7 @@ export async function sqlitePlace(): Promise<Place> {
   }
 }
 
-/** A database on the shared server, which is gone with that server. */
+/** A database on the shared server. */
 export async function postgresPlace(file: string, content?: Content): Promise<Place> {
   const server = await sharedPostgres(file)
   const url = await server.createDatabase(content)
@@ -93,7 +91,7 @@ export async function postgresPlace(file: string, content?: Content): Promise<Pl
   }
 }
 
-/** Reads and writes settings as a request does: statements compiled once and run directly. */
+/** Reads and writes settings with compiled statements, as requests do. */
 export function settings({ kysely }: Pick<Database, 'kysely'>) {
   return {
     read: compiled(kysely, (value: Valued<{ name: string }>) =>

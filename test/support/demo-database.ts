@@ -1,5 +1,4 @@
-import { copyFileSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { hashSync } from '@node-rs/argon2'
@@ -9,11 +8,11 @@ import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
 import { loadDemo as loadDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { removeAtExit } from './programs.ts'
+import { temporaryFolder } from './programs.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')
 
-/** The dates of the demo are counted from its loading; that it is some minutes old shows nowhere. */
+/** The dates of the demo are relative to its loading; some minutes make no difference. */
 const AGE_MAX_MS = 15 * 60_000
 
 /** Loads the demo campus as a first start does. */
@@ -32,12 +31,9 @@ export function hashAsInProduction(): void {
   hashPassword = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 64 }).hash
 }
 
-let prepared: Promise<{ file: string; loadedAtMs: number }> | undefined
+let prepared: ReturnType<typeof prepare> | undefined
 
-/**
- * Puts an embedded database with the demo campus into a folder, so that a service that starts there
- * has nothing to migrate or to load.
- */
+/** Puts an embedded database with the demo campus into a folder: a service there has nothing to migrate or load. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared
@@ -47,10 +43,8 @@ export async function placeDemoDatabase(folder: string, nowMs: number = Date.now
   else await writeDemo(target, nowMs)
 }
 
-async function prepare(): Promise<{ file: string; loadedAtMs: number }> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-demo-'))
-  removeAtExit(folder)
-  const file = join(folder, 'gatehouse.db')
+async function prepare() {
+  const file = join(temporaryFolder(), 'gatehouse.db')
   const loadedAtMs = Date.now()
   await writeDemo(file, loadedAtMs)
   return { file, loadedAtMs }

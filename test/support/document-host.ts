@@ -1,37 +1,25 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 
-/** The names under which the host answers; nothing resolves them but its own `fetch`. */
+import { listen } from './listen.ts'
+import { temporaryFolder } from './programs.ts'
+
+/** Names of the host, which only its own `fetch` resolves. */
 const documentHosts = [
   ...['client.example', 'other.example', 'third.example'],
-  // Those of the default configuration, whose documents are in test/data/client-documents.
+  // Hosts of the default configuration; their documents are in test/data/client-documents.
   ...['claude.ai', 'chatgpt.com', 'vscode.dev'],
-] as const
+]
 
-/** An https host for metadata documents, with a certificate of its own. */
-export interface DocumentHost extends AsyncDisposable {
-  /**
-   * The platform's own fetch with every option as it came, but for the connection: it leads to this
-   * host, whose loopback address the engine's guard would refuse.
-   */
-  readonly fetch: typeof fetch
-  /** Every request that arrived, as `host/path`. */
-  readonly requests: string[]
-  /** What is served from now on; an object is a document. */
-  serve(answer: RequestListener | object): void
-  /** Refuses connections, as a host does that is down. */
-  goDown(): void
-}
+export type DocumentHost = Awaited<ReturnType<typeof startDocumentHost>>
 
-export async function startDocumentHost(file: string): Promise<DocumentHost> {
+/** Starts an https host for metadata documents. */
+export async function startDocumentHost(file: string) {
   const { key, cert } = await makeCertificate(file)
   const requests: string[] = []
   let answer: RequestListener = (_request, response) => response.writeHead(404).end()
@@ -39,27 +27,24 @@ export async function startDocumentHost(file: string): Promise<DocumentHost> {
   const server = createServer({ key, cert }, (request, response) => {
     requests.push(`${request.headers.host}${request.url}`)
     answer(request, response)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-
-  const open = (hostname: string): TLSSocket => {
-    const options = { host: '127.0.0.1', port: down ? 1 : port, servername: hostname, ca: cert }
-    return connect(options)
-  }
+  })
+  const listening = await listen(server)
+  const { port } = listening
+  const open = (servername: string) =>
+    connect({ host: '127.0.0.1', port: down ? 1 : port, servername, ca: cert })
   return {
+    ...listening,
+    /** Every request that arrived, as `host/path`. */
     requests,
+    /** Node's fetch with all options; it connects to this host, which the engine's guard would refuse. */
     fetch: connectingFetch(open),
-    serve(next) {
+    /** Sets the answer from now on; an object is a document. */
+    serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
     },
+    /** Refuses connections from now on. */
     goDown() {
       down = true
-    },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }
@@ -80,7 +65,7 @@ type AgentClass = new (options: {
   connect: (target: { hostname: string }, done: Connected) => void
 }) => object
 
-/** A connection for each request, so that none outlives a change of the host. */
+/** Opens a connection for each request, so that none outlives a change of the host. */
 function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   return async (input, init) => {
     const { dispatcher } = init as unknown as { dispatcher: { constructor: AgentClass } }
@@ -95,21 +80,15 @@ function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   }
 }
 
-/** A key and a certificate of its own for all of these names. */
-export async function makeCertificate(file: string): Promise<{ key: Buffer; cert: Buffer }> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-certificate-'))
-  try {
-    const names = documentHosts.map((name) => `DNS:${name}`).join(',')
-    await promisify(execFile)(file, [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-      ...['-days', '1', '-subj', '/CN=documents', '-addext', `subjectAltName=${names}`],
-      ...['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')],
-    ])
-    return {
-      key: readFileSync(join(folder, 'key.pem')),
-      cert: readFileSync(join(folder, 'cert.pem')),
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+/** Makes a key and a certificate for all of these names. */
+export async function makeCertificate(file: string) {
+  const folder = temporaryFolder()
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const names = documentHosts.map((name) => `DNS:${name}`).join(',')
+  await promisify(execFile)(file, [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+    ...['-days', '1', '-subj', '/CN=documents', '-addext', `subjectAltName=${names}`],
+    ...['-keyout', key, '-out', cert],
+  ])
+  return { key: readFileSync(key), cert: readFileSync(cert) }
 }

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -13,6 +11,7 @@ import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
 import type { Watchers } from '../../src/platform/monitoring/watch.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { placeDemoDatabase } from './demo-database.ts'
+import { listen } from './listen.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
@@ -26,7 +25,7 @@ export const june = { login: 'june@openkitchen.example', password: 'correct-hors
 export const theo = { login: 'theo@northlight.example', password: 'correct-horse-theo' }
 export const notes = {
   clientId: 'northlight-notes',
-  // At an address of the web, where consent is remembered (design 17).
+  // A web address, where consent is remembered (design 17).
   redirectUri: 'https://notes.example/callback',
 }
 export const portal = {
@@ -48,36 +47,34 @@ export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly config: Config
   readonly service: Gatehouse
-  /** Every line that was logged, as it was written. */
+  /** Every line of the log. */
   readonly log: readonly string[]
 }
 
 export interface ServiceSetup {
-  /** Variables on top of an embedded database in a folder of its own. */
+  /** Variables; the default is an embedded database in its own folder. */
   readonly environment?: Record<string, string>
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
-  /** Keeps the time limit of storage, for tests of it; others must not fail on a slow machine. */
+  /** Keeps the time limit of storage, for tests of that limit. */
   readonly inTime?: boolean
-  /** Whether the demo passwords cost what a real hash costs. Slow: use it where the cost matters. */
+  /** Hashes the demo passwords at the real cost, for tests of that cost. */
   readonly realHashes?: boolean
   readonly now?: () => number
-  /** Sends the requests for metadata documents. */
+  /** Fetches metadata documents. */
   readonly fetch?: SendOutgoing
-  /** Who measures. */
   readonly watchers?: Watchers
 }
 
-/** A whole service on a port of its own, on the embedded database unless the variables say else. */
+/** Starts a whole service on a free port, on the embedded database unless the variables name another. */
 export async function startService(setup: ServiceSetup = {}): Promise<RunningService> {
   await using opening = new AsyncDisposableStack()
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const server = createServer()
+  const listening = await listen(server)
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'))
   opening.defer(() => rmSync(folder, { recursive: true, force: true }))
 
   const read = readConfig(
-    { PORT: String(port), DATA_DIR: folder, ...setup.environment },
+    { PORT: String(listening.port), DATA_DIR: folder, ...setup.environment },
     configFolder,
   )
   const policy = setup.inTime ? read.service : patient(read.service)
@@ -92,11 +89,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
       ...(setup.watchers && { watchers: setup.watchers }),
     }),
   )
-  opening.defer(async () => {
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  })
+  opening.use(listening)
   server.on('request', (request, response) => service.handler()(request, response))
   const open = opening.move()
   return {
@@ -108,17 +101,17 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   }
 }
 
-/** Documents of real hosts are admitted by the default configuration, and no test leaves this machine. */
+/** The default configuration admits documents of real hosts, but tests stay on this machine. */
 const fetchNothing: SendOutgoing = async (input) => {
   throw new Error(`a test asks for ${String(input)}`)
 }
 
-/** Storage may take as long as a machine needs that has a lot else to do. */
+/** Gives storage more time, for a busy machine. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
 }
 
-/** Whether the service would load the demo campus into the folder of its own. */
+/** Whether the service would load the demo campus into its own folder. */
 function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
   if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false
   return demoData === 'on' || isLoopbackUrl(baseUrl)

@@ -8,7 +8,7 @@ import { type ImportSettings, importLines } from '../../src/ops/import/import-re
 import { openSources } from '../../src/ops/import/import-sources.ts'
 import { kindNames } from '../../src/ops/import/record-kinds.ts'
 import type { Database } from '../../src/platform/store/database.ts'
-import { temporaryFolder } from './process.ts'
+import { temporaryFolder } from './programs.ts'
 
 /** Imports records, or what lies at a path. Hashes no password: real hashes have tests of their own. */
 export async function importRecords(

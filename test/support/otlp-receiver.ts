@@ -1,31 +1,13 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** A span as it was received. */
-export interface ReceivedSpan {
-  readonly traceId: string
-  readonly spanId: string
-  /** Empty for the first span of a trace. */
-  readonly parentSpanId: string
-  readonly name: string
-  readonly attributes: Readonly<Record<string, string | number>>
-  /** 2 where the work has failed. */
-  readonly status: number
-  readonly resource: Readonly<Record<string, string | number>>
-}
+import { listen } from './listen.ts'
 
-export interface OtlpReceiver extends AsyncDisposable {
-  readonly url: string
-  readonly spans: ReceivedSpan[]
-  /** Everything that came, byte for byte. */
-  bytes(): string
-}
+export type OtlpReceiver = Awaited<ReturnType<typeof startOtlpReceiver>>
 
-/** Takes traces as a collector does: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
-  const spans: ReceivedSpan[] = []
+/** Receives traces like a collector: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
+export async function startOtlpReceiver() {
+  const spans: ReturnType<typeof spansIn> = []
   const bodies: Buffer[] = []
   const server = createServer(async (request, response) => {
     const body = await buffer(request)
@@ -38,21 +20,16 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     bodies.push(body)
     spans.push(...spansIn(body))
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listen(server)),
     spans,
+    /** All bytes received. */
     bytes: () => Buffer.concat(bodies).toString('latin1'),
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
   }
 }
 
-/** The fields of a message by their numbers: bytes of what has a length, numbers of the rest. */
+/** The fields of a message by number: bytes if they have a length, else numbers. */
 type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
 
 /** Reads one level of protobuf (Protocol Buffers encoding). */
@@ -106,7 +83,7 @@ function attributesOf(message: Message, field: number) {
   return Object.fromEntries(pairs)
 }
 
-function spansIn(body: Buffer): ReceivedSpan[] {
+function spansIn(body: Buffer) {
   return messages(read(body), 1).flatMap((resourceSpans) => {
     const [resource] = messages(resourceSpans, 1)
     const known = resource ? attributesOf(resource, 1) : {}
@@ -114,9 +91,11 @@ function spansIn(body: Buffer): ReceivedSpan[] {
     return spans.map((span) => ({
       traceId: bytesOf(span, 1).toString('hex'),
       spanId: bytesOf(span, 2).toString('hex'),
+      /** Empty for the first span of a trace. */
       parentSpanId: bytesOf(span, 4).toString('hex'),
       name: bytesOf(span, 5).toString(),
       attributes: attributesOf(span, 9),
+      /** 2 after a failure. */
       status: Number(messages(span, 15)[0]?.get(3)?.[0] ?? 0),
       resource: known,
     }))

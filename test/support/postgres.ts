@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { chownSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 import pg from 'pg'
@@ -8,44 +8,34 @@ import pg from 'pg'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { loadDemo } from './demo-database.ts'
 import {
-  companion,
   eventually,
   freePort,
   type RunningProgram,
-  removeAtExit,
+  removeFolder,
   startProgram,
+  temporaryFolder,
 } from './programs.ts'
 import { diskFolder } from './temporary-folder.ts'
 
-/** What is in a new database; the tables come with the migrations. */
+/** What is in a new database; migrations make the tables. */
 export type Content = 'nothing' | 'tables' | 'demo'
 
-export interface PostgresServer extends AsyncDisposable {
-  /** The URL of a new database: a migrated one without rows, unless something else is asked for. */
-  createDatabase(content?: Content): Promise<string>
-  freeze(): void
-  thaw(): void
-  kill(): Promise<void>
-  restart(): Promise<void>
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
 
 /**
- * A PostgreSQL server of one's own on a free port. It never waits for a disk, and it forgets the
- * last moment when it is killed, unless the settings say else.
- *
- * @param parentFolder where it keeps its own
+ * Starts a PostgreSQL server on a free port. It never waits for a disk, and may lose its last writes when it is
+ * killed, unless the settings change that.
  */
 export async function startPostgres(
   file: string,
   settings: readonly string[] = [],
-  parentFolder = diskFolder(),
-): Promise<PostgresServer> {
+  parentFolder: string = diskFolder(),
+) {
   const owner = serverOwner()
-  const folder = mkdtempSync(join(parentFolder, 'gatehouse-postgres-'))
+  const folder = temporaryFolder(parentFolder)
   if (owner) chownSync(folder, owner.uid, owner.gid)
-  removeAtExit(folder)
   await promisify(execFile)(
-    companion(file, 'initdb'),
+    join(dirname(file), 'initdb'),
     ['-D', join(folder, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
     { cwd: folder, ...owner },
   )
@@ -57,37 +47,36 @@ export async function startPostgres(
       arguments: [
         ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
         ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
-        // What a killed server leaves of it then goes with its folder, not with the machine's next start.
+        // Shared memory of a killed server is then removed with its folder.
         ...['-c', 'dynamic_shared_memory_type=mmap'],
         ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
         ...settings.flatMap((setting) => ['-c', setting]),
       ],
       cwd: folder,
       readyWhen: /database system is ready to accept connections/,
-      ...(owner ? { owner } : {}),
+      owner,
     })
   let program: RunningProgram = await start()
-  const url = (name: string) => `postgres://postgres@127.0.0.1:${port}/${name}`
-  const createDatabase = databaseCreator(url)
   return {
-    createDatabase,
+    /** Creates a database and returns its URL. */
+    createDatabase: databaseCreator((name) => `postgres://postgres@127.0.0.1:${port}/${name}`),
     freeze: () => program.freeze(),
     thaw: () => program.thaw(),
     kill: () => program.kill(),
     async restart() {
       await program.kill()
-      // The processes of the old server give its memory back a moment after it has ended.
+      // The old processes release their memory a little after the end.
       program = await eventually(30_000, start)
     },
     async [Symbol.asyncDispose]() {
       program.thaw()
       await program.kill()
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
+      removeFolder(folder)
     },
   }
 }
 
-/** PostgreSQL refuses to run as root, so there it runs as its own user. */
+/** PostgreSQL refuses to run as root; then it runs as its own user. */
 function serverOwner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (kind: '-u' | '-g') => Number(execFileSync('id', [kind, 'postgres']).toString())
@@ -95,7 +84,7 @@ function serverOwner(): { uid: number; gid: number } | undefined {
 }
 
 /** Copies one database of each kind, so that a run migrates and loads the demo once per server. */
-function databaseCreator(url: (name: string) => string): PostgresServer['createDatabase'] {
+function databaseCreator(url: (name: string) => string) {
   let count = 0
   const create = async (template: string) => {
     count += 1
@@ -122,12 +111,12 @@ function databaseCreator(url: (name: string) => string): PostgresServer['createD
     if (content === 'demo') await loadDemo(database)
     return name
   }
-  return async (content = 'tables') => url(await create(await templateOf(content)))
+  return async (content: Content = 'tables') => url(await create(await templateOf(content)))
 }
 
 let shared: Promise<PostgresServer> | undefined
 
-/** The server that the tests of a process share, and that ends with it; each has its own databases. */
+/** The server that the tests of a process share; each test has its own databases. */
 export async function sharedPostgres(file: string): Promise<PostgresServer> {
   shared ??= startPostgres(file)
   return await shared

@@ -1,71 +1,45 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 import { configFolder } from './gatehouse.ts'
-import { eventually, freePort, removeAtExit } from './programs.ts'
+import { listen } from './listen.ts'
+import { endWithTests, eventually, freePort, searchPath, temporaryFolder } from './programs.ts'
 
-// biome-ignore lint/style/noProcessEnv: facts of the machine and of the test run, not of the service
-const { PATH: searchPath = '', NODE_V8_COVERAGE: coverageFolder } = process.env
+// biome-ignore lint/style/noProcessEnv: a fact of the test run, not of the service
+const { NODE_V8_COVERAGE: coverageFolder } = process.env
 
 const root = join(import.meta.dirname, '../..')
 
-/** As `npm start` keeps it: what one process has compiled, the next one need not. */
-const compileCache = join(root, 'node_modules/.cache/gatehouse')
-
 export interface Ended {
-  /** The exit code, or nothing when a signal ended it. */
+  /** The exit code; null after a signal. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** A service in a process of its own, as an operator runs it. */
-export interface ServiceProcess extends AsyncDisposable {
-  /** Where this very process listens; its BASE_URL may be another address. */
-  readonly url: string
-  readonly pid: number
-  /** What it has written to its standard output. */
-  readonly output: Output
-  signal(signal: NodeJS.Signals): void
-  /** Ends it at once, as a power failure does. */
-  kill(): Promise<void>
-  /** Asks it to stop, and waits until it has. */
-  stop(signal?: NodeJS.Signals): Promise<Ended>
-  /** Resolves when it has ended, for whatever reason. */
-  ended(): Promise<Ended>
-}
+const TIMEOUT_MS = 45_000
 
-export interface Output {
-  soFar(): string
-  /** Nobody reads it meanwhile, as happens with a log collector that hangs. */
-  pause(): void
-  resume(): void
-}
-
-const START_TIMEOUT_MS = 45_000
-
-/** Waits for storage as long as it takes: for tests of what is answered, and not of how soon. */
+/** Waits for storage as long as it takes: for tests of what the service answers, not of when. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
 export type Variables = Readonly<Record<string, string>>
 
+export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>
+
 /**
- * Starts `node src/main.ts` on a free port, on an embedded database in a folder of its own unless
- * the variables say else, and waits until it serves. It never outlives the tests. Where the folder is its own and
- * the campus that of the demo, the database is there already, as after a first start (see `dataFolderWithDemo`).
+ * Starts `node src/main.ts` on a free port and waits until it serves; it ends with the tests. Unless the variables
+ * name a storage, it has an embedded database of its own, with the demo campus already loaded if it is unchanged.
  */
 export async function startProcess(
   variables: Variables = {},
   command: readonly string[] = [process.execPath, 'src/main.ts'],
-): Promise<ServiceProcess> {
+) {
   const folder = temporaryFolder()
   const hasDemo =
     !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA'].some((name) => name in variables) &&
@@ -77,66 +51,56 @@ export async function startProcess(
   const written = { stdout: '', stderr: '' }
   const ended = endOf(child, written)
   try {
-    // A start that fails is not waited for, so that its reason is what the test shows.
-    await Promise.race([eventually(START_TIMEOUT_MS, () => answers(url)), ended.then(refuse)])
+    // Fail at once with the reason if the process ends.
+    await Promise.race([eventually(TIMEOUT_MS, () => answers(url)), ended.then(refuse)])
   } catch (error) {
     child.kill('SIGKILL')
     throw error
   }
-  const end = async (signal: NodeJS.Signals) => {
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal)
     return await ended
   }
   return {
+    /** The address of this process; its BASE_URL may be another one. */
     url,
     pid: child.pid ?? 0,
     output: {
       soFar: () => written.stdout,
+      /** Stops reading, like a log collector that hangs. */
       pause: () => void child.stdout?.pause(),
       resume: () => void child.stdout?.resume(),
     },
-    signal: (signal) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** Resolves when it has ended, for any reason. */
     ended: () => ended,
-    stop: (signal = 'SIGTERM') => end(signal),
-    kill: async () => void (await end('SIGKILL')),
+    stop,
+    /** Ends it at once, like a power failure. */
+    kill: async () => void (await stop('SIGKILL')),
     async [Symbol.asyncDispose]() {
-      await end('SIGKILL')
+      await stop('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** Runs `node src/main.ts` where it is expected to refuse, and returns how it ended. */
-export async function runService(variables: Variables): Promise<Ended> {
-  return await runToEnd([process.execPath, 'src/main.ts'], variables)
-}
+/** Runs `node src/main.ts` that refuses to start. */
+export const runService = (variables: Variables) => runToEnd(['src/main.ts'], variables)
 
 /** Runs `npm run gatehouse -- …` without npm. */
-export async function runGatehouse(
-  words: readonly string[],
-  variables: Variables,
-  timeoutMs?: number,
-): Promise<Ended> {
-  return await runToEnd(
-    [process.execPath, 'src/ops/cli/gatehouse.ts', ...words],
-    variables,
-    timeoutMs,
-  )
-}
+export const runGatehouse = (words: readonly string[], variables: Variables, timeoutMs?: number) =>
+  runToEnd(['src/ops/cli/gatehouse.ts', ...words], variables, timeoutMs)
 
 /** Runs `npm run conformance -- …` without npm. */
-export async function runConformance(words: readonly string[]): Promise<Ended> {
-  return await runToEnd([process.execPath, 'conformance/main.ts', ...words], {})
-}
-
-const RUN_TIMEOUT_MS = 45_000
+export const runConformance = (words: readonly string[]) =>
+  runToEnd(['conformance/main.ts', ...words], {})
 
 async function runToEnd(
-  command: readonly string[],
+  words: readonly string[],
   variables: Variables,
-  timeoutMs = RUN_TIMEOUT_MS,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<Ended> {
-  const child = run(command, variables)
+  const child = run([process.execPath, ...words], variables)
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   try {
     return await endOf(child)
@@ -145,29 +109,20 @@ async function runToEnd(
   }
 }
 
-const running = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})
-
-/** The variables are all that it is given, besides where programs are. */
 function run([file = '', ...words]: readonly string[], variables: Variables): ChildProcess {
   const child = spawn(file, words, {
     cwd: root,
-    // The same node for children of the child, such as a script that npm runs.
     env: {
-      PATH: `${dirname(process.execPath)}${delimiter}${searchPath}`,
-      // Coverage is exact only for what was compiled from its source.
+      PATH: searchPath,
+      // Coverage is exact only without the compile cache, which makes starts faster.
       ...(coverageFolder === undefined
-        ? { NODE_COMPILE_CACHE: compileCache }
+        ? { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/gatehouse') }
         : { NODE_V8_COVERAGE: coverageFolder }),
       ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  running.add(child)
-  child.once('exit', () => running.delete(child))
-  return child
+  return endWithTests(child, () => child.kill('SIGKILL'))
 }
 
 async function endOf(child: ChildProcess, written = { stdout: '', stderr: '' }): Promise<Ended> {
@@ -189,16 +144,9 @@ function refuse({ code, stderr }: Ended): never {
   throw new Error(`the service ended with ${code}: ${stderr}`)
 }
 
-/** A folder that is gone when the tests are. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-process-'))
-  removeAtExit(folder)
-  return folder
-}
-
 /**
- * A folder for DATA_DIR that a service with the demo campus has been started in: a first start hashes the passwords
- * of all who are in the demo, which takes half a second.
+ * A folder for DATA_DIR with the demo campus, as after a first start, which would spend half a second on hashes of
+ * passwords.
  */
 export async function dataFolderWithDemo(): Promise<string> {
   const folder = temporaryFolder()
@@ -206,13 +154,13 @@ export async function dataFolderWithDemo(): Promise<string> {
   return folder
 }
 
-/** Whether a configuration has the campus of the demo, word for word. */
+/** Whether a configuration has the demo campus unchanged. */
 function isDemo(folder: string): boolean {
   if (folder === configFolder) return true
-  const [own, delivered] = [join(folder, 'demo'), join(configFolder, 'demo')]
-  return readdirSync(delivered)
+  return readdirSync(join(configFolder, 'demo'))
     .filter((file) => file.endsWith('.json'))
-    .every((file) => readFileSync(join(own, file)).equals(readFileSync(join(delivered, file))))
+    .map((file) => [folder, configFolder].map((each) => readFileSync(join(each, 'demo', file))))
+    .every(([own, delivered]) => own && delivered && own.equals(delivered))
 }
 
 /** A copy of the configuration with another policy, for CONFIG_DIR. */
@@ -224,23 +172,10 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
   return folder
 }
 
-export interface Balancer extends AsyncDisposable {
-  /** The public address: BASE_URL of every process behind it. */
-  readonly url: string
-  /** Sends each next request to the next of these addresses. */
-  serve(addresses: readonly string[]): void
-  /** How many requests each address was sent. */
-  readonly sent: ReadonlyMap<string, number>
-}
+export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
-/**
- * As the service keeps connections. Whoever closes an idle one sooner closes it now and then under a request that
- * is on its way.
- */
-const KEPT_MS = 65_000
-
-/** What stands in front of several processes: it gives no two requests in a row to the same one. */
-export async function startBalancer(): Promise<Balancer> {
+/** A load balancer: consecutive requests go to different processes. */
+export async function startBalancer() {
   let addresses: readonly string[] = []
   let turn = 0
   const sent = new Map<string, number>()
@@ -255,31 +190,25 @@ export async function startBalancer(): Promise<Balancer> {
     })
     forwarded.on('error', () => outgoing.destroy())
     incoming.pipe(forwarded)
-  }).listen(0, '127.0.0.1')
-  server.keepAliveTimeout = KEPT_MS
-  await once(server, 'listening')
+  })
+  // As the service does: a shorter time closes some connections under a request.
+  server.keepAliveTimeout = 65_000
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** The public address: BASE_URL of all processes behind it. */
+    ...(await listen(server)),
+    /** How many requests each address was sent. */
     sent,
-    serve(next) {
+    /** Sets the addresses behind it. */
+    serve(next: readonly string[]) {
       addresses = next
-    },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }
 
-/** Two processes that are one service: the same storage, secret and issuer. */
-export interface Pair extends AsyncDisposable {
-  /** The one whose own address is BASE_URL, unless the variables name another. */
-  readonly first: ServiceProcess
-  readonly second: ServiceProcess
-}
+export type Pair = Awaited<ReturnType<typeof startPair>>
 
-export async function startPair(shared: Variables, command?: readonly string[]): Promise<Pair> {
+/** Two processes of one service: same storage, secret and issuer. The issuer is the first's address by default. */
+export async function startPair(shared: Variables, command?: readonly string[]) {
   await using opening = new AsyncDisposableStack()
   const PORT = String(await freePort())
   const first = opening.use(

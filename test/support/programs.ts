@@ -1,39 +1,26 @@
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, globSync, rmSync } from 'node:fs'
+import { accessSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The programs that tests start, none of which a contributor needs to have. */
-export type ProgramName =
-  | 'redis-server'
-  | 'postgres'
-  | 'initdb'
-  | 'chromium'
-  | 'chromium-headless-shell'
-  | 'openssl'
-  | 'nginx'
-  | 'caddy'
-  | 'traefik'
-  | 'envoy'
-  | 'go'
-  | 'uvicorn'
-  | 'moto_server'
-  | 'promtool'
-
 // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
 const inherited = process.env
-const { PATH: searchPath = '', PG_BIN: postgresFolder, CI: ci } = inherited
+const { PATH = '', PG_BIN: postgresFolder, CI: ci } = inherited
 
-/** Whether this is continuous integration, where nothing may be skipped. */
-export const isContinuousIntegration: boolean = ci === 'true'
+/** Finds this very node and the programs of the machine. */
+export const searchPath = `${dirname(process.execPath)}${delimiter}${PATH}`
 
-/** Where a program is on this machine, or nothing. */
-export function findProgram(name: ProgramName): string | undefined {
+/** Continuous integration must not skip anything. */
+export const isContinuousIntegration = ci === 'true'
+
+/** The path of a program, if this machine has it. */
+export function findProgram(name: string): string | undefined {
   const folders = [
     ...(postgresFolder === undefined ? [] : [postgresFolder]),
-    ...searchPath.split(delimiter),
+    ...PATH.split(delimiter),
     '/usr/local/bin',
     '/usr/sbin',
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
@@ -50,38 +37,30 @@ function isExecutable(file: string): boolean {
   }
 }
 
-export interface ProgramStart {
+interface ProgramStart {
   readonly file: string
   readonly arguments: readonly string[]
   readonly cwd: string
-  /** The line of output, on either stream, that says that it is ready. */
+  /** Matches the output, of either stream, once the program is ready. */
   readonly readyWhen: RegExp
-  readonly owner?: { uid: number; gid: number }
-  /** Besides what this process has. */
+  readonly owner?: { uid: number; gid: number } | undefined
+  /** Added to the environment of this process. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-export interface RunningProgram {
-  /** Stops every process of it without ending one, as a machine that hangs does. */
-  freeze(): void
-  thaw(): void
-  /** Ends it at once, as a power failure does. */
-  kill(): Promise<void>
-}
+export type RunningProgram = Awaited<ReturnType<typeof startProgram>>
 
 const READY_TIMEOUT_MS = 45_000
 
-/** Starts a program and waits until it is ready. It never outlives the test process. */
-export async function startProgram(start: ProgramStart): Promise<RunningProgram> {
+/** Starts a program and waits until it is ready. It ends with the test process. */
+export async function startProgram(start: ProgramStart) {
   const child = spawn(start.file, start.arguments, {
     cwd: start.cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(start.environment && { env: { ...inherited, ...start.environment } }),
     ...start.owner,
   })
-  cleanAtEnd()
-  alive.add(child)
-  child.once('exit', () => alive.delete(child))
+  endWithTests(child)
   try {
     await ready(child, start.readyWhen)
   } catch (error) {
@@ -89,16 +68,21 @@ export async function startProgram(start: ProgramStart): Promise<RunningProgram>
     throw error
   }
   return {
+    /** Stops all its processes, like a machine that hangs. */
     freeze: () => signalAll(child, 'SIGSTOP'),
     thaw: () => signalAll(child, 'SIGCONT'),
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      child.ref()
-      const exited = once(child, 'exit')
-      signalAll(child, 'SIGKILL')
-      await exited
-    },
+    /** Ends it at once, like a power failure. */
+    kill: () => endNow(child, () => signalAll(child, 'SIGKILL')),
   }
+}
+
+/** Kills a child, if it runs, and waits for its end. */
+export async function endNow(child: ChildProcess, kill = (): unknown => child.kill('SIGKILL')) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.ref()
+  const exited = once(child, 'exit')
+  kill()
+  await exited
 }
 
 async function ready(child: ChildProcess, readyWhen: RegExp): Promise<void> {
@@ -118,43 +102,60 @@ async function ready(child: ChildProcess, readyWhen: RegExp): Promise<void> {
     await promise
   } finally {
     clearTimeout(timer)
-    for (const stream of [child.stdout, child.stderr]) stream?.off('data', listen).resume()
-    release(child)
+    // The program ends with the tests, so they must not wait for it.
+    child.unref()
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.off('data', listen).resume()
+      if (stream instanceof Socket) stream.unref()
+    }
   }
 }
 
-/** The program ends with the tests, so it must not be what they wait for. */
-function release(child: ChildProcess): void {
-  child.unref()
-  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
-}
-
-const alive = new Set<ChildProcess>()
+const alive = new Map<ChildProcess, () => unknown>()
 const folders = new Set<string>()
 
-/** Has a temporary folder removed when the test process ends, whatever happens before. */
-export function removeAtExit(folder: string): void {
+/** Kills a child process when the test process ends. */
+export function endWithTests<Child extends ChildProcess>(
+  child: Child,
+  kill = (): unknown => signalAll(child, 'SIGKILL'),
+): Child {
   cleanAtEnd()
-  folders.add(folder)
+  alive.set(child, kill)
+  child.once('exit', () => alive.delete(child))
+  return child
 }
 
-/** The program first, so that it starts no further process, then those that it has started. */
+/** Makes a folder that is removed when the test process ends. */
+export function temporaryFolder(parent = tmpdir()): string {
+  cleanAtEnd()
+  const folder = mkdtempSync(join(parent, 'gatehouse-'))
+  folders.add(folder)
+  return folder
+}
+
+/** Kills the process group of a detached child. */
+export function killGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) send(-pid, 'SIGKILL')
+}
+
+/** The program first, so that it starts no other process, then its children. */
 function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
   const children = signal === 'SIGKILL' ? childrenOf(child.pid) : []
   child.kill(signal)
-  for (const pid of children.length > 0 ? children : childrenOf(child.pid)) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // It ended between the list and the signal.
-    }
+  for (const pid of children.length > 0 ? children : childrenOf(child.pid)) send(pid, signal)
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended.
   }
 }
 
 /** PostgreSQL gives every connection a process in a group of its own. */
 function childrenOf(parent: number | undefined): number[] {
-  // A program that could not be started has no id, and must not be taken for the parent of a line
-  // without numbers: signalling the process 0 would signal this whole process group.
+  // Without an id, a line without numbers would match, and signalling process 0 signals this group.
   if (parent === undefined) return []
   return execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
@@ -163,29 +164,25 @@ function childrenOf(parent: number | undefined): number[] {
 }
 
 function clean(): void {
-  for (const child of alive) signalAll(child, 'SIGKILL')
+  for (const kill of alive.values()) kill()
   alive.clear()
-  // A program that was just killed may write its last file while its folder is being removed.
-  const patiently = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }
-  for (const folder of folders) rmSync(folder, patiently)
+  for (const folder of folders) removeFolder(folder)
   folders.clear()
+}
+
+/** Retries, because a program that was just killed may still write its last file. */
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
 }
 
 let cleans = false
 
-/**
- * With the first thing that there is to clean, because a service that tests start imports this module, too, and
- * answers to a signal itself: it has requests to finish.
- */
+/** Handles signals only once there is something to clean: services import this module too and drain on a signal. */
 function cleanAtEnd(): void {
   if (cleans) return
   cleans = true
   process.once('exit', clean)
-  for (const [signal, number] of [
-    ['SIGINT', 2],
-    ['SIGTERM', 15],
-    ['SIGHUP', 1],
-  ] as const) {
+  for (const [signal, number] of Object.entries({ SIGINT: 2, SIGTERM: 15, SIGHUP: 1 })) {
     process.once(signal, () => {
       clean()
       process.exit(128 + number)
@@ -194,13 +191,13 @@ function cleanAtEnd(): void {
 }
 
 /**
- * Below the ports that the system gives to whoever asks for any, so that no connection and no other
- * test takes one between its choice and its use; what Redis adds for a cluster fits above them.
+ * Below the ephemeral ports, so that no connection takes a port between its choice and its use. The bus ports of a
+ * Redis cluster (10 000 higher) fit above them.
  */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 
-/** A port that nobody listens on at the moment, and that is given to nobody twice. */
+/** A port that is free now; never the same one twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     lastPort = lastPort < ports.last ? lastPort + 1 : ports.first
@@ -217,14 +214,10 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Looks often at first, and seldom at what takes long, whose processor time it would take. */
-const PAUSE_MIN_MS = 5
-const PAUSE_MAX_MS = 40
-
-/** Asks again and again, for a bounded time, until the work succeeds; its last error otherwise. */
+/** Repeats the work, for a bounded time, until it succeeds; throws its last error otherwise. */
 export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs
-  for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 40)) {
     try {
       return await work()
     } catch (error) {
@@ -234,21 +227,10 @@ export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): 
   }
 }
 
-/** The folder of a program, where its companions are. */
-export function companion(file: string, name: string): string {
-  return join(dirname(file), name)
-}
-
-/**
- * Gives each task to a Node process of its own, lets all of them begin at the same moment once
- * they are prepared, and returns what they send back.
- */
+/** Gives each task to its own Node process, starts all at the same moment and returns their results. */
 export async function race<Result>(script: string, tasks: readonly object[]): Promise<Result[]> {
   const children = tasks.map((task) => {
-    const child = fork(script)
-    cleanAtEnd()
-    alive.add(child)
-    child.once('exit', () => alive.delete(child))
+    const child = endWithTests(fork(script))
     child.send(task)
     return child
   })

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 
 import { Redis } from 'ioredis'
 
@@ -8,30 +6,15 @@ import {
   eventually,
   freePort,
   type RunningProgram,
-  removeAtExit,
   startProgram,
+  temporaryFolder,
 } from './programs.ts'
 
-export interface RedisServer extends AsyncDisposable {
-  /** Where other processes find it. */
-  readonly url: string
-  readonly port: number
-  freeze(): void
-  thaw(): void
-  kill(): Promise<void>
-  /** Starts it again on the same address, with nothing in it. */
-  restart(): Promise<void>
-  /** One command on a connection of its own, for a look behind the store. */
-  ask(command: string, ...words: (string | number)[]): Promise<unknown>
-}
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 
-/** A Redis server of one's own on a free port, which keeps nothing on disk. */
-export async function startRedis(
-  file: string,
-  extraArguments: readonly string[] = [],
-): Promise<RedisServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'))
-  removeAtExit(folder)
+/** Starts a Redis server on a free port that keeps nothing on disk. */
+export async function startRedis(file: string, extraArguments: readonly string[] = []) {
+  const folder = temporaryFolder()
   const port = await freePort()
   const start = () =>
     startProgram({
@@ -50,11 +33,13 @@ export async function startRedis(
     freeze: () => program.freeze(),
     thaw: () => program.thaw(),
     kill: () => program.kill(),
+    /** Starts it again at the same address, empty. */
     async restart() {
       await program.kill()
       program = await start()
     },
-    async ask(command, ...words) {
+    /** Runs one command on its own connection, to look behind the store. */
+    async ask(command: string, ...words: (string | number)[]): Promise<unknown> {
       const client = new Redis(port, '127.0.0.1')
       try {
         return await client.call(command, words)
@@ -69,27 +54,15 @@ export async function startRedis(
   }
 }
 
-export interface RedisCluster extends AsyncDisposable {
-  readonly nodes: readonly RedisServer[]
-}
+export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>
 
 const SLOTS = 16_384
 const MASTERS = 3
 
-export interface ClusterOptions {
-  /** A replica for each master, which takes over when its master is away for a second. */
-  readonly replicas?: boolean
-}
-
-const NODE_TIMEOUT_MS = 1_000
-
-/** Three masters that share the slots, and after them their replicas in the same order, if there are any. */
-export async function startRedisCluster(
-  file: string,
-  { replicas = false }: ClusterOptions = {},
-): Promise<RedisCluster> {
+/** Starts three masters that share the slots. `replicas` adds one of each, which takes over after a second. */
+export async function startRedisCluster(file: string, { replicas = false } = {}) {
   const extra = ['--cluster-enabled', 'yes']
-  if (replicas) extra.push('--cluster-node-timeout', `${NODE_TIMEOUT_MS}`)
+  if (replicas) extra.push('--cluster-node-timeout', '1000')
   const count = replicas ? 2 * MASTERS : MASTERS
   const nodes = await Promise.all(Array.from({ length: count }, () => startRedis(file, extra)))
   const masters = nodes.slice(0, MASTERS)
@@ -101,16 +74,16 @@ export async function startRedisCluster(
   )
   const [first, ...others] = nodes
   await Promise.all(others.map(({ port }) => first?.ask('CLUSTER', 'MEET', '127.0.0.1', port)))
-  await eventually(40_000, async () => {
-    for (const node of nodes) {
-      const info = String(await node.ask('CLUSTER', 'INFO'))
-      if (!info.includes('cluster_state:ok')) throw new Error(info)
-    }
-  })
+  for (const node of nodes) await says(node, 'cluster_state:ok', 'CLUSTER', 'INFO')
   await Promise.all(
-    nodes.slice(MASTERS).map(async (replica, index) => await follow(replica, masters[index])),
+    nodes.slice(MASTERS).map(async (replica, index) => {
+      const id = String(await masters[index]?.ask('CLUSTER', 'MYID'))
+      await eventually(40_000, () => replica.ask('CLUSTER', 'REPLICATE', id))
+      await says(replica, 'master_link_status:up', 'INFO', 'replication')
+    }),
   )
   return {
+    /** Masters first, then their replicas in the same order. */
     nodes,
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))
@@ -118,12 +91,9 @@ export async function startRedisCluster(
   }
 }
 
-/** Makes one the replica of the other, and waits until it has what the other has. */
-async function follow(replica: RedisServer, master: RedisServer | undefined): Promise<void> {
-  const id = String(await master?.ask('CLUSTER', 'MYID'))
-  await eventually(40_000, async () => void (await replica.ask('CLUSTER', 'REPLICATE', id)))
+async function says(node: RedisServer, words: string, ...command: [string, string]): Promise<void> {
   await eventually(40_000, async () => {
-    const info = String(await replica.ask('INFO', 'replication'))
-    if (!info.includes('master_link_status:up')) throw new Error(info)
+    const info = String(await node.ask(...command))
+    if (!info.includes(words)) throw new Error(info)
   })
 }

@@ -1,22 +1,16 @@
 import { AwsV4Signer } from 'aws4fetch'
 
-import { freePort, type RunningProgram, startProgram } from './programs.ts'
+import { freePort, startProgram } from './programs.ts'
 
-/** An S3-compatible server of another maker (moto), which checks signatures. */
-export interface S3Server extends AsyncDisposable {
-  /** The variables of a service that keeps its files there. */
-  readonly environment: Record<string, string>
-  /** The keys of all objects, by the server's own list. */
-  listKeys(): Promise<string[]>
-  kill(): Promise<void>
-}
+export type S3Server = Awaited<ReturnType<typeof startS3>>
 
 const BUCKET = 'campus-files'
 const REGION = 'eu-central-1'
 
-export async function startS3(file: string): Promise<S3Server> {
+/** Starts an independent S3 server (moto), which checks signatures. */
+export async function startS3(file: string) {
   const port = await freePort()
-  const program: RunningProgram = await startProgram({
+  const program = await startProgram({
     file,
     arguments: ['-H', '127.0.0.1', '-p', String(port)],
     cwd: '/',
@@ -32,9 +26,10 @@ export async function startS3(file: string): Promise<S3Server> {
   }
   const made = await fetch(`${endpoint}/${BUCKET}`, { method: 'PUT' })
   if (!made.ok) throw new Error(await made.text())
-  // From here on a request needs a signature of somebody who may.
+  // From here on, requests need a valid signature.
   await fetch(`${endpoint}/moto-api/reset-auth`, { method: 'POST', body: '0' })
   return {
+    /** The variables of a service that keeps its files there. */
     environment: {
       FILES_S3_ENDPOINT: endpoint,
       FILES_S3_BUCKET: BUCKET,
@@ -42,6 +37,7 @@ export async function startS3(file: string): Promise<S3Server> {
       FILES_S3_ACCESS_KEY_ID: credentials.accessKeyId,
       FILES_S3_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     },
+    /** The keys of all objects. */
     async listKeys() {
       const response = await asUser('GET', `/${BUCKET}`)
       const text = await response.text()
@@ -53,7 +49,7 @@ export async function startS3(file: string): Promise<S3Server> {
   }
 }
 
-/** A user who may do anything, and nobody else may. */
+/** Creates the only user with permissions. */
 async function makeUser(endpoint: string) {
   const policy = JSON.stringify({
     Version: '2012-10-17',

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-import { findProgram, isContinuousIntegration, type ProgramName } from './programs.ts'
+import { findProgram, isContinuousIntegration } from './programs.ts'
 
 // biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
 const variables = process.env
@@ -12,7 +12,7 @@ const NOTED_IN = 'SKIPPED_SUITES_FILE'
  * The path of a program that a suite needs. Where it is missing the suite is skipped, and the end
  * of the run says so; in continuous integration nothing may be skipped, so there it is an error.
  */
-export function requireProgram(context: Mocha.Context, name: ProgramName): string {
+export function requireProgram(context: Mocha.Context, name: string): string {
   const file = findProgram(name)
   if (file !== undefined) return file
   if (isContinuousIntegration) throw new Error(`${name} is not installed, and CI skips nothing.`)
@@ -32,11 +32,11 @@ export function sharedProgram(name: ProgramName): () => string {
  * The path of a program of a registry that may not answer: where it is missing, the suite is skipped
  * in continuous integration too, and named at the end.
  */
-export function askForProgram(context: Mocha.Context, name: ProgramName): string {
+export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }
 
-function skipAndSay(context: Mocha.Context, name: ProgramName): never {
+function skipAndSay(context: Mocha.Context, name: string): never {
   const noted = variables[NOTED_IN]
   if (noted !== undefined) appendFileSync(noted, `${name}\t${titleOf(context)}\n`)
   return context.skip()

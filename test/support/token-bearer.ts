@@ -1,11 +1,8 @@
-import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
-/**
- * Passes every request on with a token, for a program that judges a server and has no way to be
- * handed one. Everything else of a request, its Host and Origin too, goes on as it came.
- */
+import { listen } from './listen.ts'
+
+/** Forwards requests with a token, for programs that cannot be given one. Host and Origin stay as they are. */
 export async function startTokenBearer(url: string, token: string) {
   const { hostname, port } = new URL(url)
   const server = createServer((incoming, outgoing) => {
@@ -23,14 +20,5 @@ export async function startTokenBearer(url: string, token: string) {
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return await listen(server)
 }

@@ -27,10 +27,9 @@ import {
   runService,
   type ServiceProcess,
   startProcess,
-  temporaryFolder,
   type Variables,
 } from '../support/process.ts'
-import { eventually, freePort } from '../support/programs.ts'
+import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 

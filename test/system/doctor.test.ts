@@ -20,10 +20,9 @@ import {
   patientService,
   runGatehouse,
   startProcess,
-  temporaryFolder,
   type Variables,
 } from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
 import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
 import { askForProgram } from '../support/skipped.ts'

@@ -6,14 +6,8 @@ import { expect } from 'chai'
 import { holdsDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { configFolder } from '../support/gatehouse.ts'
-import {
-  dataFolderWithDemo,
-  type Ended,
-  runGatehouse,
-  startProcess,
-  temporaryFolder,
-} from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
+import { dataFolderWithDemo, type Ended, runGatehouse, startProcess } from '../support/process.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
 import { startRedis } from '../support/redis.ts'
 import { getTokens } from '../support/relying-party.ts'
 import { requireProgram } from '../support/skipped.ts'

@@ -23,9 +23,8 @@ import {
   runService,
   startPair,
   startProcess,
-  temporaryFolder,
 } from '../support/process.ts'
-import { eventually } from '../support/programs.ts'
+import { eventually, temporaryFolder } from '../support/programs.ts'
 import { get } from '../support/wire.ts'
 
 describe('signing keys of two processes on one database', () => {

@@ -1,13 +1,12 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
 
 import { effectOf, statementsOf } from '../../src/platform/store/migrate.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { runGatehouse, runService, startProcess, temporaryFolder } from '../support/process.ts'
-import { removeAtExit } from '../support/programs.ts'
+import { runGatehouse, runService, startProcess } from '../support/process.ts'
+import { temporaryFolder } from '../support/programs.ts'
 
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 
@@ -94,8 +93,7 @@ describe('migrate, apart from a start', () => {
 
   /** A database as a version left it that does not have the newest file. */
   async function behind(): Promise<{ DATA_DIR: string; MIGRATE_AT_START: string }> {
-    const files = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'))
-    removeAtExit(files)
+    const files = temporaryFolder()
     cpSync(folder, files, { recursive: true, filter: (source) => !source.endsWith(newest) })
     const DATA_DIR = temporaryFolder()
     const file = join(DATA_DIR, 'gatehouse.db')

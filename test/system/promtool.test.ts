@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { scrape } from '../support/metrics.ts'
-import { startProcess, temporaryFolder } from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
+import { startProcess } from '../support/process.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
 import { askForProgram } from '../support/skipped.ts'
 
 const folder = join(import.meta.dirname, '../../config/monitoring')

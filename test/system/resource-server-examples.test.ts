@@ -1,9 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -12,13 +11,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { identityHeaders } from '../../src/resource/resource-server/identity-headers.ts'
 import { obtain } from '../support/client.ts'
 import { notes, type RunningService, startService } from '../support/gatehouse.ts'
-import {
-  eventually,
-  freePort,
-  type ProgramName,
-  removeAtExit,
-  startProgram,
-} from '../support/programs.ts'
+import { eventually, freePort, startProgram, temporaryFolder } from '../support/programs.ts'
 import { type Registered, registerResourceServer } from '../support/resource-servers.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
 import { bearer, get } from '../support/wire.ts'
@@ -28,7 +21,7 @@ const folder = join(import.meta.dirname, '../../examples/resource-servers')
 interface Api {
   readonly name: string
   /** What it is started with, where it is more than what this project installs. */
-  readonly needs?: ProgramName
+  readonly needs?: string
   readonly start: (at: {
     readonly file: string
     readonly port: number
@@ -45,8 +38,7 @@ const apis: readonly Api[] = [
   {
     ...{ name: 'in Go', needs: 'go' },
     start({ file }) {
-      const place = mkdtempSync(join(tmpdir(), 'gatehouse-go-'))
-      removeAtExit(place)
+      const place = temporaryFolder()
       execFileSync(file, ['build', '-o', join(place, 'api'), join(folder, 'main.go')])
       return [join(place, 'api')]
     },
@@ -206,8 +198,7 @@ describe('the examples of resource servers', () => {
         const listen = await freePort()
         proxy = `http://127.0.0.1:${listen}`
         pair = Buffer.from(`${registered.clientId}:${registered.secret}`).toString('base64')
-        const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-proxy-'))
-        removeAtExit(cwd)
+        const cwd = temporaryFolder()
         const text = readFileSync(join(folder, example), 'utf8')
           .replace('CREDENTIALS', pair)
           .replace('127.0.0.1:9000', `127.0.0.1:${port}`)

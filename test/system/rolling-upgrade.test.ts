@@ -13,10 +13,9 @@ import {
   patientService,
   startBalancer,
   startProcess,
-  temporaryFolder,
   type Variables,
 } from '../support/process.ts'
-import { eventually } from '../support/programs.ts'
+import { eventually, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 

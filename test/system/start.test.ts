@@ -12,10 +12,9 @@ import {
   dataFolderWithDemo,
   runService,
   startProcess,
-  temporaryFolder,
   type Variables,
 } from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 

@@ -68,7 +68,7 @@ export const driveSdk1: Drive = async (driving) => {
   const refused = await new Client(me).connect(first as Transport1).catch((error: unknown) => error)
   if (!(refused instanceof UnauthorizedError))
     throw refused ?? new Error('it did not ask to sign in')
-  await first.finishAuth((await callback.arrived()).get('code') ?? '')
+  await first.finishAuth((await callback.arrived).get('code') ?? '')
   const client = new Client(me)
   await client.connect(open() as Transport1)
   // The client holds an answer against the output schema of a tool that it has listed.
@@ -94,7 +94,7 @@ export const driveSdk2: Drive = async (driving) => {
     .catch((error: unknown) => error)
   if (!(refused instanceof UnauthorizedError))
     throw refused ?? new Error('it did not ask to sign in')
-  await first.finishAuth(await callback.arrived())
+  await first.finishAuth(await callback.arrived)
   const client = make()
   await client.connect(open())
   await client.listTools()
