@@ -20,7 +20,7 @@ export function requireProgram(context: Mocha.Context, name: string): string {
 }
 
 /** `requireProgram` for all tests of a block. Returns a function that gives the path. */
-export function sharedProgram(name: ProgramName): () => string {
+export function sharedProgram(name: string): () => string {
   let file = ''
   before(function () {
     file = requireProgram(this, name)
