@@ -1,6 +1,7 @@
 /** The `gatehouse` command, for administrators and developers. */
 
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 
 import type { Config } from '../../config/config.ts'
 import { CommandRefused } from './command-output.ts'
@@ -18,6 +19,9 @@ It uses the database of the service (DATA_DIR or DATABASE_URL).
   import <path>         writes records into the database, also beside a running service: an NDJSON
                         file, a folder of them, - for standard input, or .json files as in
                         config/demo. Started again after an interruption, it resumes
+    --rejects <file>    collects the rejected lines in a file, to correct and import again
+    --missing <choice>  people of earlier imports whom this one lacks: keep counts them, end
+                        disables them and ends their access
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, also beside a running service
@@ -67,10 +71,26 @@ async function main(words: readonly string[]): Promise<void> {
 interface Command {
   /** Whether a path or an address follows the name. */
   readonly takesWord?: true
-  readonly flags?: readonly string[]
+  readonly options?: readonly (keyof typeof options)[]
   /** @returns the text to print */
-  run(word: string, has: (flag: string) => boolean): Promise<string>
+  run(word: string, given: Given): Promise<string>
 }
+
+/** The options of all commands; `audit` parses its own. */
+const options = {
+  'dry-run': { type: 'boolean' },
+  force: { type: 'boolean' },
+  help: { type: 'boolean' },
+  json: { type: 'boolean' },
+  'keep-grants': { type: 'boolean' },
+  missing: { type: 'string' },
+  outside: { type: 'boolean' },
+  rejects: { type: 'string' },
+  upstream: { type: 'boolean' },
+  'with-secret': { type: 'boolean' },
+} as const
+
+type Given = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
 const showHelp: Command = { run: async () => help.trimEnd() }
 
@@ -78,10 +98,10 @@ const commands: Readonly<Record<string, Command>> = {
   '': showHelp,
   help: showHelp,
   doctor: {
-    flags: ['--outside', '--json'],
-    async run(_, has) {
+    options: ['outside', 'json'],
+    async run(_, { outside = false, json = false }) {
       const { diagnose } = await import('../doctor/diagnose.ts')
-      return await diagnose(await read(), { demanded: has('--outside'), asJson: has('--json') })
+      return await diagnose(await read(), { demanded: outside, asJson: json })
     },
   },
   'example-env': {
@@ -91,16 +111,23 @@ const commands: Readonly<Record<string, Command>> = {
     run: async () => (await import('./keys-command.ts')).listSigningKeys(await read()),
   },
   'keys rotate': {
-    flags: ['--upstream', '--force'],
-    async run(_, has) {
+    options: ['upstream', 'force'],
+    async run(_, { upstream, force = false }) {
       const { rotateSigningKeys } = await import('./keys-command.ts')
-      const use = has('--upstream') ? 'upstreams' : 'tokens'
-      return await rotateSigningKeys(await read(), { use, force: has('--force') })
+      const use = upstream ? 'upstreams' : 'tokens'
+      return await rotateSigningKeys(await read(), { use, force })
     },
   },
   import: {
     takesWord: true,
-    run: async (path) => (await import('./import-commands.ts')).importCampus(await read(), path),
+    options: ['rejects', 'missing'],
+    async run(path, { rejects, missing }) {
+      if (missing !== undefined && missing !== 'keep' && missing !== 'end') {
+        throw new Error('--missing must be keep or end')
+      }
+      const { importCampus } = await import('./import-commands.ts')
+      return await importCampus(await read(), path, { rejects, missing })
+    },
   },
   export: {
     takesWord: true,
@@ -108,9 +135,9 @@ const commands: Readonly<Record<string, Command>> = {
   },
   backup: {
     takesWord: true,
-    flags: ['--with-secret'],
-    run: async (path, has) =>
-      (await import('./backup-commands.ts')).backUp(await read(), path, has('--with-secret')),
+    options: ['with-secret'],
+    run: async (path, { 'with-secret': withSecret = false }) =>
+      (await import('./backup-commands.ts')).backUp(await read(), path, withSecret),
   },
   'backup verify': {
     takesWord: true,
@@ -118,15 +145,15 @@ const commands: Readonly<Record<string, Command>> = {
   },
   restore: {
     takesWord: true,
-    flags: ['--keep-grants'],
-    run: async (path, has) =>
-      (await import('./backup-commands.ts')).restore(await read(), path, has('--keep-grants')),
+    options: ['keep-grants'],
+    run: async (path, { 'keep-grants': keepGrants = false }) =>
+      (await import('./backup-commands.ts')).restore(await read(), path, keepGrants),
   },
   migrate: {
-    flags: ['--dry-run'],
-    async run(_, has) {
+    options: ['dry-run'],
+    async run(_, given) {
       const { describeMigrations, migrateDatabase } = await import('./migrate-command.ts')
-      return await (has('--dry-run') ? describeMigrations : migrateDatabase)(await read())
+      return await (given['dry-run'] ? describeMigrations : migrateDatabase)(await read())
     },
   },
   'migrate status': {
@@ -147,21 +174,29 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Finds the command of these words. Flags may be anywhere, each at most once. */
+/** Finds the command of these words, with options in any place. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
-  // It parses its own options, which have values.
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
-  const flags = given.filter((word) => word.startsWith('--'))
-  const words = given.filter((word) => !word.startsWith('--'))
-  if (words.length === 0 && flags.join() === '--help') return async () => help.trimEnd()
+  const parsed = parse(given)
+  if (!parsed) return undefined
+  const { positionals: words, values } = parsed
+  if (words.length === 0 && values.help) return async () => help.trimEnd()
   const named = (name: readonly string[]) => new Map(Object.entries(commands)).get(name.join(' '))
   // `backup verify` without a path is not a backup to the path `verify`.
   const command = named(words) ?? named(words.slice(0, -1))
   const takesWord = named(words) === undefined
   if (!command || takesWord !== (command.takesWord ?? false)) return undefined
-  const isKnown = (flag: string) => command.flags?.includes(flag)
-  if (new Set(flags).size < flags.length || !flags.every(isKnown)) return undefined
-  return async () => await command.run(words.at(-1) ?? '', (flag) => flags.includes(flag))
+  const known: readonly string[] = command.options ?? []
+  if (!Object.keys(values).every((option) => known.includes(option))) return undefined
+  return async () => await command.run(words.at(-1) ?? '', values)
+}
+
+function parse(given: readonly string[]) {
+  try {
+    return parseArgs({ args: [...given], options, allowPositionals: true })
+  } catch {
+    return undefined
+  }
 }
 
 async function audit(words: readonly string[]): Promise<undefined> {

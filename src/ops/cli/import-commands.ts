@@ -1,11 +1,12 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, readdir } from 'node:fs/promises'
+import { createWriteStream, writeSync } from 'node:fs'
+import { mkdir, open as openFile, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
 import type { Config } from '../../config/config.ts'
 import { makePasswords } from '../../directory/people/password.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Missing } from '../import/absent-people.ts'
 import { exportKind } from '../import/export-records.ts'
 import { type ImportReport, importLines } from '../import/import-records.ts'
 import { openSources } from '../import/import-sources.ts'
@@ -17,26 +18,52 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  * `import <folder or file>`: writes records into the database, also beside a running service. Never marks
  * them as the demo campus.
  *
- * @throws CommandRefused with the rejected lines; all other batches are written
+ * @param rejects the file for rejected lines; written at the end, so it may be the file that is imported
+ * @throws CommandRefused with the wrong lines; all lines that do not depend on them are written
  */
-export async function importCampus(config: Config, path: string): Promise<string> {
+export async function importCampus(
+  config: Config,
+  path: string,
+  { rejects, missing }: { readonly rejects?: string; readonly missing?: Missing },
+): Promise<string> {
   const sources = await open(path)
+  await using lines = rejects === undefined ? undefined : await openRejects(rejects)
   return await withDatabase(config, async (database, now) => {
-    const { hash: hashPassword } = makePasswords(config.service.signIn)
+    const { hash: hashPassword, verify: verifyPassword } = makePasswords(config.service.signIn)
     const progress = showProgress(sources.reduce((sum, { size }) => sum + size, 0))
-    const settings = { database, sources, hashPassword, now }
-    const report = await importLines({ ...settings, onProgress: progress.add })
+    const settings = { database, sources, hashPassword, verifyPassword, now, missing }
+    const report = await importLines({
+      ...settings,
+      onProgress: progress.add,
+      onReject: (text) => lines?.add(text),
+    })
     progress.end()
-    if (Object.keys(report.written).length > 0) {
+    await lines?.finish()
+    if (Object.keys(report.written).length > 0 || report.absent) {
       await recordCommand(database.kysely, now(), {
         action: 'campus.imported',
         subject: { kind: 'campus', id: path },
-        after: report.written,
+        after: { ...report.written, ...(missing === 'end' && { absent: report.absent }) },
       })
     }
-    if (report.refusedCount > 0) throw new CommandRefused(refusals(report), summary(path, report))
-    return summary(path, report)
+    const text = summary(path, report, missing)
+    if (report.rejectedCount > 0) throw new CommandRefused(problems(report), text)
+    return text
   })
+}
+
+/** Collects rejected lines beside the file, which has digests of passwords, and puts it in place. */
+async function openRejects(path: string) {
+  const temporary = `${path}.part`
+  const file = await openFile(temporary, 'w', 0o600)
+  return {
+    add: (text: string) => writeSync(file.fd, `${text}\n`),
+    finish: async () => await rename(temporary, path),
+    async [Symbol.asyncDispose]() {
+      await file.close()
+      await rm(temporary, { force: true })
+    },
+  }
 }
 
 const BAR_WIDTH = 30
@@ -71,23 +98,38 @@ function showProgress(size: number) {
   }
 }
 
-function refusals({ refused, refusedCount }: ImportReport): string {
-  const lines = refused.map(({ source, line, problem }) =>
+/** The wrong lines first, then the lines that only depend on them, as counts. */
+function problems({ rejected, rejectedCount, dependents }: ImportReport): string {
+  const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),
   )
-  const hidden = refusedCount - refused.length
-  return [...lines, ...(hidden > 0 ? [`and ${hidden} more`] : [])].join('\n')
+  const hidden = rejectedCount - rejected.length
+  if (hidden > 0) lines.push(`and ${hidden} more`)
+  const counts = listCounts(dependents)
+  if (counts !== '') lines.push(`Not written, because they refer to rejected records: ${counts}`)
+  return lines.join('\n')
 }
 
-function summary(path: string, { written, skipped, refusedCount, leftOut }: ImportReport): string {
-  const counts = Object.entries(written).map(([type, count]) => `${count} ${type}`)
-  const before = skipped > 0 ? ` An earlier run wrote ${skipped} lines.` : ''
-  const wrong =
-    refusedCount > 0
-      ? ` ${refusedCount} lines were rejected, and ${leftOut} others in their batches were not written.` +
-        ' Correct them and import again.'
-      : ''
-  return `Imported ${path}: ${counts.join(', ') || 'nothing'}.${before}${wrong}`
+function summary(path: string, report: ImportReport, missing: Missing | undefined): string {
+  const { written, skipped, rejectedCount, absent } = report
+  const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
+  if (skipped > 0) parts.push(`Lines that an earlier run wrote: ${skipped}.`)
+  if (typeof absent === 'string') {
+    parts.push(`Absent people were not looked for, because ${absent}.`)
+  } else if (absent !== undefined) {
+    const what = missing === 'end' ? 'disabled and signed out' : 'kept'
+    parts.push(`People of earlier imports who are absent, ${what}: ${absent}.`)
+  }
+  if (rejectedCount > 0) {
+    parts.push(`Wrong lines: ${rejectedCount}. Correct them and import them again.`)
+  }
+  return parts.join(' ')
+}
+
+function listCounts(counts: Readonly<Partial<Record<KindName, number>>>): string {
+  return Object.entries(counts)
+    .map(([type, count]) => `${type} ${count}`)
+    .join(', ')
 }
 
 async function open(path: string) {

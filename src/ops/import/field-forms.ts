@@ -45,13 +45,20 @@ export function parseJson(text: string): unknown {
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
-export const text = (lengthMax: number) => z.string().trim().min(1).max(lengthMax)
+/** PostgreSQL cannot store NUL. */
+const hasNoNul = (value: string) => !value.includes('\0')
+const NO_NUL = 'must not contain a NUL character'
+export const text = (lengthMax: number) =>
+  z.string().trim().min(1).max(lengthMax).refine(hasNoNul, NO_NUL)
 export const matching = (lengthMax: number, pattern: RegExp, message?: string) =>
   z.string().max(lengthMax).regex(pattern, message)
 export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
 export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
-export const url = z.url({ protocol: /^https?$/ }).max(2000)
+export const url = z
+  .url({ protocol: /^https?$/ })
+  .max(2000)
+  .refine(hasNoNul, NO_NUL)
 /** An address on the client's server. Its IP address is checked when it is used. */
 export const serverUrl = url.refine((address) => address.startsWith('https://'), 'must be https')
 export const time = z

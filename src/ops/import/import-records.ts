@@ -6,13 +6,15 @@ import { sql, type Transaction } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
-import { type Batch, batchesOf, type DataRecord, type LineProblem } from './read-records.ts'
+import { type Batch, batchesOf, type RejectedLine } from './read-records.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
-import { referencesIn, type Writing } from './record-rows.ts'
-import { Contradiction, hashPasswords, writeBatch } from './write-batch.ts'
+import { type RejectedRecords, trackRejectedRecords } from './rejected-records.ts'
+import { hashPasswords } from './write-batch.ts'
+import { writeLines } from './write-lines.ts'
 
-const REFUSED_SHOWN_MAX = 200
+const REJECTED_SHOWN_MAX = 200
 
 /** After this many rows, update the statistics of a table. */
 const MANY_ROWS = 10_000
@@ -21,151 +23,152 @@ export interface ImportSettings {
   readonly database: Database
   readonly sources: readonly Source[]
   readonly hashPassword: (password: string) => Promise<string>
+  readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly now: () => number
+  /** What happens to imported people whom the sources lack; undefined to look for none. */
+  readonly missing?: Missing | undefined
   /** Called after each batch with its lines and its size in the unit of the source. */
   readonly onProgress: (lines: number, size: number) => void
+  /** Called with each rejected line as it was read; not for lines longer than 1 MiB. */
+  readonly onReject?: (text: string) => void
 }
+
+type Counts = Partial<Record<KindName, number>>
 
 export interface ImportReport {
   /** Imported records by kind, including unchanged ones. */
-  readonly written: Partial<Record<KindName, number>>
-  /** The first rejected lines. */
-  readonly refused: { source: string; line: number; problem: string }[]
-  refusedCount: number
-  /** Valid lines that were not written because another line of their batch was rejected. */
-  leftOut: number
+  readonly written: Counts
+  /** The first wrong lines. */
+  readonly rejected: { source: string; line: number; problem: string }[]
+  rejectedCount: number
+  /** Lines by kind that were not written only because they refer to a rejected record. */
+  readonly dependents: Counts
   /** Lines that an earlier run wrote. */
   skipped: number
+  /** Imported people whom the sources lack, or why they were not looked for. */
+  absent: number | string | undefined
+}
+
+/** The state of one import. */
+interface Run extends ImportSettings {
+  readonly report: ImportReport
+  readonly rejectedRecords: RejectedRecords
+  /** The ids of people in the sources. */
+  readonly people: Set<string>
+  /** Whether every line says which record it is about. */
+  knowsEveryRecord: boolean
 }
 
 /**
- * Imports records in batches. A batch is one transaction: if a line is rejected, none of its batch is
- * written, and the import continues with the next batch. An interrupted import of the same file resumes
- * after the last batch up to which everything was written.
+ * Imports records in batches, each in one transaction. A wrong line rejects itself and the lines that need
+ * its record; all others are written. An interrupted import of the same file resumes after the last batch up
+ * to which everything was written.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
-  const { database, sources } = settings
-  const report: ImportReport = { written: {}, refused: [], refusedCount: 0, leftOut: 0, skipped: 0 }
+  const { database, sources, missing, now } = settings
+  const report: ImportReport = {
+    ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, skipped: 0 },
+    absent: undefined,
+  }
+  const tracking = { rejectedRecords: trackRejectedRecords(), people: new Set<string>() }
+  const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
     const place = await openPlace(database, source)
-    report.skipped += place.line
-    for await (const batch of batchesOf(source, place.line, database.engine)) {
-      const problems = await importBatch(settings, batch, place)
-      place.isComplete &&= problems.length === 0
-      count(report, source, batch, problems)
-      settings.onProgress(batch.lines.length, batch.size)
+    // Finding absent people takes all lines.
+    const after = missing === undefined ? place.line : 0
+    report.skipped += after
+    for await (const batch of batchesOf(source, after, database.engine)) {
+      const rejected = await importBatch(run, batch, place)
+      place.isComplete &&= rejected.length === 0
+      count(run, source, batch, rejected)
+      if (missing !== undefined) notePeople(run, batch)
+      settings.onProgress(batch.lines.length + batch.rejected.length, batch.size)
     }
     if (place.isComplete) await forgetPlace(database, place)
   }
+  if (missing !== undefined) report.absent = await settleAbsent(run, missing, now())
   await refreshStatistics(database, report)
   return report
 }
 
 function count(
-  report: ImportReport,
+  run: Run,
   { name: source }: Source,
   { lines }: Batch,
-  problems: readonly LineProblem[],
+  rejected: readonly RejectedLine[],
 ): void {
-  const { written, refused } = report
-  if (problems.length === 0) {
-    for (const { record } of lines) written[record.type] = (written[record.type] ?? 0) + 1
-    return
+  const { written, rejected: shown, dependents } = run.report
+  const left = new Set(rejected.map(({ line }) => line))
+  for (const { record } of lines.filter(({ line }) => !left.has(line))) add(written, record.type)
+  for (const { line, problem, dependent } of rejected.toSorted(byLine)) {
+    if (line.text !== undefined) run.onReject?.(line.text)
+    if (dependent !== undefined) {
+      add(dependents, dependent)
+      continue
+    }
+    run.report.rejectedCount += 1
+    if (shown.length < REJECTED_SHOWN_MAX) shown.push({ source, line: line.number, problem })
   }
-  const numbers = new Set(problems.map(({ number }) => number))
-  report.refusedCount += problems.length
-  report.leftOut += lines.filter(({ number }) => !numbers.has(number)).length
-  const shown = problems.slice(0, REFUSED_SHOWN_MAX - refused.length)
-  refused.push(...shown.map(({ number, problem }) => ({ source, line: number, problem })))
 }
 
-/** @returns the problems of its lines; if there are any, nothing was written */
-async function importBatch(
-  { database, hashPassword, now }: ImportSettings,
-  batch: Batch,
-  place: Place,
-): Promise<readonly LineProblem[]> {
-  if (batch.problems.length > 0) return batch.problems
-  const records = batch.lines.map(({ record }) => record)
-  const writing = { nowMs: now(), passwordHashes: await hashPasswords(records, hashPassword) }
-  const startedMs = performance.now()
-  try {
-    await database.kysely.transaction().execute(async (trx) => {
-      await writeBatch(trx, records, writing)
-      await keepPlace(trx, place, batch.last, writing.nowMs)
-    })
-  } catch (cause) {
-    return await explainFailure(database, batch.lines, writing, cause)
+function add(counts: Counts, type: KindName): void {
+  counts[type] = (counts[type] ?? 0) + 1
+}
+
+/** Notes who is in the sources, also by rejected lines. */
+function notePeople(run: Run, { lines, rejected }: Batch): void {
+  for (const { line } of [...lines, ...rejected]) {
+    const { type, id } = Object(line.value) as Record<string, unknown>
+    if (type === 'person' && typeof id === 'string') run.people.add(id)
+    else run.knowsEveryRecord &&= isKindName(type) && type !== 'person'
   }
+}
+
+function byLine(a: RejectedLine, b: RejectedLine): number {
+  return a.line.number - b.line.number
+}
+
+/** @returns its rejected lines; all others are written */
+async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
+  const { database, rejectedRecords } = run
+  for (const { line } of batch.rejected) rejectedRecords.add(line.value)
+  const records = batch.lines.map(({ record }) => record)
+  const passwordHashes = await hashPasswords(records, run.hashPassword, (id, password) =>
+    findSameHash(run, id, password),
+  )
+  const writing = { nowMs: run.now(), passwordHashes }
+  const startedMs = performance.now()
+  const rejected = await database.kysely.transaction().execute(async (trx) => {
+    const found = await writeLines(trx, batch.lines, writing, rejectedRecords)
+    const isComplete = place.isComplete && batch.rejected.length + found.length === 0
+    if (isComplete) await keepPlace(trx, place, batch.last, writing.nowMs)
+    return [...batch.rejected, ...found]
+  })
   // SQLite has one writer. Pause, because waiting requests only retry at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
-  return []
+  return rejected
 }
 
-/**
- * Finds the lines that made a batch fail: writes each separately, in a transaction that is rolled back.
- *
- * @throws the cause if no line fails, for example when the disk is full
- */
-async function explainFailure(
-  database: Database,
-  lines: readonly { readonly number: number; readonly record: DataRecord }[],
-  writing: Writing,
-  cause: unknown,
-): Promise<LineProblem[]> {
-  const problems: LineProblem[] = []
-  const trx = await database.kysely.startTransaction().execute()
-  try {
-    for (const { number, record } of lines) {
-      const problem = await tryLine(trx, record, writing)
-      if (problem !== undefined) problems.push({ number, problem })
-    }
-  } finally {
-    await trx.rollback().execute()
-  }
-  if (problems.length === 0) throw cause
-  return problems
+/** Keeps the hash of an unchanged password, because a new hash would end the person's sessions. */
+async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {
+  const person = await database.kysely
+    .selectFrom('person')
+    .select('password_hash')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  const hash = person?.password_hash ?? undefined
+  return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-async function tryLine(trx: Transaction<Schema>, record: DataRecord, writing: Writing) {
-  await sql`savepoint line`.execute(trx)
-  try {
-    await writeBatch(trx, [record], writing)
-    return undefined
-  } catch (error) {
-    await sql`rollback to savepoint line`.execute(trx)
-    if (error instanceof Contradiction) return error.message
-    if (!isConstraint(error)) throw error
-    return (await findUnknownReference(trx, record)) ?? describeConstraint(error)
-  } finally {
-    await sql`release savepoint line`.execute(trx)
-  }
-}
-
-/** SQLite has one prefix for constraints; PostgreSQL has class 23. */
-function isConstraint(error: unknown): error is Error & { readonly detail?: string } {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return code.startsWith('SQLITE_CONSTRAINT') || code.startsWith('23')
-}
-
-/** Finds the first reference to a record that does not exist. */
-async function findUnknownReference(trx: Transaction<Schema>, { values }: DataRecord) {
-  for (const { field, kind, id } of referencesIn(values)) {
-    if (!isKindName(kind)) continue
-    const { rows } =
-      await sql`select 1 from ${sql.table(kindOf(kind).table)} where id = ${id}`.execute(trx)
-    if (rows.length === 0) return `${field}: no ${kind} has the id ${id}`
-  }
-  return undefined
-}
-
-/** Names the columns of a violated unique constraint. */
-function describeConstraint({ message, detail }: Error & { readonly detail?: string }): string {
-  const columns =
-    /UNIQUE constraint failed: (.*)/.exec(message)?.[1] ?? /Key \(([^)]*)\)/.exec(detail ?? '')?.[1]
-  return columns === undefined
-    ? 'contradicts data in the database'
-    : `another record has the same ${columns.replace(/\w+\./g, '').replaceAll('_', ' ')}`
+/** @returns how many people are absent, or why that is unknown; then it ends nothing */
+async function settleAbsent(
+  { database, people, knowsEveryRecord }: Run,
+  missing: Missing,
+  nowMs: number,
+): Promise<number | string> {
+  if (people.size === 0) return 'the import has no people'
+  if (!knowsEveryRecord) return 'a rejected line does not name its record'
+  return await settleAbsentPeople(database, people, { missing, nowMs })
 }
 
 /**
@@ -205,14 +208,13 @@ async function openPlace({ kysely }: Database, { digest }: Source): Promise<Plac
   return { name, line: kept ? Number(kept.value) : 0, isComplete: true }
 }
 
-/** Stores the progress, if every batch so far was written. */
 async function keepPlace(
   trx: Transaction<Schema>,
-  { name, isComplete }: Place,
+  { name }: Place,
   line: number,
   nowMs: number,
 ): Promise<void> {
-  if (name === undefined || !isComplete) return
+  if (name === undefined) return
   const row = { value: String(line), updated_at: nowMs }
   await trx
     .insertInto('setting')

@@ -20,6 +20,8 @@ export interface Source {
 export interface Line {
   /** From 1. */
   readonly number: number
+  /** As it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
+  readonly text: string | undefined
   /** The parsed JSON; undefined if it is invalid. */
   readonly value: unknown
   /** In the unit of the source's size. */
@@ -61,7 +63,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
       let number = 0
       for await (const { text, size } of textLines(open())) {
         number += 1
-        if (text?.trim() !== '') yield { number, size, value: text && parseJson(text) }
+        if (text?.trim() !== '') yield { number, size, text, value: text && parseJson(text) }
       }
     },
   }
@@ -103,7 +105,9 @@ async function campusSource(folder: string): Promise<Source> {
     name: basename(folder),
     size: values.length,
     async *lines() {
-      for (const [index, value] of values.entries()) yield { number: index + 1, value, size: 1 }
+      for (const [index, value] of values.entries()) {
+        yield { number: index + 1, text: JSON.stringify(value), value, size: 1 }
+      }
     },
   }
 }

@@ -21,18 +21,26 @@ export interface DataRecord {
   readonly deleted: boolean
 }
 
-/** Lines that are written in one transaction. */
+/** Lines that are written in one transaction, parents before children. */
 export interface Batch {
-  readonly lines: { readonly number: number; readonly record: DataRecord }[]
-  readonly problems: LineProblem[]
+  readonly lines: ReadLine[]
+  readonly rejected: RejectedLine[]
   readonly last: number
   /** Their size in the unit of the source. */
   readonly size: number
 }
 
-export interface LineProblem {
-  readonly number: number
+/** A line with a valid form. */
+export interface ReadLine {
+  readonly line: Line
+  readonly record: DataRecord
+}
+
+export interface RejectedLine {
+  readonly line: Line
   readonly problem: string
+  /** The kind of a record that only needs a rejected one; undefined if the line itself is wrong. */
+  readonly dependent?: KindName
 }
 
 /** Reads the lines of a source in batches, starting after line `after`. */
@@ -67,12 +75,13 @@ function keyOfLine({ number, value }: Line): string {
 }
 
 function readBatch(read: readonly Line[]): Batch {
-  const batch = { lines: [] as Batch['lines'], problems: [] as LineProblem[] }
-  for (const { number, value } of read) {
-    const found = value === undefined ? NO_JSON : readRecord(value)
-    if (typeof found === 'string') batch.problems.push({ number, problem: found })
-    else batch.lines.push({ number, record: found })
+  const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
+  for (const line of read) {
+    const record = line.value === undefined ? NO_JSON : readRecord(line.value)
+    if (typeof record === 'string') batch.rejected.push({ line, problem: record })
+    else batch.lines.push({ line, record })
   }
+  batch.lines.sort((a, b) => kindNames.indexOf(a.record.type) - kindNames.indexOf(b.record.type))
   const size = read.reduce((sum, line) => sum + line.size, 0)
   return { ...batch, size, last: read.at(-1)?.number ?? 0 }
 }

@@ -104,6 +104,7 @@ export const kinds = {
     derived: {
       // Different spellings of an e-mail address are one person.
       email_canonical: { fields: ['email'], make: ({ email }) => canonicalEmail(email) },
+      imported_at: { fields: [], make: (_, { nowMs }) => nowMs },
       password_hash: {
         fields: ['password', 'passwordHash'],
         make: (person, writing) => writing.passwordHashes.get(person.id) ?? person.passwordHash,

@@ -6,6 +6,7 @@ import {
   findPeopleToSignOut,
 } from '../../oauth/grants/end-access-after-password-change.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { adoptPeople, markImported } from './adopt-people.ts'
 import { resolveTime } from './campus-time.ts'
 import type { DataRecord } from './read-records.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
@@ -24,19 +25,25 @@ const HASHES_AT_ONCE = 8
 /** A record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
-/** Hashes the passwords of records. The keys of the result are ids of people. */
+/**
+ * Hashes the passwords of records. The keys of the result are ids of people.
+ *
+ * @param findStored finds the stored hash of a person if it belongs to this password
+ */
 export async function hashPasswords(
   records: readonly DataRecord[],
   hashPassword: (password: string) => Promise<string>,
+  findStored?: (id: string, password: string) => Promise<string | undefined>,
 ): Promise<Map<string, string>> {
   const hashes = new Map<string, string>()
   const withPassword = records.filter(({ values }) => typeof values['password'] === 'string')
   for (let at = 0; at < withPassword.length; at += HASHES_AT_ONCE) {
     const some = withPassword.slice(at, at + HASHES_AT_ONCE)
     await Promise.all(
-      some.map(async ({ id, values }) =>
-        hashes.set(id, await hashPassword(String(values['password']))),
-      ),
+      some.map(async ({ id, values }) => {
+        const password = String(values['password'])
+        hashes.set(id, (await findStored?.(id, password)) ?? (await hashPassword(password)))
+      }),
     )
   }
   return hashes
@@ -81,23 +88,43 @@ async function writeAlike(
   const given = records[0]?.given ?? new Set()
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
-  const signedOut = await findPeopleToSignOut(trx, type === 'person' ? rows : [], changed)
-  const key = (kind.key ?? ['id']).map(columnOf)
-  await upsert(trx, { table: kind.table, key }, rows, changed)
-  await endSessions(trx, signedOut, writing.nowMs)
-  for (const { id, values } of type === 'person' ? records : []) {
-    const { nowMs } = writing
-    // Access that began before `accessEndedAt` ends, or before now if that is earlier.
-    if (typeof values['accessEndedAt'] !== 'string') continue
-    const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
-    await endAllAccess(trx, id, { untilMs, nowMs })
+  const write = async () => {
+    const key = (kind.key ?? ['id']).map(columnOf)
+    await upsert(trx, { table: kind.table, key }, rows, changed)
   }
+  if (type === 'person') await changePeople(trx, { records, rows, changed }, writing, write)
+  else await write()
   const { parent = '', lists = [] } = kind.inner ?? {}
   for (const list of lists) {
     if (!given.has(list.field) && !given.has(list.also ?? '')) continue
     const entries = records.flatMap(({ values }) => innerRows(kind, list, values, writing))
     const whose = sql`where ${sql.ref(parent)} in (${sql.join(records.map(({ id }) => id))})`
     await replaceInner(trx, list, entries, whose)
+  }
+}
+
+/** Writes people, and ends the access that their new rows no longer allow. */
+async function changePeople(
+  trx: Transaction<Schema>,
+  people: {
+    readonly records: readonly DataRecord[]
+    readonly rows: readonly Row[]
+    readonly changed: readonly string[]
+  },
+  { nowMs }: Writing,
+  write: () => Promise<void>,
+): Promise<void> {
+  const { records, rows, changed } = people
+  await adoptPeople(trx, rows, nowMs)
+  const signedOut = await findPeopleToSignOut(trx, rows, changed)
+  await write()
+  await endSessions(trx, signedOut, nowMs)
+  await markImported(trx, rows, nowMs)
+  for (const { id, values } of records) {
+    // Access that began before `accessEndedAt` ends, or before now if that is earlier.
+    if (typeof values['accessEndedAt'] !== 'string') continue
+    const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
+    await endAllAccess(trx, id, { untilMs, nowMs })
   }
 }
 

@@ -45,6 +45,8 @@ export const changeActions = {
   'lecture.update': 'changed the lecture',
   'lecture.move': 'moved the lecture',
   'lecture.delete': 'removed the lecture',
+  'person.adopted': 'gave the person the id of the platform',
+  'person.absent': 'disabled the account of a person whom the import lacks',
   'member.add': 'gave roles to the person',
   'member.roles': 'changed the roles of the person',
   'member.remove': 'removed the person from the site',

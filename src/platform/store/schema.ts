@@ -55,6 +55,7 @@ export interface Schema {
     password_hash: string | null
     disabled_at: number | null
     created_at: number
+    imported_at: number | null
   }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }

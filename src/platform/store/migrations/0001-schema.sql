@@ -5,7 +5,8 @@
 
 -- People.
 
--- Standard claims that the platform did not provide are null and are not released.
+-- Standard claims that the platform did not provide are null and are not released. `imported_at` is null for people
+-- whom an operator added; an import may give such a person the platform's id, so references follow the id.
 create table person (
   id text not null primary key,
   email text not null,
@@ -19,12 +20,13 @@ create table person (
   password_hash text,
   disabled_at bigint,
   created_at bigint not null,
-  updated_at bigint
+  updated_at bigint,
+  imported_at bigint
 );
 
 -- Sessions of a person that began before this moment are over, in every browser.
 create table signed_out_everywhere (
-  person_id text not null primary key references person (id) on delete cascade,
+  person_id text not null primary key references person (id) on update cascade on delete cascade,
   signed_out_at bigint not null
 );
 
@@ -39,7 +41,7 @@ create index signed_out_session_by_expiry on signed_out_session (kept_until);
 
 -- People of the platform itself, who decide about metadata documents for every site.
 create table platform_reviewer (
-  person_id text not null primary key references person (id) on delete cascade,
+  person_id text not null primary key references person (id) on update cascade on delete cascade,
   granted_at bigint not null
 );
 
@@ -58,7 +60,7 @@ create table site (
 );
 
 create table site_role (
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   site_id text not null references site (id) on delete cascade,
   role text not null check (role in ('owner', 'admin', 'lecturer', 'student')),
   granted_at bigint not null,
@@ -86,7 +88,7 @@ create table stored_file (
   media_type text not null,
   size_bytes bigint not null,
   sha256 text not null,
-  created_by text references person (id) on delete set null,
+  created_by text references person (id) on update cascade on delete set null,
   created_at bigint not null
 );
 create index stored_file_by_site on stored_file (site_id, created_at, id);
@@ -137,7 +139,7 @@ create table course (
 
 create table course_lecturer (
   course_id text not null references course (id) on delete cascade,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   primary key (course_id, person_id)
 );
 create index course_lecturer_by_person on course_lecturer (person_id);
@@ -164,7 +166,7 @@ create table lecture (
 create index lecture_by_section on lecture (section_id);
 
 create table watch_position (
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   lecture_id text not null references lecture (id) on delete cascade,
   position_seconds integer not null,
   watched_at bigint not null,
@@ -221,7 +223,7 @@ create index event_by_start on event (site_id, starts_at, id);
 create table customer_order (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   number text not null,
   coupon_code text,
   invoice_number text,
@@ -238,7 +240,7 @@ create index customer_order_by_person_and_time on customer_order (person_id, sit
 -- No expiry means lifetime access.
 create table course_purchase (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   course_id text not null references course (id) on delete cascade,
   order_id text references customer_order (id) on delete set null,
   purchased_at bigint not null,
@@ -250,7 +252,7 @@ create index course_purchase_by_order on course_purchase (order_id);
 
 create table digital_product_purchase (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   digital_product_id text not null references digital_product (id) on delete cascade,
   order_id text references customer_order (id) on delete set null,
   purchased_at bigint not null,
@@ -262,7 +264,7 @@ create index digital_product_purchase_by_order on digital_product_purchase (orde
 -- The same service can be bought again, so nothing is unique here.
 create table consulting_service_purchase (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   consulting_service_id text not null references consulting_service (id) on delete cascade,
   order_id text references customer_order (id) on delete set null,
   purchased_at bigint not null,
@@ -274,7 +276,7 @@ create index consulting_service_purchase_by_order on consulting_service_purchase
 
 create table event_registration (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   event_id text not null references event (id) on delete cascade,
   order_id text references customer_order (id) on delete set null,
   registered_at bigint not null,
@@ -298,7 +300,7 @@ create table post (
   title text not null,
   body text not null,
   link text,
-  created_by text references person (id) on delete set null,
+  created_by text references person (id) on update cascade on delete set null,
   created_at bigint not null,
   updated_at bigint not null,
   published_at bigint,
@@ -313,7 +315,7 @@ create index post_removed on post (removed_at) where removed_at is not null;
 
 create table notification (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   site_id text not null references site (id) on delete cascade,
   post_id text references post (id) on delete cascade,
   topic text not null,
@@ -330,7 +332,7 @@ create unique index notification_of_post on notification (post_id, person_id) wh
 
 create table notification_subscription (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   site_id text not null references site (id) on delete cascade,
   topic text not null,
   channel text not null check (channel in ('inbox', 'email')),
@@ -362,7 +364,7 @@ create table oauth_application (
   -- Where the client is notified of sign-outs, and since when each notice must name the session.
   backchannel_logout_uri text,
   backchannel_logout_session_required_at bigint,
-  created_by text references person (id) on delete set null,
+  created_by text references person (id) on update cascade on delete set null,
   created_at bigint not null,
   disabled_at bigint,
   deleted_at bigint
@@ -450,7 +452,7 @@ create table document_client (
   fresh_until bigint not null,
   review text check (review in ('approved', 'blocked')),
   reviewed_fingerprint text,
-  reviewed_by text references person (id) on delete set null,
+  reviewed_by text references person (id) on update cascade on delete set null,
   reviewed_at bigint
 );
 create index document_client_by_time on document_client (first_seen_at, client_id);
@@ -464,7 +466,7 @@ create table document_site_review (
   site_id text not null references site (id) on delete cascade,
   review text not null check (review in ('approved', 'blocked')),
   fingerprint text not null,
-  reviewed_by text references person (id) on delete set null,
+  reviewed_by text references person (id) on update cascade on delete set null,
   reviewed_at bigint not null,
   primary key (client_id, site_id)
 );
@@ -501,7 +503,7 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 -- say of a token why it ended.
 create table oauth_grant (
   id text not null primary key,
-  person_id text not null references person (id) on delete cascade,
+  person_id text not null references person (id) on update cascade on delete cascade,
   client_id text not null,
   client_name text not null,
   client_origin text not null,

@@ -1,0 +1,61 @@
+import type { Transaction } from 'kysely'
+
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Row } from './record-rows.ts'
+
+/**
+ * Gives a person whom an operator added the id that the platform uses, if the addresses are the same.
+ * Otherwise, an operator of one site could block the platform's import of that address.
+ *
+ * Only a person without a password who was never imported: without a credential there was never a session or
+ * a grant, so the import takes over no account that is in use.
+ *
+ * @param rows of the import, before they are written
+ */
+export async function adoptPeople(
+  trx: Transaction<Schema>,
+  rows: readonly Row[],
+  nowMs: number,
+): Promise<void> {
+  const ids = new Map(rows.map((row) => [String(row['email_canonical']), String(row['id'])]))
+  const found = await trx
+    .selectFrom('person')
+    .select(['id', 'email_canonical'])
+    .where('email_canonical', 'in', [...ids.keys()])
+    .where('imported_at', 'is', null)
+    .where('password_hash', 'is', null)
+    .execute()
+  for (const { id: addedId, email_canonical } of found) {
+    const id = ids.get(email_canonical) ?? addedId
+    const taken = trx.selectFrom('person as other').select('other.id').where('other.id', '=', id)
+    const adopted = await trx
+      .updateTable('person')
+      .set({ id })
+      .where('id', '=', addedId)
+      .where(({ not, exists }) => not(exists(taken)))
+      .executeTakeFirst()
+    if (adopted.numUpdatedRows === 0n) continue
+    const subject = { kind: 'person', id }
+    const change = { before: { id: addedId }, after: { id }, personId: id, siteId: undefined }
+    await recordAuditEvent(trx, { now: nowMs }, { action: 'person.adopted', subject, ...change })
+  }
+}
+
+/** Marks people as imported whom an operator had added. */
+export async function markImported(
+  trx: Transaction<Schema>,
+  rows: readonly Row[],
+  nowMs: number,
+): Promise<void> {
+  await trx
+    .updateTable('person')
+    .set({ imported_at: nowMs })
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => String(id)),
+    )
+    .where('imported_at', 'is', null)
+    .execute()
+}

@@ -1,0 +1,56 @@
+import { sql, type Transaction } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
+import type { ReadLine } from './read-records.ts'
+import { isKindName, kindOf } from './record-kinds.ts'
+import { type Fields, referencesIn } from './record-rows.ts'
+
+/** Beyond this, a dependent line is reported as a cause of its own. */
+const IDS_MAX = 200_000
+
+/** The table of a record that a field references; sections and lectures are part of a course. */
+export function tableOf(kind: string): string {
+  return isKindName(kind) ? kindOf(kind).table : kind
+}
+
+export type RejectedRecords = ReturnType<typeof trackRejectedRecords>
+
+/** Tracks the records that an import rejected, to tell the lines that need them from causes. */
+export function trackRejectedRecords() {
+  const ids = new Set<string>()
+  const addId = (kind: string, record: unknown) => {
+    const { id } = Object(record) as Fields
+    if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
+  }
+  return {
+    /** @param value the parsed line, valid or not */
+    add(value: unknown) {
+      const { type, sections, lectures } = Object(value) as Fields
+      addId(String(type), value)
+      for (const section of [sections].flat()) addId('section', section)
+      for (const lecture of [lectures].flat()) addId('lecture', lecture)
+    },
+    /** Finds the lines that refer to a rejected record, unless the database has an earlier state of it. */
+    async findDependents(
+      trx: Transaction<Schema>,
+      lines: readonly ReadLine[],
+    ): Promise<Set<ReadLine>> {
+      if (ids.size === 0) return new Set()
+      const needed = lines.flatMap((line) =>
+        referencesIn(line.record.values)
+          .filter(({ kind, id }) => ids.has(`${kind} ${id}`))
+          .map(({ kind, id }) => ({ line, table: tableOf(kind), id })),
+      )
+      const missing = new Set<string>()
+      for (const [id, [first]] of Map.groupBy(needed, (one) => one.id)) {
+        if (first && !(await isStored(trx, first.table, id))) missing.add(id)
+      }
+      return new Set(needed.filter(({ id }) => missing.has(id)).map(({ line }) => line))
+    },
+  }
+}
+
+async function isStored(trx: Transaction<Schema>, table: string, id: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from ${sql.table(table)} where id = ${id}`.execute(trx)
+  return rows.length > 0
+}

@@ -1,0 +1,97 @@
+/** Writes the valid lines of an import, and isolates those that the database rejects. */
+
+import { sql, type Transaction } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
+import type { ReadLine, RejectedLine } from './read-records.ts'
+import { referencesIn, type Writing } from './record-rows.ts'
+import { type RejectedRecords, tableOf } from './rejected-records.ts'
+import { Contradiction, writeBatch } from './write-batch.ts'
+
+/**
+ * Writes lines together. If the database rejects one of them, it writes halves, down to single lines, so
+ * that a wrong line costs only itself and the lines that need its record.
+ *
+ * @param lines parents before children
+ * @returns the rejected lines; all others are written
+ * @throws errors that no line causes, for example when the disk is full
+ */
+export async function writeLines(
+  trx: Transaction<Schema>,
+  lines: readonly ReadLine[],
+  writing: Writing,
+  records: RejectedRecords,
+): Promise<RejectedLine[]> {
+  const dependents = await records.findDependents(trx, lines)
+  const others = lines.filter((line) => !dependents.has(line))
+  const rejected = [...dependents].map(({ line, record }): RejectedLine => {
+    records.add(line.value)
+    return { line, problem: 'refers to a rejected record', dependent: record.type }
+  })
+  if (others.length === 0) return rejected
+  const error = await tryLines(trx, others, writing)
+  if (error === undefined) return rejected
+  const [{ line, record } = others[0] as ReadLine, second] = others
+  if (second === undefined) {
+    records.add(line.value)
+    return [...rejected, { line, problem: await explain(trx, record, error) }]
+  }
+  const half = Math.ceil(others.length / 2)
+  for (const some of [others.slice(0, half), others.slice(half)]) {
+    rejected.push(...(await writeLines(trx, some, writing, records)))
+  }
+  return rejected
+}
+
+/** @returns the error if the database rejects a line; then none of them is written */
+async function tryLines(
+  trx: Transaction<Schema>,
+  lines: readonly ReadLine[],
+  writing: Writing,
+): Promise<Error | undefined> {
+  await sql`savepoint lines`.execute(trx)
+  try {
+    await writeBatch(
+      trx,
+      lines.map(({ record }) => record),
+      writing,
+    )
+    return undefined
+  } catch (error) {
+    if (!isRejection(error)) throw error
+    await sql`rollback to savepoint lines`.execute(trx)
+    return error
+  } finally {
+    await sql`release savepoint lines`.execute(trx)
+  }
+}
+
+/** SQLite names constraints. PostgreSQL has the classes 22 (data), 23 (constraint) and 54 (size). */
+function isRejection(error: unknown): error is Error {
+  if (error instanceof Contradiction) return true
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    /^(SQLITE_CONSTRAINT|SQLITE_TOOBIG|22|23|54)/.test(String(error.code))
+  )
+}
+
+/** Describes why the database rejects a record: an unknown reference, a duplicate, or a broken rule. */
+async function explain(
+  trx: Transaction<Schema>,
+  { values }: ReadLine['record'],
+  error: Error & { readonly detail?: string },
+): Promise<string> {
+  if (error instanceof Contradiction) return error.message
+  for (const { field, kind, id } of referencesIn(values)) {
+    const { rows } = await sql`select 1 from ${sql.table(tableOf(kind))} where id = ${id}`.execute(
+      trx,
+    )
+    if (rows.length === 0) return `${field}: no ${kind} has the id ${id}`
+  }
+  const columns =
+    /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
+    /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
+  if (columns === undefined) return 'contradicts data in the database'
+  return `another record has the same ${columns.replace(/\w+\./g, '').replaceAll('_', ' ')}`
+}
