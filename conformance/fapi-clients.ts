@@ -71,7 +71,7 @@ export async function enterFapiClients(
   const file = join(folder, 'fapi.ndjson')
   const lines = [person, ...records].map((record) => `${JSON.stringify(record)}\n`)
   writeFileSync(file, lines.join(''))
-  await importCampus(config, file)
+  await importCampus(config, file, {})
   const clients: readonly FapiClient[] = made.map(({ client }) => client)
   writeFileSync(privateFile(folder), JSON.stringify(clients), { mode: 0o600 })
 }

@@ -19,7 +19,8 @@ export async function importRecords(
   const sources = await openSources(typeof records === 'string' ? records : linesFile(records))
   const hashPassword = async () =>
     `$argon2id$v=19$m=19456,t=2,p=1$${'c2FsdA'.repeat(4)}$${'aGFzaA'.repeat(7)}`
-  const settings = { hashPassword, now: Date.now, onProgress: () => {}, ...changes }
+  const verifyPassword = async () => false
+  const settings = { hashPassword, verifyPassword, now: Date.now, onProgress: () => {}, ...changes }
   return await importLines({ database, sources, ...settings })
 }
 
@@ -46,6 +47,6 @@ export async function expectSameElsewhere(
   records: Record<string, unknown>[],
   other: Database,
 ): Promise<void> {
-  expect((await importRecords(other, records)).refused).to.deep.equal([])
+  expect((await importRecords(other, records)).rejected).to.deep.equal([])
   expect(await exportRecords(other)).to.deep.equal(records)
 }

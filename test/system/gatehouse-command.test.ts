@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -77,7 +77,7 @@ describe('the gatehouse command', () => {
       const { code, stdout, stderr } = await runGatehouse(['import', demoFolder], variables)
       // What takes more than two seconds says how far it is.
       expect([code, stderr.replaceAll(/^import \d+ %: .*\n/gm, '')]).to.deep.equal([0, ''])
-      expect(stdout).to.match(/^Imported .*: 2 site, 8 person, .*\.\n$/)
+      expect(stdout).to.match(/^Imported .*: site 2, person 8, .*\.\n$/)
       expect((await getTokens(service.url)).tokens.claims()?.sub).to.equal('per_sam')
 
       const file = join(variables.DATA_DIR, 'gatehouse.db')
@@ -105,6 +105,43 @@ describe('the gatehouse command', () => {
       expect([empty.code, empty.stderr.includes('has no .json file')]).to.deep.equal([1, true])
       const absent = await runGatehouse(['import', '/nowhere'], variables)
       expect([absent.code, absent.stderr]).to.deep.equal([1, '/nowhere cannot be read (ENOENT)\n'])
+    })
+
+    it('collects rejected lines in a file, also in the imported one, and ends absent people', async () => {
+      const DATA_DIR = temporaryFolder()
+      const path = join(temporaryFolder(), 'school.ndjson')
+      const write = (lines: readonly object[]) =>
+        writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+      const person = (id: string, email = `${id}@school.example`) => ({
+        ...{ type: 'person', id: `per_${id}`, email, name: id, createdAt: 'now' },
+      })
+      const site = { type: 'site', id: 'sit_1', slug: 'one', name: 'One', createdAt: 'now' }
+      const post = { type: 'notificationSubscription', id: 'sub_1', person: 'per_bob' }
+      const inbox = { ...post, site: 'sit_1', topic: 'news', channel: 'inbox' }
+      write([site, person('ada'), person('bob', 'nowhere'), inbox])
+      const first = await runGatehouse(['import', path, '--rejects', path], { DATA_DIR })
+      expect([first.code, first.stdout, first.stderr]).to.deep.equal([
+        1,
+        'school.ndjson:3: email: must be a valid email\n' +
+          'Not written, because they refer to rejected records: notificationSubscription 1\n',
+        `Imported ${path}: site 1, person 1. Wrong lines: 1. Correct them and import them again.\n`,
+      ])
+      const rejects = readFileSync(path, 'utf8')
+      expect(rejects).to.equal(
+        `${JSON.stringify(person('bob', 'nowhere'))}\n${JSON.stringify(inbox)}\n`,
+      )
+      expect(statSync(path).mode & 0o777).to.equal(0o600)
+      writeFileSync(path, rejects.replace('nowhere', 'bob@school.example'))
+      const next = ['import', path, '--rejects', path, '--missing', 'end']
+      const second = await runGatehouse(next, { DATA_DIR })
+      expect([second.code, second.stdout, readFileSync(path, 'utf8')]).to.deep.equal([
+        0,
+        `Imported ${path}: person 1, notificationSubscription 1. ` +
+          'People of earlier imports who are absent, disabled and signed out: 1.\n',
+        '',
+      ])
+      const wrong = await runGatehouse(['import', path, '--missing', 'all'], { DATA_DIR })
+      expect([wrong.code, wrong.stderr]).to.deep.equal([1, '--missing must be keep or end\n'])
     })
 
     it('hands nothing to the terminal that a record says to it', async () => {
@@ -143,14 +180,14 @@ describe('the gatehouse command', () => {
       await runGatehouse(['import', demoFolder], from)
       const folder = join(temporaryFolder(), 'all')
       const { code, stdout } = await runGatehouse(['export', folder], from)
-      expect([code, stdout.startsWith(`Exported to ${folder}: 2 site, 8 person, `)]).to.deep.equal([
+      expect([code, stdout.startsWith(`Exported to ${folder}: site 2, person 8, `)]).to.deep.equal([
         0,
         true,
       ])
       expect(readdirSync(folder).slice(0, 2)).to.deep.equal(['01-site.ndjson', '02-person.ndjson'])
       expect(statSync(join(folder, '02-person.ndjson')).mode & 0o777).to.equal(0o600)
       const taken = await runGatehouse(['import', folder], to)
-      expect([taken.code, taken.stdout.includes('2 site, 8 person')]).to.deep.equal([0, true])
+      expect([taken.code, taken.stdout.includes('site 2, person 8')]).to.deep.equal([0, true])
       const second = await runGatehouse(['export', folder], from)
       expect([second.code, second.stderr]).to.deep.equal([
         1,

@@ -193,7 +193,9 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
 
 function parse(given: readonly string[]) {
   try {
-    return parseArgs({ args: [...given], options, allowPositionals: true })
+    const parsed = parseArgs({ args: [...given], options, allowPositionals: true, tokens: true })
+    const named = parsed.tokens.flatMap((token) => (token.kind === 'option' ? token.name : []))
+    return new Set(named).size === named.length ? parsed : undefined
   } catch {
     return undefined
   }

@@ -24,7 +24,10 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
 export async function importCampus(
   config: Config,
   path: string,
-  { rejects, missing }: { readonly rejects?: string; readonly missing?: Missing },
+  {
+    rejects,
+    missing,
+  }: { readonly rejects?: string | undefined; readonly missing?: Missing | undefined },
 ): Promise<string> {
   const sources = await open(path)
   await using lines = rejects === undefined ? undefined : await openRejects(rejects)
@@ -150,17 +153,17 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty: name an empty or new folder`)
   return await withDatabase(config, async (database, now) => {
-    const counts: string[] = []
+    const counts: Partial<Record<KindName, number>> = {}
     for (const [index, type] of kindNames.entries()) {
       const name = `${String(index + 1).padStart(2, '0')}-${type}.ndjson`
-      counts.push(`${await writeFile(database, type, join(folder, name))} ${type}`)
+      counts[type] = await writeFile(database, type, join(folder, name))
     }
     await recordCommand(database.kysely, now(), {
       action: 'campus.exported',
       subject: { kind: 'campus', id: folder },
-      after: { records: counts.join(', ') },
+      after: counts,
     })
-    return `Exported to ${folder}: ${counts.join(', ')}.`
+    return `Exported to ${folder}: ${listCounts(counts)}.`
   })
 }
 

@@ -56,13 +56,13 @@ async function tryLines(
       lines.map(({ record }) => record),
       writing,
     )
+    await sql`release savepoint lines`.execute(trx)
     return undefined
   } catch (error) {
     if (!isRejection(error)) throw error
     await sql`rollback to savepoint lines`.execute(trx)
-    return error
-  } finally {
     await sql`release savepoint lines`.execute(trx)
+    return error
   }
 }
 
