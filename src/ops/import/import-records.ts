@@ -10,7 +10,7 @@ import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type RejectedLine } from './read-records.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
-import { type RejectedRecords, trackRejectedRecords } from './rejected-records.ts'
+import { type RejectedIds, trackRejectedIds } from './rejected-ids.ts'
 import { hashPasswords } from './write-batch.ts'
 import { writeLines } from './write-lines.ts'
 
@@ -52,7 +52,7 @@ export interface ImportReport {
 /** The state of one import. */
 interface Run extends ImportSettings {
   readonly report: ImportReport
-  readonly rejectedRecords: RejectedRecords
+  readonly rejectedIds: RejectedIds
   /** The ids of people in the sources. */
   readonly people: Set<string>
   /** Whether every line says which record it is about. */
@@ -70,7 +70,7 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
     ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, skipped: 0 },
     absent: undefined,
   }
-  const tracking = { rejectedRecords: trackRejectedRecords(), people: new Set<string>() }
+  const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
   const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
     const place = await openPlace(database, source)
@@ -130,8 +130,8 @@ function byLine(a: RejectedLine, b: RejectedLine): number {
 
 /** @returns its rejected lines; all others are written */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
-  const { database, rejectedRecords } = run
-  for (const { line } of batch.rejected) rejectedRecords.add(line.value)
+  const { database, rejectedIds } = run
+  for (const { line } of batch.rejected) rejectedIds.add(line.value)
   const records = batch.lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, run.hashPassword, (id, password) =>
     findSameHash(run, id, password),
@@ -139,7 +139,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   const writing = { nowMs: run.now(), passwordHashes }
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
-    const found = await writeLines(trx, batch.lines, writing, rejectedRecords)
+    const found = await writeLines(trx, batch.lines, writing, rejectedIds)
     const isComplete = place.isComplete && batch.rejected.length + found.length === 0
     if (isComplete) await keepPlace(trx, place, batch.last, writing.nowMs)
     return [...batch.rejected, ...found]

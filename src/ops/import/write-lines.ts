@@ -5,7 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { ReadLine, RejectedLine } from './read-records.ts'
 import { referencesIn, type Writing } from './record-rows.ts'
-import { type RejectedRecords, tableOf } from './rejected-records.ts'
+import { type RejectedIds, tableOf } from './rejected-ids.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
 /**
@@ -20,12 +20,12 @@ export async function writeLines(
   trx: Transaction<Schema>,
   lines: readonly ReadLine[],
   writing: Writing,
-  records: RejectedRecords,
+  rejectedIds: RejectedIds,
 ): Promise<RejectedLine[]> {
-  const dependents = await records.findDependents(trx, lines)
+  const dependents = await rejectedIds.findDependents(trx, lines)
   const others = lines.filter((line) => !dependents.has(line))
   const rejected = [...dependents].map(({ line, record }): RejectedLine => {
-    records.add(line.value)
+    rejectedIds.add(line.value)
     return { line, problem: 'refers to a rejected record', dependent: record.type }
   })
   if (others.length === 0) return rejected
@@ -33,12 +33,12 @@ export async function writeLines(
   if (error === undefined) return rejected
   const [{ line, record } = others[0] as ReadLine, second] = others
   if (second === undefined) {
-    records.add(line.value)
+    rejectedIds.add(line.value)
     return [...rejected, { line, problem: await explain(trx, record, error) }]
   }
   const half = Math.ceil(others.length / 2)
   for (const some of [others.slice(0, half), others.slice(half)]) {
-    rejected.push(...(await writeLines(trx, some, writing, records)))
+    rejected.push(...(await writeLines(trx, some, writing, rejectedIds)))
   }
   return rejected
 }

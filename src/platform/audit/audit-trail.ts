@@ -1,11 +1,15 @@
 import type { Logger } from 'pino'
 
-import type { LoggedRequest } from '../http/request-log.ts'
 import type { Database } from '../store/database.ts'
 import { unauthenticatedEvents } from './audit-actions.ts'
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.ts'
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 import { writeAuditRows } from './record-audit-event.ts'
+
+/** The fields of a logged request that an event has. */
+type HeardRequest = { readonly id: string } & Partial<
+  Record<'client' | 'error' | 'detail' | 'address', string | undefined>
+>
 
 /** The maximum of events in memory; further ones are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
@@ -74,9 +78,8 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     noteEvent,
 
     /** Records a failed client authentication. */
-    hear(line: Pick<LoggedRequest, 'id' | 'client' | 'error' | 'detail'> & Partial<LoggedRequest>) {
-      if (line.error !== 'invalid_client') return
-      const { id: requestId, client: clientId, detail: reason, address } = line
+    hear({ id: requestId, client: clientId, error, detail: reason, address }: HeardRequest) {
+      if (error !== 'invalid_client') return
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 

@@ -13,10 +13,10 @@ export function tableOf(kind: string): string {
   return isKindName(kind) ? kindOf(kind).table : kind
 }
 
-export type RejectedRecords = ReturnType<typeof trackRejectedRecords>
+export type RejectedIds = ReturnType<typeof trackRejectedIds>
 
 /** Tracks the records that an import rejected, to tell the lines that need them from causes. */
-export function trackRejectedRecords() {
+export function trackRejectedIds() {
   const ids = new Set<string>()
   const addId = (kind: string, record: unknown) => {
     const { id } = Object(record) as Fields
