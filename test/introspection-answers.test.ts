@@ -254,7 +254,7 @@ const asTheEngine: readonly Row[] = [
 ]
 
 const notForPages: Expected = {
-  ...malformed('this client has a secret, so pages of other origins must not use it'),
+  ...malformed('the client has a secret, so pages of other origins must not use it; use a public client'),
   open: null,
 }
 

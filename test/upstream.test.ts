@@ -255,7 +255,7 @@ describe('below /admin/api/', () => {
       expect(status, path).to.equal(502)
       expect(body).to.deep.equal({
         error: 'upstream_failed',
-        error_description: 'the platform API behind this address failed; try again later',
+        error_description: 'the platform API behind this path failed; try again later',
       })
       expect(headers.get('location')).to.equal(null)
       expect(headers.get('set-cookie')).to.equal(null)
@@ -557,7 +557,7 @@ describe('a platform that is slow or away', () => {
     expect(body).to.deep.equal({
       error: 'upstream_timeout',
       error_description:
-        'the platform API behind this address did not answer in time; check whether a write succeeded',
+        'the platform API behind this path did not respond in time; check whether a write succeeded',
     })
     expect(headers.get('cache-control')).to.equal('no-store')
     const stopped = await ask({ url: service.url, token }, `${SLOW}/stops`).catch(
@@ -582,7 +582,7 @@ describe('without a mapping', () => {
       expect(status, path).to.equal(404)
       expect(body).to.deep.equal({
         error: 'not_found',
-        error_description: 'this deployment serves nothing at this address',
+        error_description: 'this deployment does not map this path to a platform API',
       })
     }
   })

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 
 import type { Config } from '../../config/config.ts'
-import { auditActions, auditWords } from '../../platform/audit/audit-actions.ts'
+import { auditActions, describeAction } from '../../platform/audit/audit-actions.ts'
 import {
   type AuditFilter,
   type FoundEvent,
@@ -154,7 +154,7 @@ function describeEvent(event: FoundEvent): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}: ${value}`)
   const subject = event.subject_id === '' ? '' : ` ${event.subject_id}`
-  const said = `${who.trim()} ${auditWords(event.action)}${subject}`
+  const said = `${who.trim()} ${describeAction(event.action)}${subject}`
   const moment = new Date(event.occurred_at).toISOString()
   return asOneLine(`${moment}  ${said}  (${known.join('; ')})`)
 }

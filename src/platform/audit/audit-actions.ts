@@ -1,13 +1,13 @@
-/** Every change, recorded in its transaction, with the words that follow the actor's name. */
+/** Changes, recorded in their own transaction. Each description follows the actor's name. */
 export const changeActions = {
-  'consent.given': 'allowed access to the application',
-  'grant.revoked': 'gave back the access of a person by the application',
-  'code.reused': 'used a code twice, which ended the access of a person by the application',
+  'consent.given': 'allowed the application to access the account',
+  'grant.revoked': "ended a person's authorization of the application",
+  'code.reused': "sent a code twice, which ended a person's authorization of the application",
   'refresh_token.reused':
-    'used an old refresh token, which ended the access of a person by the application',
+    "sent an old refresh token, which ended a person's authorization of the application",
   'campus.exported': 'exported the campus',
-  'feature.on': 'switched MCP connections on',
-  'feature.off': 'switched MCP connections off',
+  'feature.on': 'turned MCP connections on',
+  'feature.off': 'turned MCP connections off',
   'application.create': 'created the application',
   'application.update': 'changed the application',
   'application.disable': 'disabled the application',
@@ -17,84 +17,84 @@ export const changeActions = {
   'resource_server.disable': 'disabled the resource server',
   'resource_server.enable': 'enabled the resource server',
   'resource_server.delete': 'deleted the resource server',
-  'secret.add': 'made a secret for the application or resource server',
-  'secret.remove': 'removed a secret of the application or resource server',
-  'grant.remove': 'removed the own access of the application',
-  'grant.end': 'ended the access of a person by the application',
-  'grants.end_all': 'ended all access by the application',
-  'grants.end_person': 'ended all access to the account of the person',
-  'grants.end_everything': 'ended all access and all sessions, because a backup was restored',
+  'secret.add': 'created a secret for the application or resource server',
+  'secret.remove': 'removed a secret from the application or resource server',
+  'grant.remove': "ended the application's access on its own behalf",
+  'grant.end': "ended a person's authorization of the application",
+  'grants.end_all': 'ended all authorizations of the application',
+  'grants.end_person': "ended all access to the person's account",
+  'grants.end_everything': 'ended all authorizations and sessions, because a backup was restored',
   'document_client.approved': 'approved the self-declared client',
   'document_client.blocked': 'blocked the self-declared client',
-  'platform_reviewer.add': 'gave the role of the platform to the person',
-  'platform_reviewer.remove': 'took the role of the platform from the person',
-  'signing_key.rotated': 'let the next signing key sign',
+  'platform_reviewer.add': 'made the person a platform reviewer',
+  'platform_reviewer.remove': 'removed the person as a platform reviewer',
+  'signing_key.rotated': 'rotated the signing key',
   'campus.imported': 'imported the campus',
   'backup.restored': 'restored a backup',
-  'site.update': 'changed the record of the site',
-  'course.create': 'made the course',
+  'site.update': "changed the site's details",
+  'course.create': 'created the course',
   'course.update': 'changed the course',
   'course.publish': 'published the course',
-  'course.unpublish': 'made the course a draft again',
+  'course.unpublish': 'turned the course back into a draft',
   'course.archive': 'archived the course',
-  'course.restore': 'brought the course back',
-  'section.create': 'made the section',
+  'course.restore': 'restored the course',
+  'section.create': 'created the section',
   'section.update': 'changed the section',
-  'section.delete': 'removed the section',
-  'lecture.create': 'made the lecture',
+  'section.delete': 'deleted the section',
+  'lecture.create': 'created the lecture',
   'lecture.update': 'changed the lecture',
   'lecture.move': 'moved the lecture',
-  'lecture.delete': 'removed the lecture',
-  'person.adopted': 'gave the person the id of the platform',
-  'person.absent': 'disabled the account of a person whom the import lacks',
+  'lecture.delete': 'deleted the lecture',
+  'person.adopted': 'replaced the id of the person with the id of the platform',
+  'person.absent': 'disabled the account of a person missing from the import',
   'member.add': 'gave roles to the person',
-  'member.roles': 'changed the roles of the person',
+  'member.roles': "changed the person's roles",
   'member.remove': 'removed the person from the site',
   'enrolment.create': 'enrolled a person',
-  'enrolment.update': 'changed how long an enrolment lasts',
+  'enrolment.update': 'changed the end date of an enrolment',
   'enrolment.end': 'ended an enrolment',
-  'lecturer.assign': 'let a person teach the course',
-  'lecturer.unassign': 'lets a person teach the course no more',
-  'digital_product.create': 'made the digital product',
+  'lecturer.assign': 'assigned a lecturer to the course',
+  'lecturer.unassign': 'unassigned a lecturer from the course',
+  'digital_product.create': 'created the digital product',
   'digital_product.update': 'changed the digital product',
   'digital_product.publish': 'published the digital product',
-  'digital_product.unpublish': 'made the digital product a draft again',
+  'digital_product.unpublish': 'turned the digital product back into a draft',
   'digital_product.archive': 'archived the digital product',
-  'digital_product.restore': 'brought the digital product back',
-  'event.create': 'made the event',
+  'digital_product.restore': 'restored the digital product',
+  'event.create': 'created the event',
   'event.update': 'changed the event',
   'event.publish': 'published the event',
-  'event.unpublish': 'made the event a draft again',
+  'event.unpublish': 'turned the event back into a draft',
   'event.archive': 'archived the event',
-  'event.restore': 'brought the event back',
+  'event.restore': 'restored the event',
   'event.register': 'registered a person for an event',
-  'event.cancel_registration': 'cancelled the registration of a person for an event',
+  'event.cancel_registration': "cancelled a person's registration for an event",
   'post.create': 'wrote the announcement',
   'post.update': 'changed the announcement',
   'post.publish': 'published the announcement',
-  'post.delete': 'removed the announcement',
-  'file.create': 'kept the file',
-  'file.delete': 'removed the file',
-  'digital_product.file': 'changed the file of the digital product',
-  'appearance.update': 'changed the appearance of the site',
+  'post.delete': 'deleted the announcement',
+  'file.create': 'uploaded the file',
+  'file.delete': 'deleted the file',
+  'digital_product.file': 'replaced the file of the digital product',
+  'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
 /** All other events. They are written a few seconds later, so requests do not wait for them. */
 export const eventActions = {
-  'sign_in.success': 'signed in for the application',
-  'sign_in.failure': 'could not sign in for the application',
+  'sign_in.success': 'signed in to the application',
+  'sign_in.failure': 'failed to sign in to the application',
   'sign_out.browser': 'signed out of a browser',
   'sign_out.everywhere': 'signed out of every browser',
-  'authorization.given': 'was signed in at the application',
-  'consent.refused': 'refused the request of the application',
-  'access_token.revoked': 'gave back one sign-in of a person by the application',
-  'client.refused': 'could not prove which application it is',
+  'authorization.given': 'completed an authorization of the application',
+  'consent.refused': 'denied the request of the application',
+  'access_token.revoked': "revoked an access token of a person's authorization of the application",
+  'client.refused': 'failed to authenticate as the application',
   'client.registered': 'registered itself as an application',
-  'sign_out_notice.failure': 'did not take the notice of a sign-out',
-  'audit.dropped': 'events were lost, because they came faster than they could be stored',
+  'sign_out_notice.failure': 'did not accept a sign-out notice',
+  'audit.dropped': 'lost events, because they arrived faster than they could be stored',
 } as const satisfies Record<string, string>
 
-/** Events that callers can cause without a session. The trail distinguishes fewer kinds of them. */
+/** Events that can be caused without a session. The trail keeps fewer distinct rows for them. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
   'consent.refused',
@@ -105,8 +105,8 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
 ])
 
 /**
- * Events that name a site only if the person belongs to it. A site's operators must not see what other people
- * do, or which unknown address was tried.
+ * Events that name a site only if the person belongs to it. Otherwise a site's operators would see what other people
+ * do, and which unknown addresses were tried.
  */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
@@ -118,13 +118,13 @@ export type ChangeAction = keyof typeof changeActions
 export type EventAction = keyof typeof eventActions
 export type AuditAction = ChangeAction | EventAction
 
-/** The words of every action. */
+/** The description of every action. */
 export const auditActions: Readonly<Record<AuditAction, string>> = {
   ...eventActions,
   ...changeActions,
 }
 
-/** Returns the words of an action, or the stored name of an action of another version. */
-export function auditWords(action: string): string {
+/** Describes an action. Falls back to its stored name if this version does not know it. */
+export function describeAction(action: string): string {
   return Object.hasOwn(auditActions, action) ? auditActions[action as AuditAction] : action
 }

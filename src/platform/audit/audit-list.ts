@@ -3,11 +3,11 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { Database } from '../store/database.ts'
 import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
-import { auditWords } from './audit-actions.ts'
+import { describeAction }  from './audit-actions.ts'
 
-/** Conditions on events; an absent field matches every event. */
+/** Filters of the audit trail; an absent filter matches every event. */
 export interface AuditFilter {
-  /** Includes the reviews of metadata documents that apply to every site. */
+  /** Also matches reviews of metadata documents that apply to every site. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   readonly clientId?: string | undefined
@@ -21,7 +21,7 @@ export interface AuditFilter {
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Selects the events that match a filter, with the current names of people. */
+/** Selects the events that match the filters, with people's current names. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -46,7 +46,7 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
 function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
   return eb.or([
     eb('e.site_id', '=', siteId),
-    // A review for every site concerns every operator.
+    // A platform-wide review concerns the operators of every site.
     eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
   ])
 }
@@ -63,7 +63,7 @@ const clientKinds = ['application', 'resource_server', 'document_client'] as con
 
 export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execute']>>[number]
 
-/** Reads a page of the events that match a filter, newest first. */
+/** Reads one page of matching events, newest first. */
 export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
   const order = {
     by: 'e.occurred_at',
@@ -76,11 +76,11 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
     occurredAt: row.occurred_at,
     /** Undefined if the person was deleted. */
     actorName: row.actor_name ?? undefined,
-    /** Whether the actor had signed in. */
+    /** Whether the actor was signed in. */
     hasActor: row.actor_person_id !== null,
     aboutName: row.about_name ?? row.person_id ?? undefined,
     action: row.action,
-    words: auditWords(row.action),
+    words: describeAction(row.action),
     subjectId: row.subject_id,
     clientId: row.client_id ?? undefined,
     address: row.address ?? undefined,

@@ -6,21 +6,21 @@ import type { Selectable } from 'kysely'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** Writes whole lines. Resolves once they are stored. */
+/** Writes whole lines; resolves once they are stored. */
 export type EventSink = (lines: readonly string[]) => Promise<void>
 
 /** How often a process looks for unsent events. */
 export const STREAM_SECONDS = 1
-/** How long after its last renewal a lease is valid. */
+/** How long a lease stays valid without renewal. */
 const LEASE_MS = 30_000
 const EVENTS_PER_READ = 200
-/** The row of `setting` with the lease. */
+/** The name of the `setting` row that holds the lease. */
 const LEASE = 'audit_stream'
 
 /**
- * Sends every row of the audit trail as a line of JSON. Reads them from the database, so that stream and trail
- * agree. Only the process that holds the lease sends. A row is marked after its line is stored, so delivery is at
- * least once: after a crash in between, the line is repeated with the same id.
+ * Streams every row of the audit trail as one line of JSON. It reads the rows from the database, so that stream and
+ * trail agree. Only the process that holds the lease sends. Delivery is at least once: a row is marked after its line
+ * is stored, so a crash in between repeats the line with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
@@ -75,7 +75,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
   return {
     run,
 
-    /** Sends the rest and releases the lease. */
+    /** Sends the remaining events and releases the lease. */
     async end(): Promise<void> {
       await run()
       await kysely
@@ -88,10 +88,10 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
   }
 }
 
-/** The version of the format in docs/audit-event.schema.json. A new field does not change it. */
+/** The format version in docs/audit-event.schema.json. Adding a field does not change it. */
 const EVENT_VERSION = 1
 
-/** Formats an event as one line of JSON, without the line break or unknown fields. */
+/** Formats an event as one line of JSON, without the line break. */
 export function eventLine(row: Selectable<Schema['audit_event']>): string {
   return JSON.stringify({
     version: EVENT_VERSION,
@@ -112,11 +112,11 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
   })
 }
 
-/** Opens a standard stream of the process, or a file that only its owner can read. */
+/** Opens standard output or error, or a file that only its owner can read. */
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {
-    // One write per line, so that log lines do not split one.
+    // One write per line, so that log lines cannot split an event.
     for (const line of lines) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       process[place].write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
@@ -125,12 +125,12 @@ export function openEventSink(place: string): EventSink {
   }
 }
 
-/** Opens the file for each batch, so that it can be rotated. */
+/** Opens the file for each batch, so that log rotation works. */
 async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()
   const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
-  // A killed process may have left half a line; its event is sent again.
+  // A killed process may have left a partial line; its event is sent again.
   const separator = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
   await file.writeFile(`${separator}${lines.join('\n')}\n`)
   await file.datasync()

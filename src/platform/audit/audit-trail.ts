@@ -6,14 +6,14 @@ import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.t
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 import { writeAuditRows } from './record-audit-event.ts'
 
-/** The fields of a logged request that an event has. */
+/** The fields of a logged request that an event uses. */
 type HeardRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
 >
 
-/** The maximum of events in memory; further ones are dropped and counted. */
+/** The maximum number of buffered events; further ones are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
-/** Small, because SQLite blocks the process while it writes. */
+/** A small batch, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
 
 interface TrailPorts {
@@ -39,7 +39,7 @@ export function openAuditTrail(
     noteEvent,
     hear,
     tasks: [writing, streaming],
-    /** Writes and streams the rest. */
+    /** Writes and streams the remaining events. */
     async end() {
       await end()
       await stream.end()
@@ -48,8 +48,8 @@ export function openAuditTrail(
 }
 
 /**
- * Makes a trail for events outside of any transaction. They are buffered in memory and written every few seconds,
- * so that no request waits for them. A killed process loses its buffer.
+ * Makes the trail for events outside transactions. Events are buffered and written every few seconds, so that no
+ * request waits for them. A process that is killed loses its buffer.
  */
 export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts) {
   const counted = countEvents()
@@ -69,7 +69,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
       waiting = waiting.slice(batch.length)
     }
     if (dropped === 0) return
-    const note: AuditNote = { action: 'audit.dropped', reason: 'the database did not keep up' }
+    const note: AuditNote = { action: 'audit.dropped', reason: 'the database could not keep up' }
     await writeAuditRows(kysely, [waitingEvent(note, now(), dropped).row])
     dropped = 0
   }
@@ -83,10 +83,10 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 
-    /** Writes the due events. Failed writes are retried at the next flush. */
+    /** Writes the events that are due. Failed writes are retried at the next flush. */
     flush: async () => await write(false),
 
-    /** Writes everything. Logs how many events are lost if that fails. */
+    /** Writes all events. If that fails, logs how many are lost. */
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
@@ -99,23 +99,23 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   }
 }
 
-/** How many kinds of an action have their own row in a minute; the others share one. */
+/** How many distinct events of an action get their own row per minute; the rest share one. */
 export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 
-/** Events of one kind within one minute. */
+/** Equal events within one minute. */
 interface Tally {
   readonly note: AuditNote
   readonly minute: number
   isReported: boolean
   at: number
-  /** Not reported yet. */
+  /** Occurrences not reported yet. */
   times: number
 }
 
 /**
- * Counts events, to bound the number of rows. Equal events of a minute are reported at most twice: the first
- * at once, and the number of further ones after the minute.
+ * Groups equal events, to bound the number of rows. Equal events within a minute are reported at most twice: the
+ * first one at once, and the number of repetitions after the minute.
  */
 function countEvents() {
   let tallies = new Map<string, Tally>()
@@ -139,11 +139,15 @@ function countEvents() {
         return
       }
       kinds.ofAction.set(action, known + 1)
-      const counted = isSeparate ? note : { action, reason: 'further events of many kinds' }
+      const counted = isSeparate ? note : { action, reason: 'further events, not listed individually' }
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Takes the due events: new kinds, and the counts of past minutes. `all` takes everything. */
+    /**
+     * Returns and resets the events that are due: first occurrences, and counts of past minutes.
+     *
+     * @param all whether to return everything
+     */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

@@ -6,36 +6,36 @@ import type { Schema } from '../store/schema.ts'
 import { type EventAction, memberEvents } from './audit-actions.ts'
 import type { AuditRow } from './record-audit-event.ts'
 
-/** An event to record. Never contains a secret, a token or typed text. */
+/** An event to record. Must not contain a secret, a token or text that a person typed. */
 export interface AuditNote {
   readonly action: EventAction
   /** The actor, if signed in. */
   readonly personId?: string | undefined
-  /** The person of the account, before a sign-in. */
+  /** The owner of the account, if nobody is signed in. */
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** Only used to look up the site when the event is written. */
+  /** Used only to look up the site when the event is written. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
   readonly requestId?: string | undefined
 }
 
-/** Notes an event. Never waits, never fails. */
+/** Records an event. Never waits and never fails. */
 export type NoteEvent = (note: AuditNote) => void
 
-/** An event that waits to be written. */
+/** A buffered event. */
 export interface WaitingEvent {
   readonly row: AuditRow
   readonly grantId: string | undefined
 }
 
-/** Longer than any of our reasons; longer text from callers is cut. */
+/** Longer than all of our reasons; longer text from callers is truncated. */
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
-/** Makes the row of an event. */
+/** Makes the row of a buffered event. */
 export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
   const { action, personId, aboutPersonId, clientId, siteId, grantId } = note
   const [kind, id] =
@@ -58,14 +58,14 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** Removes characters that no database accepts, or the whole batch would fail. */
+/** Removes characters that databases reject; one of them would fail the whole batch. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
 
 /**
- * Adds the sites to rows: the site of the grant, or of the application, if the person belongs to it. Makes at most
- * three queries for a batch.
+ * Adds the site of the grant or the application to each row, with at most three queries per batch. Omits it if the
+ * person does not belong to the site.
  */
 export async function withSites(
   kysely: Kysely<Schema>,
@@ -94,8 +94,8 @@ export async function withSites(
 }
 
 /**
- * Removes the site from events of people who do not belong to it. Otherwise operators could use failed sign-ins at
- * their own application to learn who has an account at another site, and that person's name.
+ * Removes the site from events of people who do not belong to it. Otherwise operators could learn from failed
+ * sign-ins at their application who has an account at another site, and that person's name.
  */
 async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(

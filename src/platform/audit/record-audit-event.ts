@@ -1,4 +1,4 @@
-/** The audit trail: changes before and after, and events. Access rules are elsewhere. */
+/** The audit trail: events, and changes with their values before and after. Access is checked elsewhere. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -7,23 +7,23 @@ import type { Insertable, Kysely } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { AuditAction, ChangeAction } from './audit-actions.ts'
 
-/** The person or client that makes a change. */
+/** The person or client that made the change. */
 export interface Actor {
   readonly personId: string
   readonly requestId: string
   readonly now: number
-  /** The caller's address, shortened as configured. */
+  /** The client IP address, shortened as configured. */
   readonly address?: string | undefined
-  /** The client that acts, for the person or for itself. */
+  /** The client that acted, for the person or on its own behalf. */
   readonly clientId?: string | undefined
 }
 
-/** A change to record. Never contains a secret, a digest or a token. */
+/** A change to record. Must not contain a secret, a digest or a token. */
 export interface Change {
   readonly action: ChangeAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
-  /** The person concerned, unless that is the actor. */
+  /** The affected person, unless that is the actor. */
   readonly personId?: string | undefined
   readonly reason?: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -32,7 +32,7 @@ export interface Change {
 
 export type AuditRow = Insertable<Schema['audit_event']> & { readonly action: AuditAction }
 
-/** Records a change in its transaction. Changes by commands have no person or request. */
+/** Records a change in its transaction. Changes made by commands have no person or request. */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
@@ -57,7 +57,7 @@ export async function recordAuditEvent(
   await writeAuditRows(kysely, [row])
 }
 
-/** Writes rows. Skips existing ones: an earlier write may have succeeded without an answer. */
+/** Writes rows. Skips existing ones, because an earlier write may have succeeded despite a timeout. */
 export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')

@@ -4,8 +4,8 @@ const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
- * Shortens addresses for the trail. `network` is an IPv4 /24 or an IPv6 /48, which identifies providers and
- * places, but seldom people. Drops text that is not an address. The log has the full address.
+ * Shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or an IPv6 /48, which identifies a provider
+ * or place but rarely a person. Drops text that is not an IP address. The log keeps the full address.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   return (address: string) => {

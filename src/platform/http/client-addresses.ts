@@ -3,11 +3,11 @@ import { isIP } from 'node:net'
 const LENGTH_MAX = 512
 
 /**
- * Returns what is wrong with a URL of a client's server, such as its JWKS or its back-channel logout URI. It must
- * be https to a public host name. The addresses of that name are checked for each connection
- * (platform/outgoing/guarded-fetch.ts).
+ * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be https with a public
+ * host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
- * @param privateHosts hosts with ports that the configuration allows in addition
+ * @param privateHosts private hosts with ports that the configuration allows
+ * @returns what is wrong, or undefined
  */
 export function problemOfServerAddress(
   address: string,
@@ -15,26 +15,26 @@ export function problemOfServerAddress(
 ): string | undefined {
   const url = address.length <= LENGTH_MAX ? URL.parse(address) : null
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
-    return 'Enter a complete address, like https://app.example/path.'
+    return 'Enter a complete URL, such as https://app.example/path.'
   }
   if (url.protocol !== 'https:') return 'It must begin with https://.'
-  if (url.username || url.password) return 'Remove the user name and password from it.'
+  if (url.username || url.password) return 'Remove the user name and password.'
   if (address.includes('#')) return 'Remove the part after #.'
   if (privateHosts.includes(url.host) || isPublicName(url.hostname)) return undefined
-  return 'It must have a public host name, not an IP address or a name of a private network.'
+  return 'It must have a public host name, not an IP address or the name of a private host.'
 }
 
-/** Whether a host name can be public: it has a dot, and is neither an IP address nor local. */
+/** Whether a host name can be public: it has a dot, and is neither an IP address nor a local name. */
 function isPublicName(hostname: string): boolean {
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return false
   return hostname.includes('.') && !/\.(localhost|local|internal|home\.arpa)?$/.test(hostname)
 }
 
 /**
- * Parses a client_id as the URL of a metadata document, if it is one. It must be https in canonical form, with
- * the default port, a host name with a dot and a path, without userinfo, query and fragment
- * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only advises against a query, but one host could
- * then have any number of clients.
+ * Parses a client_id that is the URL of a metadata document; undefined if it is not. The URL must be canonical https
+ * with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query, but with one, a host
+ * could have any number of clients.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
   if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX) return undefined

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 const allowHeaders = [
   'Authorization,Content-Type,DPoP,Idempotency-Key',
   'MCP-Protocol-Version,Mcp-Method,Mcp-Name,Mcp-Session-Id,Last-Event-ID',
-  // GraphQL clients send these by default, such as those of Apollo and urql against CSRF.
+  // GraphQL clients such as Apollo and urql send these by default, to prevent CSRF.
   'apollographql-client-name,apollographql-client-version,apollo-require-preflight',
   'x-apollo-operation-name,x-apollo-operation-id,x-apollo-operation-type',
   'graphql-preflight,graphql-require-preflight,GraphQL-CSRF,X-CSRF-Token,X-Requested-With',
@@ -12,8 +12,8 @@ const allowHeaders = [
 ]
 
 /**
- * Lets pages of any origin call an endpoint without credentials (design 28): access depends on the token, never on
- * a cookie. Exposes the challenge and Retry-After, because clients in pages need them.
+ * Allows CORS requests from any origin, without credentials (design 28). Access depends on the token, never on a
+ * cookie. Exposes WWW-Authenticate and Retry-After, because clients in pages need them.
  */
 export function openCors(methods: readonly string[]): Middleware {
   return cors({
@@ -26,10 +26,10 @@ export function openCors(methods: readonly string[]): Middleware {
 }
 
 /**
- * Lets pages of any origin call a protocol endpoint without credentials, like the engine does at its own
- * (design 28). `isForeignToPages` decides later whether this client may be used in a page.
+ * Sets the CORS headers of a protocol endpoint for any origin, as the engine does at its endpoints (design 28).
+ * `isForeignToPages` decides later whether pages may use the client.
  *
- * @returns whether this answered the request, which was an OPTIONS request
+ * @returns whether it responded to the request, which was an OPTIONS request
  */
 export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   ctx.vary('Origin')
@@ -39,7 +39,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
     ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate')
     return false
   }
-  // Any other OPTIONS request is 404.
+  // An OPTIONS request that is not a preflight is a 404.
   if (!ctx.get('Access-Control-Request-Method')) return true
   ctx.set('Access-Control-Allow-Origin', origin)
   ctx.set('Access-Control-Max-Age', '3600')
@@ -50,13 +50,13 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** The reason of the refusal, without caller input. */
+/** The error description, which is the same for every client. */
 export const FOREIGN_TO_PAGES =
-  'this client has a secret, so pages of other origins must not use it'
+  'the client has a secret, so pages of other origins must not use it; use a public client'
 
 /**
- * Whether a page uses a confidential client, whose secret would be in every browser. Then removes the CORS header,
- * so that the page cannot read the answer and the developer notices.
+ * Whether a page of another origin uses a confidential client, whose secret would then be in every browser. If so,
+ * removes the CORS header. The page cannot read the response, and the developer notices.
  */
 export function isForeignToPages(
   ctx: Context,

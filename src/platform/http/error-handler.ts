@@ -9,22 +9,22 @@ import { logFields, requestIdOf } from './request-log.ts'
 export interface ErrorBody {
   readonly error: string
   readonly error_description?: string | undefined
-  /** The scopes that are missing (RFC 6750 §3.1). */
+  /** The missing scopes (RFC 6750 §3.1). */
   readonly scope?: string | undefined
 }
 
 /**
- * Error handler of our own routes; the engine has its own, which calls `sendError` too. Sends a refusal as it is.
- * Sends only the id of a fault, and logs its cause.
+ * Error handler of our own routes. The engine has its own, which also calls `sendError`. A refusal is sent to the
+ * caller. For a fault, the caller gets only an error id, and the log gets the cause.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
     try {
       await next()
-      // A route that streams its answer does not set ctx.body.
+      // A route that streams its response does not set ctx.body.
       if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
     } catch (error) {
-      const { status, body } = answerFor(error, ctx)
+      const { status, body } = responseTo(error, ctx)
       sendError(ctx, status, body)
     }
   }
@@ -39,24 +39,25 @@ function refuseUnserved(ctx: Context): void {
     ctx.set('Allow', 'POST, OPTIONS')
     throw methodNotAllowed('POST')
   }
-  const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : NOTHING_HERE
+  const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : CHECK_URL
   sendError(ctx, 404, { error: 'not_found', error_description })
 }
 
-const NOTHING_HERE = 'there is nothing at this address'
-/** Where a library looks if its issuer setting has a path or a trailing slash. */
+const NOTHING_HERE = 'no page or endpoint exists at this URL'
+const CHECK_URL = `${NOTHING_HERE}; check the URL`
+/** The metadata path of a client whose issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
-const METADATA_ELSEWHERE = `${NOTHING_HERE}; set the issuer without a path or trailing slash, its metadata is at ${paths.openidConfiguration}`
+const METADATA_ELSEWHERE = `${NOTHING_HERE}; remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 
-/** Sends an error as JSON, or as a page to a browser. */
+/** Sends an error as JSON to programs, or as a page to browsers. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
-  // JSON comes first: clients that accept anything get JSON.
+  // JSON comes first, so clients that accept anything get JSON.
   if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
 }
 
-/** Sends an error as JSON, regardless of `Accept`. Logs the description unless the log has a reason already. */
+/** Sends an error as JSON, regardless of `Accept`. Logs the description if no reason is logged yet. */
 export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   logFields(ctx).detail ??= body.error_description
@@ -74,12 +75,12 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
 /**
  * Renders the error page; the status is already set.
  *
- * @param sentAddress the rejected address, safe to show
+ * @param sentAddress the rejected redirect URI, which is safe to show
  */
 export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
   const page = errorPage({
     code: body.error,
-    description: body.error_description ?? 'The request could not be answered.',
+    description: body.error_description ?? 'The request failed. Try again later.',
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
     sentAddress,
@@ -87,17 +88,17 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: strin
   sendPublicPage(ctx, page)
 }
 
-/** Returns the body for a fault: only the id of its log line. */
+/** Returns the error body for a fault, which has only the id of its log line. */
 export function faultBody(ctx: Context): ErrorBody {
-  const error_description = `the service failed; try again later, or give its operator error id ${requestIdOf(ctx)}`
+  const error_description = `the service failed; try again later, or report error ID ${requestIdOf(ctx)} to the operator of this service`
   return { error: 'server_error', error_description }
 }
 
-/** The delay before a retry when the storage is unavailable. */
+/** When to retry after a storage failure. */
 export const RETRY_AFTER_SECONDS = '1'
 
-/** Returns the answer to an error, and adds the details to the log line. */
-export function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
+/** Converts an error to a response, and logs its details. */
+export function responseTo(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
   const fields = logFields(ctx)
   if (isRefusal(error)) {
     const { statusCode: status, error: code, error_description, error_detail, cause } = error

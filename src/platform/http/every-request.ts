@@ -13,18 +13,22 @@ interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> 
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
-  /** Limits requests by client address; sees the answers to the others. */
+  /** Limits requests by client network; also sees the responses to the others. */
   readonly gate: Middleware
 }
 
 interface EveryRequestPorts {
   readonly logger: Logger
   readonly now: () => number
-  /** Begins the trace of a request, if traces are enabled. */
+  /** Starts the trace of a request, if traces are enabled. */
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** What every request passes before any route, in this order. `hear` gets each request's log line. */
+/**
+ * The middleware that runs before every route, in order.
+ *
+ * @param hear receives each request's log line
+ */
 export function everyRequest(
   { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,

@@ -1,13 +1,13 @@
 /**
- * The hosts of loopback URLs. Only this file lists them, so that the issuer, redirect URIs, pages and the tool
- * endpoint agree.
+ * The allowed hosts of loopback URLs. Only this file lists them, so that the issuer, redirect URIs, pages and the
+ * tool endpoint agree.
  */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
-/** The address on which the service listens by default. */
+/** The default listening address. */
 export const [loopbackAddress] = loopbackHosts
 
-/** Whether a URL's host is listed above, in exactly this form. */
+/** Whether this is one of the hosts above, in exactly that form. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
@@ -23,14 +23,14 @@ export function isLoopbackUrl(url: string): boolean {
 }
 
 /**
- * Whether a host is this machine in any form, including all of 127.0.0.0/8 and the names below localhost
- * (RFC 6761 §6.3). For messages and the metrics port; URLs must use a host listed above.
+ * Whether a host is this machine in any form: all of 127.0.0.0/8 and the names below localhost count (RFC 6761 §6.3).
+ * For messages and the metrics port; URLs must use a host listed above.
  */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }
 
-/** Whether `HOST` is a loopback interface. */
+/** Whether the setting `HOST` is a loopback interface. */
 export function isLoopbackInterface(host: string): boolean {
   return host === '::1' || leadsToThisMachine(host.toLowerCase())
 }

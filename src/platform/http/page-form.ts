@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { foreignForm, nulInRequest } from './errors.ts'
 
 /**
- * Rejects forged forms (RFC 6749 §10.12) by the browser's Sec-Fetch-Site header and the token of the page.
+ * Rejects forged forms (RFC 6749 §10.12). Checks the browser's Sec-Fetch-Site header and the token of the page.
  *
  * @throws foreignForm
  */
@@ -14,8 +14,7 @@ export function checkFormToken(ctx: Context, token: string): void {
 }
 
 /**
- * Rejects forged requests of scripts. Another origin cannot set the header without a preflight, which our pages do
- * not answer.
+ * Rejects forged script requests. Other origins cannot set the header without a preflight, which our pages reject.
  *
  * @throws foreignForm
  */
@@ -32,7 +31,7 @@ function checkToken(ctx: Context, token: string, given: string): void {
 }
 
 /**
- * Rejects a form with a NUL in a field, on which PostgreSQL would fail.
+ * Rejects a form field with a NUL character, on which PostgreSQL would fail.
  *
  * @throws nulInRequest
  */
@@ -41,13 +40,13 @@ export function refuseNul(ctx: Context): void {
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
-/** Returns one field of the form; empty if it is absent or repeated. */
+/** Returns a form field; empty if it is absent or repeated. */
 export function formField(ctx: Context, name: string): string {
   const value = sentValue(ctx, name)
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns every value of a repeatable field, such as checkboxes. */
+/** Returns all values of a repeatable field, such as checkboxes. */
 export function formFields(ctx: Context, name: string): string[] {
   return [sentValue(ctx, name) ?? []].flat().filter((value) => typeof value === 'string')
 }

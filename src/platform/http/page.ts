@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { layout, type Page } from '../../../views/layout.ts'
 import { addressOf, pages } from './paths.ts'
 
-/** Sets the name of the service for the title and header of every page. */
+/** Sets the service name for the title and header of every page. */
 export function nameOfService(serviceName: string): Middleware {
   return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
@@ -11,7 +11,7 @@ export function nameOfService(serviceName: string): Middleware {
   }
 }
 
-/** Sends a page with personal data, which caches must not store. */
+/** Sends a page with personal data. Caches must not store it. */
 export function sendPage(ctx: Context, page: Page): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-store')
@@ -21,19 +21,19 @@ export function sendPage(ctx: Context, page: Page): void {
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: page.stylesheet.file })
-  // Setting ctx.body turns 404 into 200, and keeps every other status.
+  // Setting ctx.body changes a 404 to 200 and keeps any other status.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'
 }
 
-/** Redirects after a form, so that a reload does not send the form again. */
+/** Redirects after a form was submitted, so that a reload does not submit it again. */
 export function seeOther(ctx: Context, address: string): void {
   ctx.redirect(address)
   ctx.status = 303
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** Returns the sentence about the last action. The URL has only its key, so links cannot inject text into pages. */
+/** Returns the message about the last action. The URL has only its key, so links cannot inject text into pages. */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa'
 import Router, { type RouterMiddleware } from 'koa-router'
 
 import { answerCors } from './cors.ts'
-import { answerFor, sendJsonError } from './error-handler.ts'
+import { responseTo, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
 
 /** Makes a router that is strict about letter case and trailing slashes (docs/decisions/0003-one-spelling-per-address.md). */
@@ -41,7 +41,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   try {
     await answer(ctx)
   } catch (error) {
-    const { status, body } = answerFor(error, ctx)
+    const { status, body } = responseTo(error, ctx)
     sendJsonError(ctx, status, body)
   }
 }
