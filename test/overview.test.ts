@@ -164,7 +164,7 @@ describe('/admin/<site>/overview and /audit', () => {
       return page
     })
     expect(first.text).to.include('allowed access to the application <code>northlight-notes</code>')
-    expect(first.text).not.to.include('signed in for the application <code>')
+    expect(first.text).not.to.include('signed in to the application <code>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
     const second = await operator.visit(next)
@@ -173,7 +173,7 @@ describe('/admin/<site>/overview and /audit', () => {
     // A cursor of one question is none of another.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
-    expect(foreign.text).to.include('signed in for the application <code>northlight-notes')
+    expect(foreign.text).to.include('signed in to the application <code>northlight-notes')
     for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`]) {
       expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
     }

@@ -31,7 +31,7 @@ describe('the stream of audit events', () => {
     const asked = ['--person', sam.login, '--site', 'northlight', '--action', 'sign_in.success']
     const words = await audit(service, ...asked, '--client', notes.clientId, '--since', '1h')
     expect(words).to.match(
-      /^\d{4}-.*Z {2}Sam .*per_sam signed in for the application northlight-notes .*127\.0\.0\.0\/24/,
+      /^\d{4}-.*Z {2}Sam .*per_sam signed in to the application northlight-notes .*127\.0\.0\.0\/24/,
     )
     expect(words.trim().split('\n')).to.have.length(1)
     expect(await audit(service, '--site', 'open-kitchen', '--json')).to.equal('')

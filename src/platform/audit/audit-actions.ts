@@ -6,8 +6,8 @@ export const changeActions = {
   'refresh_token.reused':
     "sent an old refresh token, which ended a person's authorization of the application",
   'campus.exported': 'exported the campus',
-  'feature.on': 'turned MCP connections on',
-  'feature.off': 'turned MCP connections off',
+  'feature.on': 'switched MCP connections on',
+  'feature.off': 'switched MCP connections off',
   'application.create': 'created the application',
   'application.update': 'changed the application',
   'application.disable': 'disabled the application',
