@@ -254,7 +254,9 @@ const asTheEngine: readonly Row[] = [
 ]
 
 const notForPages: Expected = {
-  ...malformed('the client has a secret, so pages of other origins must not use it; use a public client'),
+  ...malformed(
+    'the client has a secret, so pages of other origins must not use it; use a public client',
+  ),
   open: null,
 }
 

@@ -89,7 +89,10 @@ const lacking = (description: string, scope: string): Expected => {
 const twoWays = malformed('access token must only be provided using one mechanism')
 const inAddress = malformed('access tokens must not be provided via query parameter')
 const noHeader = malformed('invalid authorization header value format')
-const notFound = { error: 'not_found', error_description: 'no page or endpoint exists at this URL; check the URL' }
+const notFound = {
+  error: 'not_found',
+  error_description: 'no page or endpoint exists at this URL; check the URL',
+}
 
 const asTheEngine: readonly Row[] = [
   ['a bound token', (held) => get(bearer(held.bound)), good(sam)],
@@ -277,7 +280,9 @@ const betterThanTheEngine: Readonly<Record<string, readonly Row[]>> = {
       'a page, for a confidential client',
       (held) => get([...bearer(held.confidential), ...origin]),
       {
-        ...malformed('the client has a secret, so pages of other origins must not use it; use a public client'),
+        ...malformed(
+          'the client has a secret, so pages of other origins must not use it; use a public client',
+        ),
         open: null,
       },
     ],

@@ -3,7 +3,7 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { Database } from '../store/database.ts'
 import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
-import { describeAction }  from './audit-actions.ts'
+import { describeAction } from './audit-actions.ts'
 
 /** Filters of the audit trail; an absent filter matches every event. */
 export interface AuditFilter {

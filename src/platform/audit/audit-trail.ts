@@ -139,7 +139,9 @@ function countEvents() {
         return
       }
       kinds.ofAction.set(action, known + 1)
-      const counted = isSeparate ? note : { action, reason: 'further events, not listed individually' }
+      const counted = isSeparate
+        ? note
+        : { action, reason: 'further events, not listed individually' }
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 

@@ -1,9 +1,9 @@
-/** HTTP without a domain: the paths, the middleware in front of everything, and how answers are sent. */
+/** HTTP without domain logic: paths, middleware in front of every route, and responses. */
 
-// Every path of the service, relative to {base_url}. Routers, the engine's routes, discovery documents, pages and
-// the request log read these tables.
+// Every path of the service, relative to {base_url}. Routers, the engine, discovery documents, pages and the request
+// log read these tables.
 
-/** The paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
+/** Paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {
   authorization: '/oauth/authorize',
   token: '/api/oauth/token',
@@ -19,7 +19,7 @@ export const paths = {
   memberSchema: '/member/schema.graphql',
   adminGraphql: '/admin/graphql',
   adminSchema: '/admin/schema.graphql',
-  /** The platform's own API; the path may have any number of segments. */
+  /** The platform API; its path may have any number of segments. */
   upstream: '/admin/api/:path',
   adminFiles: '/admin/files',
   mcp: '/mcp',
@@ -38,23 +38,23 @@ export const paths = {
   authMd: '/auth.md',
   llmsTxt: '/llms.txt',
   aiCatalog: '/.well-known/ai-catalog.json',
-  /** The path of the tools and `/server-card` (SEP-2127). */
+  /** The tool endpoint's path plus `/server-card` (SEP-2127). */
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',
-  /** The path of an earlier draft, which site scanners still use. */
+  /** The path in an earlier draft, which site scanners still use. */
   serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
   ready: '/readyz',
 } as const
 
-/** The path of the metrics for Prometheus, on a separate port. */
+/** The metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 
-/** Paths for programs that are 404 unless a setting enables them. */
+/** Paths for programs that respond with 404 unless a setting enables them. */
 export const planPaths = {
-  /** RFC 9126. */
+  /** Pushed authorization requests (RFC 9126). */
   pushedAuthorization: '/api/oauth/par',
 } as const
 
@@ -65,14 +65,14 @@ const site = '/admin/:site'
 const application = `${site}/applications/:client`
 const resourceServer = `${site}/resource-servers/:client`
 
-/** The pages of an authorization, by the engine's prompt. */
+/** The pages of an authorization, by engine prompt. */
 export const promptPages = {
   login: '/interaction/:uid/login',
   select_account: '/interaction/:uid/select_account',
   consent: '/interaction/:uid/consent',
 } as const
 
-/** The paths for people, as router patterns. They are not part of the protocol. */
+/** Paths for people, as router patterns. They are not part of the protocol. */
 export const pages = {
   welcome: '/',
   stylesheet: '/assets/:file',
@@ -80,10 +80,10 @@ export const pages = {
   iconPng: '/icon.png',
   /** The assets of GraphiQL. */
   queryAssets: '/assets/queries/:file',
-  /** Assets of one site; the path has a digest of the content. */
+  /** Assets of a site; the path contains a digest of the content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',
-  /** Signed, and valid for one purchase and a few minutes. */
+  /** A signed link, valid for one purchase and a few minutes. */
   download: '/files/:token/:name',
 
   ...promptPages,
@@ -91,11 +91,11 @@ export const pages = {
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
 
-  /** The redirect URI of the sign-in to the pages below (`relying-party/sign-in.ts`). */
+  /** The redirect URI for signing in to the pages below (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
 
-  /** How to connect an assistant: to any site, and to one site. */
+  /** How to connect an assistant: for all sites, and for one site. */
   connectHome: '/connect',
   connect: '/connect/:site',
 
@@ -145,19 +145,19 @@ export const pages = {
   resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
-/** The pages that the engine serves below its two paths for browsers. */
+/** Pages that the engine serves below its two browser paths. */
 export const enginePages = {
   resume: `${paths.authorization}/:uid`,
   confirmSignOut: `${paths.endSession}/confirm`,
   signedOut: `${paths.endSession}/success`,
 } as const
 
-/** Fills the parameters of a pattern. */
+/** Fills in the parameters of a path pattern. */
 export function addressOf(pattern: string, values: Readonly<Record<string, string>>): string {
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
 }
 
-/** Names below /admin/ with another meaning, which cannot be the slug of a site. */
+/** Names below /admin/ that have another meaning, so no site slug may use them in paths. */
 export const takenSlugs: ReadonlySet<string> = new Set(
   [...Object.values(paths), ...Object.values(pages)].flatMap((address) => {
     const [, name] = /^\/admin\/([^/:]+)/.exec(address) ?? []
@@ -165,7 +165,7 @@ export const takenSlugs: ReadonlySet<string> = new Set(
   }),
 )
 
-/** Returns the name of a site in the paths of its pages: its slug, or its id if the slug is taken. */
+/** Returns the name of a site in page paths: its slug, or its id if the slug is taken. */
 export function nameOfSite({ id, slug }: { readonly id: string; readonly slug: string }): string {
   return takenSlugs.has(slug) ? id : slug
 }

@@ -7,19 +7,17 @@ const loopbackForm =
   /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
 
 /**
- * Whether this is a loopback redirect URI (RFC 8252 §7.3) in canonical form (specification, Client
- * registration 3). Rejects decimal, hexadecimal, shortened and IPv4-mapped hosts, userinfo, query, fragment, port 0
- * and dot segments, because parsers disagree about them.
+ * Whether this is a canonical loopback redirect URI (RFC 8252 §7.3; specification, Client registration 3). Rejects
+ * forms on which URL parsers disagree: decimal, hexadecimal, shortened and IPv4-mapped hosts, userinfo, query,
+ * fragment, port 0 and dot segments. The port is optional: it changes with each authorization anyway, and VS Code and
+ * the metadata document of Claude Code omit it.
  *
- * The port may be absent: it changes with each authorization anyway, and VS Code and the metadata document of
- * Claude Code omit it.
- *
- * @param hosts the allowed ones of `loopbackHosts` (design 7)
+ * @param hosts the allowed subset of `loopbackHosts` (design 7)
  */
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // The parser resolves dot segments, also encoded ones, so they change the path.
+  // The parser resolves dot segments, even encoded ones, so they change the path.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
@@ -28,7 +26,7 @@ const loopbackParts = /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?((?:\/[^
 
 /**
  * Whether two loopback redirect URIs differ only in the port (RFC 8252 §7.3). Compares host and path exactly; an
- * empty path is not `/`.
+ * empty path is not equal to `/`.
  */
 export function differInPortOnly(uri: string, listed: string): boolean {
   const [, host, port = '1', path] = loopbackParts.exec(uri) ?? []
@@ -37,7 +35,7 @@ export function differInPortOnly(uri: string, listed: string): boolean {
   return host === listedHost && path === listedPath
 }
 
-/** Whether a URI has a private-use scheme (RFC 8252 §7.1), not one that browsers handle. */
+/** Whether a URI has a private-use scheme (RFC 8252 §7.1), and not one that browsers handle. */
 function isAppAddress(uri: string): boolean {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
   return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)
@@ -49,7 +47,7 @@ const schemesOfBrowsers: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Whether the configuration may list a URI. Plain http is only for loopback (RFC 8252 §8.3). */
+/** Whether the configuration may list this URI. Plain http is allowed only for loopback (RFC 8252 §8.3). */
 export function mayBeListed(uri: string): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
@@ -57,8 +55,8 @@ export function mayBeListed(uri: string): boolean {
 }
 
 /**
- * Whether a URI is on the host of a metadata document (specification, Client registration 5): https, the same host
- * and port, in canonical form, without userinfo and fragment.
+ * Whether a URI is on the host of a metadata document (specification, Client registration 5). It must be canonical
+ * https with the same host and port, without userinfo and fragment.
  */
 export function isUnderHost(uri: string, document: URL): boolean {
   if (uri.length > URI_LENGTH_MAX || uri.includes('#')) return false
@@ -73,9 +71,9 @@ export function isUnderHost(uri: string, document: URL): boolean {
 }
 
 /**
- * Whether an application of this type may use a redirect URI: plain http only for loopback (RFC 8252 §7.3), https
- * of a native application only with a real host (§7.2), private-use schemes only for native applications (§7.1).
- * The engine checks the same for native clients and less for web clients.
+ * Whether an application of this type may use a redirect URI. Plain http is only for loopback (RFC 8252 §7.3), and
+ * private-use schemes are only for native applications (§7.1). A native application may use https, but not with a
+ * loopback host (§7.2). The engine checks the same for native clients, but less for web clients.
  */
 export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const url = URL.parse(uri)
@@ -86,19 +84,19 @@ export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boo
   return applicationType === 'web' || !isLoopback
 }
 
-/** Whether a URI is meant to be http or https, even if malformed. */
+/** Whether a URI looks like http or https, even if it is malformed. */
 export function isWebAddress(uri: string): boolean {
   const protocol = URL.parse(uri)?.protocol
   return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
 }
 
 /**
- * The variable segment of a redirect pattern, for platforms that give each connection its own callback: a fixed
- * https URI except for one path segment (design 6).
+ * The variable part of a redirect pattern. Some platforms give each connection its own callback: an https URI that
+ * differs in one path segment (design 6).
  */
 export const FREE_SEGMENT = '{segment}'
 
-/** Only characters that all parsers read alike: no dot, no slash, nothing encoded. */
+/** Only characters on which all parsers agree: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Whether a pattern is a canonical https URI with exactly one variable segment. */
@@ -116,8 +114,8 @@ export function isRedirectPattern(pattern: string): boolean {
 }
 
 /**
- * Whether a URI matches a pattern: the exact text around one segment. This excludes dot segments, encoded letters,
- * query, fragment, userinfo, a port and other forms of the host.
+ * Whether a URI matches a redirect pattern. Everything except the segment must be equal, which excludes dot segments,
+ * encoded characters, a query, a fragment, userinfo and other hosts or ports.
  */
 export function matchesPattern(uri: string, pattern: string): boolean {
   const [before = '', after = ''] = pattern.split(FREE_SEGMENT)

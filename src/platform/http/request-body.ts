@@ -5,10 +5,10 @@ import type { Context, Middleware } from 'koa'
 import { bodyTooLarge, unsupportedBody } from './errors.ts'
 
 /**
- * Reads a request body up to a limit. Reads the stream directly, because parsers need the bytes as sent.
- * Compressed bodies were rejected before (request-target.ts).
+ * Reads a request body up to a limit, as the bytes that were sent. request-target.ts has already rejected compressed
+ * bodies.
  *
- * @throws bodyTooLarge before more than the limit is buffered
+ * @throws bodyTooLarge without buffering more than the limit
  */
 export async function readRequestBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   if (Number(ctx.get('content-length')) > bytesMax) throw bodyTooLarge(bytesMax)
@@ -20,7 +20,7 @@ export async function readRequestBody(ctx: Context, bytesMax: number): Promise<B
   const add = (chunk: Buffer) => {
     length += chunk.length
     if (length <= bytesMax) return void chunks.push(chunk)
-    // Drop the rest: destroying the stream would lose the answer too.
+    // Discard the rest: destroying the stream would also lose the response.
     stream.off('data', add).resume()
     reject(bodyTooLarge(bytesMax))
   }
@@ -32,14 +32,14 @@ export async function readRequestBody(ctx: Context, bytesMax: number): Promise<B
   })
   stream.once('error', reject)
   stream.once('close', left)
-  // A stream that is already destroyed emits nothing more.
+  // A destroyed stream emits no further events.
   if (stream.destroyed) left()
   return await promise
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Decodes a body; undefined if it is not UTF-8. */
+/** Decodes a body; undefined if it is not valid UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return utf8.decode(bytes)
@@ -49,7 +49,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * Rejects a compressed body, whose real size is unknown.
+ * Rejects a compressed body, because its real size is unknown.
  *
  * @throws unsupportedBody, with `Accept-Encoding: identity` (RFC 9110 §12.5.3)
  */
@@ -61,11 +61,11 @@ export function refuseCompressed(ctx: Context): void {
 }
 
 const FORM = 'application/x-www-form-urlencoded'
-/** The limit of the engine at its own endpoints. */
+/** The limit that the engine has at its own endpoints. */
 const FORM_BYTES_MAX = 56 * 1024
 
 /**
- * Reads the parameters of a posted form; none without a body.
+ * Reads the parameters of a form; empty without a body.
  *
  * @throws bodyTooLarge or unsupportedBody
  */
@@ -73,16 +73,16 @@ export async function readForm(ctx: Context): Promise<URLSearchParams> {
   refuseCompressed(ctx)
   if (ctx.get('content-type') === '') return new URLSearchParams()
   if (ctx.request.type.toLowerCase() !== FORM) throw unsupportedBody(FORM)
-  // The URL standard defines this format in UTF-8 only, so ignore the charset of the header.
+  // The URL standard defines this format only in UTF-8, so ignore the charset in the header.
   return new URLSearchParams((await readRequestBody(ctx, FORM_BYTES_MAX)).toString())
 }
 
-/** Returns a parameter; an empty one counts as absent (RFC 6749 §3.2). */
+/** Returns a parameter; undefined if absent or empty (RFC 6749 §3.2). */
 export function parameterOf(parameters: URLSearchParams, name: string): string | undefined {
   return parameters.get(name) || undefined
 }
 
-/** Returns the error of a request that repeats one of these parameters (RFC 6749 §3.2). */
+/** Returns the error if a request repeats one of these parameters (RFC 6749 §3.2). */
 export function repetitionIn(
   parameters: URLSearchParams,
   names: readonly string[],
@@ -91,19 +91,19 @@ export function repetitionIn(
   return repeated && `'${repeated}' parameter must not be provided twice`
 }
 
-/** How long, and how many bytes, the rest of a body is dropped before the answer. */
+/** How long, and up to how many bytes, the rest of a body is read before the response. */
 const DROP_MS = 200
 const DROP_BYTES_MAX = 1_048_576
 
 /**
- * Drops the unread rest of a request body. A parser that stopped at its limit leaves the connection stuck, and
- * closing it at once would lose the answer for a client that still sends. If more follows, or the body was too
- * large, the answer closes the connection (RFC 9112 §9.6).
+ * Discards the unread rest of a request body before the response is sent. A parser that stopped at its limit leaves
+ * the connection stuck. Closing it at once would lose the response if the client is still sending. If the rest is too
+ * long, or the body was rejected as too large, the response closes the connection (RFC 9112 §9.6).
  */
 export function endUnreadBody(): Middleware {
   return async (ctx, next) => {
     await next()
-    // A route that streams its answer may still read the body.
+    // A route that streams its response may still be reading the body.
     if (ctx.headerSent || ctx.respond === false) return
     const read = ctx.req.complete || (await dropRest(ctx.req))
     if (!read || ctx.status === 413) ctx.set('Connection', 'close')

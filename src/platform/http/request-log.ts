@@ -3,44 +3,44 @@ import { randomFillSync } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
-/** Fields that routes add to the log line of their request. Never a token or code. */
+/** Fields that routes add to the log line of their request. They must not contain tokens or codes. */
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
-  /** The tool that was called at the tool endpoint, or the prompt or kind of resource. */
+  /** The called tool, or the prompt or kind of resource, at the tool endpoint. */
   tool?: string | undefined
-  /** The upstream of the platform's own API. */
+  /** The upstream of a forwarded request. */
   upstream?: string | undefined
   /** The grant type of a token request. */
   grantType?: (typeof grantTypes)[number] | undefined
   /** The OpenTelemetry trace id. */
   trace?: string | undefined
-  /** The outcome, if the status does not show it: of a refresh, introspection, a tool call or GraphQL. */
+  /** The outcome of a refresh, introspection, tool call or GraphQL operation, if the status does not show it. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
-  /** The reason, which the caller does not see. */
+  /** The reason, which is not sent to the caller. */
   detail?: string | undefined
   cause?: unknown
 }
 
-/** The grants of the token endpoint. */
+/** The grant types of the token endpoint. */
 export const grantTypes = ['authorization_code', 'refresh_token'] as const
 
-/** The log line of a request, for listeners. */
+/** The log line of a request, as passed to listeners. */
 export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly id: string
   readonly at: number
   readonly method: string
   readonly route: string
-  /** `CALLER_GONE` if the caller left before the answer. */
+  /** `CALLER_GONE` if the caller disconnected before the response was complete. */
   readonly status: number
-  /** Until the last byte of the answer, in fractional milliseconds. */
+  /** The time until the last byte of the response, in fractional milliseconds. */
   readonly tookMs: number
   /** The shortened client IP address. */
   readonly address: string | undefined
 }
 
-/** The status that the log has for a request whose caller left before the answer. */
+/** The logged status if the caller disconnected before the response was complete. */
 export const CALLER_GONE = 499
 
 export interface RequestListeners {
@@ -50,10 +50,9 @@ export interface RequestListeners {
 }
 
 /**
- * Writes one JSON line for each request. Logs the matched route pattern, because the URL may contain a code, a
- * token or the id of an interaction.
- *
- * The id of the request is in the `X-Request-Id` header and on error pages, so that a reported id leads to the line.
+ * Writes one JSON line per request. It has the matched route pattern instead of the URL, which may contain a code, a
+ * token or an interaction id. The request id is also in the `X-Request-Id` header and on error pages, so that a
+ * reported id leads to the line.
  */
 export function requestLog(
   logger: Logger,
@@ -70,7 +69,7 @@ export function requestLog(
     ctx.res.on('finish', () => {
       finished = true
     })
-    // Emitted once, after the last byte or when the caller leaves.
+    // Emitted once: after the last byte, or when the caller disconnects.
     ctx.res.on('close', () => {
       const tookMs = performance.now() - startedAtMs
       const line = {
@@ -92,7 +91,7 @@ export function requestLog(
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Makes request ids. Draws random bytes for many ids at once, because each draw is expensive. */
+/** Makes request ids. Gets random bytes for many ids at once, because each call is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length
@@ -106,24 +105,24 @@ function makeIds(): () => string {
   }
 }
 
-/** Replaces an error by its stack, because JSON omits the properties of errors. */
+/** Replaces an error with its stack, because JSON omits the properties of errors. */
 function printable({ cause, ...fields }: LogFields): LogFields {
   if (cause === undefined) return fields
   return { ...fields, cause: cause instanceof Error ? cause.stack : cause }
 }
 
-/** Returns the fields to add to the log line of this request. */
+/** Returns the mutable extra fields of this request's log line. */
 export function logFields(ctx: Pick<Context, 'state'>): LogFields {
   ctx.state['log'] ??= {}
   return ctx.state['log']
 }
 
-/** Returns the id of this request, which is also the error id. */
+/** Returns the request id, which is also the error id. */
 export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** A request in the audit trail: its id and the shortened client IP address. */
+/** The request of an audit event: its id and the shortened client IP address. */
 export interface NamedRequest {
   readonly requestId: string
   readonly address?: string | undefined
@@ -137,14 +136,14 @@ export function callerOf(ctx: Context): NamedRequest {
   }
 }
 
-/** Returns the route of a request for the log: the engine's name, or our pattern. */
+/** Returns the route for the log: the engine's route name, or our path pattern. */
 export function routeOf(ctx: Context): string {
   const { oidc, _matchedRoute } = ctx as { oidc?: { route?: string }; _matchedRoute?: unknown }
   const name: unknown = ctx.state['route'] ?? oidc?.route ?? _matchedRoute
   return typeof name === 'string' ? name : 'none'
 }
 
-/** Sets the route of a request without a router. */
+/** Sets the route of a request that no router handles. */
 export function nameRoute(ctx: Context, route: string): void {
   ctx.state['route'] = route
 }

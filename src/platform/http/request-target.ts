@@ -5,14 +5,11 @@ import { addressOf, enginePages, paths, planPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
 /**
- * Makes {base_url} the only address that the service knows of itself (design 1).
- *
- * The engine derives every advertised URL and the cookies' `secure` flag from the request's Host and
- * X-Forwarded-* headers, so that `Host: evil.example` would appear in discovery. These headers are replaced
- * before anything reads them; `state.presentedHost` keeps the original for surfaces that refuse a foreign one.
- *
- * X-Forwarded-For stays only behind a trusted proxy, and then only its last entry: the one that this proxy
- * wrote itself.
+ * Makes {base_url} the only URL under which the service knows itself (design 1).
+ * The engine derives every advertised URL and the cookies' `secure` flag from Host and X-Forwarded-*. With the
+ * original headers, `Host: evil.example` would appear in discovery. So they are replaced before anything reads them.
+ * `state.presentedHost` keeps the original Host for endpoints that reject foreign hosts.
+ * X-Forwarded-For is kept only behind a trusted proxy, and only its last entry, which that proxy added.
  */
 export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
   const { host, protocol } = new URL(baseUrl)
@@ -38,8 +35,8 @@ function pathOf(target: string): string {
 }
 
 /**
- * Answers 404 to other spellings of the engine's paths, like `router.ts` does for ours. The engine's router ignores
- * letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
+ * Responds with 404 to noncanonical forms of the engine's paths, as `router.ts` does for ours. The engine's router
+ * ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
  */
 export function canonicalPath(): Middleware {
   const patterns = [paths, planPaths, enginePages].flatMap((table) => Object.values(table))
@@ -56,21 +53,21 @@ export function canonicalPath(): Middleware {
 
 const upstream = addressOf(paths.upstream, { path: '' })
 const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
-/** These reject a compressed body when they read their form, with all headers of their answers. */
+/** These endpoints reject compressed bodies themselves, so that the response has all its headers. */
 const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Rejects requests that no route can read: a compressed body, and a NUL, broken UTF-8 or a fragment in the target.
- * PostgreSQL would fail on a NUL. Protocol endpoints validate their own parameters, and requests to the platform's
- * own API are validated when they are forwarded.
+ * Rejects requests that no route can process: a compressed body, or a target with a NUL, invalid UTF-8 or a fragment.
+ * PostgreSQL would fail on a NUL. Protocol endpoints validate their own parameters, and requests to the platform API
+ * are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */
 export function plainRequest(): Middleware {
   return (ctx, next) => {
     const { path, url, querystring } = ctx
-    // A target has no fragment (RFC 9112 §3.2), and a proxy in front could parse it differently.
+    // A target has no fragment (RFC 9112 §3.2), and a proxy could parse it differently.
     if (url.includes('#')) throw nothingHere()
     if (path.startsWith(upstream)) return next()
     if (methodsWithBody.has(ctx.method) && !answeredInFull.has(path)) refuseCompressed(ctx)

@@ -10,16 +10,16 @@ export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
 
-/** A path for programs without a router, because it is called very often. */
+/** A path for programs that bypasses the routers, because it is called very often. */
 export interface ProgramRoute {
   readonly path: string
-  /** The route in the log. */
+  /** The route name in the log. */
   readonly name: string
   readonly methods: readonly ('GET' | 'POST')[]
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/** Serves a path with CORS. Answers are not cached, errors are JSON, and other methods are 404 or 405. */
+/** Serves one path with CORS. Responses are not cached, errors are JSON, and other methods get 404 or 405. */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path === route.path) await answerProgram(ctx, route)
@@ -35,7 +35,7 @@ async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRou
   if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
 }
 
-/** Answers a program without caching, with errors as JSON regardless of `Accept`. */
+/** Responds without caching, with errors as JSON regardless of `Accept`. */
 export async function answerUncached(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   try {
@@ -50,8 +50,8 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
 export type Surface = Router | Middleware
 
 /**
- * Passes a request to each surface in turn, until one answers. Routers compare a request with dozens of patterns.
- * For paths of programs, only the surfaces that may serve them are called.
+ * Passes a request to each surface in turn, until one responds. A router compares each request with dozens of
+ * patterns. For fixed paths, only the surfaces that can match are called.
  */
 export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
   const everywhere = chain(surfaces)

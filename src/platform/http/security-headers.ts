@@ -1,11 +1,11 @@
 import type { Middleware } from 'koa'
 
 /**
- * Returns the Content-Security-Policy of a page. Lists `script-src 'none'` explicitly because the engine adds the
- * hash of its self-submitting form only to that directive.
+ * Builds the Content-Security-Policy of a page. `script-src 'none'` is explicit, because the engine adds the hash of
+ * its self-submitting form only to that directive.
  *
- * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) that a form may lead to.
- *   Chromium applies form-action to the redirect after a form too, so they must include the client's redirect URI
+ * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) to which a form may lead.
+ * Chromium also applies form-action to redirects after a form, so include the client's redirect URI
  */
 export function contentSecurityPolicy(formTargets: readonly string[] = []): string {
   return [
@@ -19,20 +19,20 @@ export function contentSecurityPolicy(formTargets: readonly string[] = []): stri
   ].join('; ')
 }
 
-/** Returns the form-action source of a redirect URI: its origin, or the scheme of an app. */
+/** Returns the form-action source for a redirect URI: its origin or its scheme. */
 export function formTarget(redirectUri: string): string {
   const url = new URL(redirectUri)
   // A policy cannot name an IPv6 address, and a custom scheme has no origin.
   return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin
 }
 
-/** Sets the security headers of every answer; pages may override them. */
+/** Sets the security headers of every response; pages may override them. */
 export function securityHeaders(baseUrl: string): Middleware {
   const headers = {
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    // The URL of a page has the id of the interaction, which other origins must not see. `no-referrer` would
-    // also remove the Origin header of our own forms.
+    // Page URLs contain the interaction id, which other origins must not see. `no-referrer` would also remove the
+    // Origin header of our own forms.
     'Referrer-Policy': 'same-origin',
     'Content-Security-Policy': contentSecurityPolicy(),
     ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000' }),

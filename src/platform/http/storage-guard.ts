@@ -4,7 +4,7 @@ import type { Middleware } from 'koa'
 
 import { nulInRequest, storageUnavailable } from './errors.ts'
 
-/** The storage failure of the running request; undefined outside of requests. */
+/** The storage failure of the current request; undefined outside of requests. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
 /** Tracks the storage failure of each request. */
@@ -13,12 +13,12 @@ export function rememberStorageFailure(): Middleware {
 }
 
 /**
- * Turns every failed store call into 503 `temporarily_unavailable` (design 24). After the first failure the request
- * makes no further store calls, so that its answer takes one time limit, not several. Every store is opened with
- * this guard (platform/store/open-stores.ts).
+ * Converts a failed store call to 503 `temporarily_unavailable` (design 24). After the first failure, the request
+ * makes no further store calls, so that the response takes one time limit instead of several. Every store is opened
+ * with this guard (platform/store/open-stores.ts).
  *
- * @param isFailure whether an error means that the store is unavailable. Other errors, such as one that rolls back a
- *   transaction, pass unchanged
+ * @param isFailure whether an error means that the store is unavailable. Other errors are passed on, such as one that
+ * rolls back a transaction
  */
 export async function orUnavailable<Result>(
   call: () => Promise<Result>,
@@ -37,8 +37,8 @@ export async function orUnavailable<Result>(
 }
 
 /**
- * Whether PostgreSQL rejected a text with a NUL. Parsers reject it earlier (request-target.ts, page-form.ts, the
- * schemas); if they missed one, it is still a mistake of the caller.
+ * Whether PostgreSQL rejected text with a NUL. If our validation (request-target.ts, page-form.ts, the schemas)
+ * missed one, it is still the caller's mistake.
  */
 function isNulError(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }

@@ -1,6 +1,6 @@
 /**
- * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could
- * read the same text differently. Such text is rejected.
+ * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could read
+ * the same text differently. Such text is rejected here.
  */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
@@ -8,13 +8,13 @@ export type StrictJson =
 
 const DEPTH_MAX = 8
 
-/** Parses a text as a JSON object, or returns what is wrong with it. */
+/** Parses text as a JSON object, or returns what is wrong with it. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    return { problem: 'it is not JSON' }
+    return { problem: 'it is not valid JSON' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { problem: 'it is not a JSON object' }
@@ -25,7 +25,10 @@ export function parseStrictObject(text: string): StrictJson {
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/** Scans the tokens of valid JSON. A colon follows the name of a member of the innermost object. */
+/**
+ * Scans the tokens of valid JSON for duplicate names, `__proto__` and excessive depth. Only a member name is followed
+ * by a colon.
+ */
 function findAmbiguity(text: string): string | undefined {
   const open: Set<string>[] = []
   let lastString = '""'
@@ -42,8 +45,8 @@ function findAmbiguity(text: string): string | undefined {
 
 function addMember(members: Set<string> | undefined, quoted: string): string | undefined {
   const name = String(JSON.parse(quoted))
-  if (name === '__proto__') return 'it has a member __proto__'
-  if (members?.has(name)) return 'it has two members of the same name'
+  if (name === '__proto__') return 'it has a member named __proto__'
+  if (members?.has(name)) return 'it has two members with the same name'
   members?.add(name)
   return undefined
 }

@@ -15,13 +15,13 @@ const links = [
     label: 'OpenID configuration',
     what: 'OpenID Connect Discovery',
   },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.llmsTxt, label: 'llms.txt', what: 'what is where, for an assistant' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+  { href: paths.authMd, label: 'auth.md', what: 'get and use a token, step by step' },
+  { href: paths.llmsTxt, label: 'llms.txt', what: 'index for AI assistants' },
+  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and response' },
 ]
 
 const DAY = 'public, max-age=86400'
-/** For stylesheets, whose path has a digest of the content. */
+/** For stylesheets, whose path contains a digest of the content. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 const assets = [
@@ -36,10 +36,11 @@ const assets = [
 ]
 
 /**
- * Serves /, the stylesheets, the icons, /healthz (the process is alive) and /readyz (its stores answer).
+ * Serves the welcome page, stylesheets, icons and health checks. /healthz means that the process is alive, /readyz
+ * that its stores respond.
  *
- * @param checkStores rejects if a store does not answer in time
- * @param conformance whether the conformance profile is on, which must be easy to notice (design 26)
+ * @param checkStores rejects if a store does not respond in time
+ * @param conformance whether the conformance profile is on, which /healthz then shows (design 26)
  */
 export function welcomeAndHealth(
   welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>,

@@ -7,21 +7,24 @@ import type { LimitName } from './limit-table.ts'
 import type { Limits } from './limits.ts'
 import { answerTooMany, type ErrorShape } from './too-many-requests.ts'
 
-/** The limit at a path, for each client network. */
+/** The limit of a path, per client network. */
 interface Gate {
   readonly limit: LimitName
   readonly shape: ErrorShape
-  /** The points of a request, taken before it is read. */
+  /** Points to take before the request is read. */
   readonly before?: (ctx: Context) => number
-  /** The points of its answer. */
+  /** Points to take for the response. */
   readonly after?: (ctx: Context, limits: Limits) => number
-  /** Set where OPTIONS is an ordinary request, not a preflight. */
+  /** Set if OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
 }
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/** All users of a guarded application come through the proxy, so only failures of its own authentication count. */
+/**
+ * All users of a guarded application share the proxy's address, so only failures of the proxy's own authentication
+ * count.
+ */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -42,7 +45,7 @@ const files: Gate = {
 
 const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | undefined>([
   [paths.authorization, authorization],
-  // A sign-out request is stored too, until it is confirmed.
+  // A sign-out request is also stored until it is confirmed.
   [paths.endSession, authorization],
   [paths.token, oauth],
   [paths.revocation, oauth],
@@ -56,11 +59,11 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.mcp, tools],
   [paths.mcpMember, tools],
   [paths.mcpAdmin, tools],
-  // A public document, although its path is below the pages of operators.
+  // The schema is public, although its path is below the operator pages.
   [paths.adminSchema, undefined],
 ])
 
-/** Gates by path prefix, the longest first. */
+/** Gates by path prefix, longest first. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
@@ -82,9 +85,9 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network, before the request is read and before any store is used. At paths that
- * take credentials only failures count: many people and programs may share one address, and successful
- * requests are charged to the person or client.
+ * Limits requests by client network, before the request is read or a store is used. At paths that take credentials,
+ * only failures count. Many people and programs may share a network, so successful requests are charged to the person
+ * or client instead.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -109,20 +112,20 @@ function gateAt(path: string): Gate | undefined {
 }
 
 const KILOBYTE = 1024
-/** The engine reads no more. */
+/** The engine reads no more than this. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/** An authorization request is stored as sent, so it costs points by its length. */
+/** Points for an authorization request. It is stored as sent, so it is charged by length. */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points of a pushed request, one per started KiB. Without Content-Length it costs the maximum. */
+/** Points for a pushed request: one per KiB, rounded up. Without Content-Length, the maximum. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }
 
-/** The points of a failed client authentication. */
+/** Points for a failed client authentication. */
 function refusedClient(ctx: Context): number {
   return logFields(ctx).error === 'invalid_client' ? 10 : 0
 }
@@ -131,7 +134,7 @@ function oauthFailure(ctx: Context, limits: Limits): number {
   const { error } = logFields(ctx)
   if (error === 'invalid_client') return refusedClient(ctx)
   const { status } = ctx
-  // An authenticated client is charged as that client.
+  // Requests of authenticated clients are charged to the client instead.
   if (countClientRequest(ctx, limits) || !isRefusal(status)) return 0
   return error === 'invalid_grant' ? 2 : 1
 }
@@ -145,19 +148,19 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-/** The authenticated client of each request. */
+/** The authenticated client of each request. Requests are keys, so entries need no removal. */
 const authenticatedClients = new WeakMap<object, string>()
 
 /**
- * Records that the client of a request authenticated with a secret or a key. Naming a client in a request
- * proves nothing: a client is only charged for its own requests.
+ * Records that the client of a request proved its identity with a secret or key. A client_id alone proves nothing,
+ * and a client must not be charged for the requests of others.
  */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }
 
 /**
- * Charges an answered request to its authenticated client: one point, five for a refusal.
+ * Charges a completed request to its authenticated client: one point, or five for a refusal.
  *
  * @returns whether the client authenticated
  */

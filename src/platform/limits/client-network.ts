@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Caches networks: parsing an address takes longer than counting it, and callers come again. */
+/** Caches networks, because parsing an address takes longer than counting it. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
-/** Longer text is no address and is not cached. */
+/** Longer text is not an address and is not cached. */
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
- * Returns the network that an address is charged to. An IPv6 /64 is one network, so that rotating through its
- * addresses does not help. The same holds for another spelling, a zone, or the port that some proxies append.
+ * Returns the network to which an address is charged. All of an IPv6 /64 is one network, so rotating through its
+ * addresses does not help. Alternative spellings, zones, and ports that some proxies append do not help either.
  */
 export function networkOf(address: string): string {
   const known = networks.get(address)
@@ -35,8 +35,8 @@ function readNetwork(address: string): string {
 }
 
 /**
- * Returns the block that is rented or assigned together: an IPv4 /24 or an IPv6 /48. An attacker with one
- * address of it can easily get others.
+ * Returns the IPv4 /24 or IPv6 /48 of an address. Such a block is rented or assigned as a whole, so an attacker can
+ * easily use more of its addresses.
  */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)

@@ -1,16 +1,16 @@
-/** Request limits: their table, the counts, and the 429 answers. Each surface decides what to charge. */
+/** Request limits: the table, the counters and the 429 responses. Each surface decides what to charge. */
 
 interface LimitRow {
   /**
-   * Who is charged: the network of an address, an authenticated client, or a person by client. A client or
-   * person is charged only after authentication, or others could use up its limit.
+   * Who is charged: a client network, an authenticated client, or a person using a client. The last two are charged
+   * only after authentication, or others could use up their limit.
    */
   readonly by: 'address' | 'client' | 'person'
   /** Path of the maximum in config/service.json. */
   readonly setting: `${keyof typeof windowSettings}.${string}`
 }
 
-/** Path of the window length, by the section of config/service.json that has the limit. */
+/** Path of the window length, by section of config/service.json. */
 const windowSettings = {
   limits: 'limits.windowSeconds',
   mcp: 'mcp.windowSeconds',
@@ -18,7 +18,7 @@ const windowSettings = {
   signIn: 'signIn.failureWindowSeconds',
 } as const
 
-/** Every request limit. docs/reference/limits.md says where each applies and what costs a point. */
+/** Every request limit. docs/reference/limits.md describes where each applies and what costs points. */
 export const limitTable = {
   authorizations: { by: 'address', setting: 'limits.authorizationKilobytesPerAddressMax' },
   oauthFailures: { by: 'address', setting: 'limits.oauthFailurePointsPerAddressMax' },
@@ -54,11 +54,11 @@ export interface LimitInForce {
   readonly name: LimitName
   readonly max: number
   readonly windowSeconds: number
-  /** The name in `RateLimit` and `RateLimit-Policy`. */
+  /** The policy name in the headers `RateLimit` and `RateLimit-Policy`. */
   readonly policyName: string
 }
 
-/** Returns the limits with the values of a configuration. */
+/** Returns the limits with their configured values. */
 export function limitsInForce(policy: object): Readonly<Record<LimitName, LimitInForce>> {
   const rows = Object.entries<LimitRow>(limitTable).map(([name, { setting }]) => {
     const section = setting.split('.', 1)[0] as keyof typeof windowSettings
@@ -75,6 +75,7 @@ export function limitsInForce(policy: object): Readonly<Record<LimitName, LimitI
 
 function figureAt(policy: object, setting: string): number {
   const found = setting.split('.').reduce<unknown>((part, name) => Object(part)[name], policy)
-  if (typeof found !== 'number') throw new Error(`the configuration has no number ${setting}`)
+  if (typeof found !== 'number')
+    throw new Error(`config/service.json must contain a number at ${setting}`)
   return found
 }

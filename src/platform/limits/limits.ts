@@ -3,10 +3,10 @@ import type { SharedCounts, Sum } from '../store/shared-counts.ts'
 import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.ts'
 import { type Count, WindowCounts } from './window-counts.ts'
 
-/** A limit that is reached. */
+/** The limit that a request exceeded. */
 export interface Exceeded {
   readonly limit: LimitInForce
-  /** Until the window ends; at least 1. */
+  /** Seconds until the window ends; at least 1. */
   readonly waitSeconds: number
 }
 
@@ -15,28 +15,28 @@ export type Limits = ReturnType<typeof makeLimits>
 /** How often processes exchange their counts. */
 const EXCHANGE_SECONDS = 1
 /**
- * The share of a limit that a process does not report. Most callers stay below it, so they cost no
- * exchange. Sixteen processes that all withhold it let through at most twice the limit.
+ * The share of a limit that a process does not report. Most callers stay below it and cost no exchange. Sixteen
+ * processes that all use this share let through at most twice the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
-/** The maximum of one exchange; the rest waits for the next one. */
+/** The maximum number of counts per exchange; the rest wait for the next one. */
 const EXCHANGED_MAX = 1000
-/** A longer key is counted by its digest. */
+/** A longer key is replaced by its digest. */
 const KEY_CHARACTERS_MAX = 120
 
 interface Counted {
   readonly limit: LimitInForce
   readonly counts: WindowCounts
-  /** What the next exchange reports. */
+  /** Counts to report in the next exchange. */
   readonly unreported: Map<string, Count>
 }
 
 /**
- * Makes the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still
- * apply when the store is down, because each process keeps its own counts.
+ * Makes the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still apply
+ * when the store is down, because each process keeps its own counts.
  *
- * @param policy service.json, which has the maximums
- * @param shared absent in a single process
+ * @param policy the content of service.json, which has the maximums
+ * @param shared absent if the service has a single process
  */
 export function makeLimits({
   policy,
@@ -54,7 +54,7 @@ export function makeLimits({
     }),
   ) as Record<LimitName, Counted>
 
-  /** Whether no points are left; counts nothing. */
+  /** Returns the limit if no points are left. Does not count. */
   const exceeded = (name: LimitName, key: string): Exceeded | undefined => {
     const { limit, counts } = counted[name]
     const found = counts.find(bounded(key))
@@ -62,7 +62,7 @@ export function makeLimits({
     return exceededFor(limit, found.endsAtMs - now())
   }
 
-  /** Counts points, even beyond the limit. */
+  /** Adds points, even beyond the limit. */
   const count = (name: LimitName, key: string, points = 1): void => {
     const { limit, counts, unreported } = counted[name]
     const known = bounded(key)
@@ -84,13 +84,13 @@ export function makeLimits({
   return {
     exceeded,
     count,
-    /** Counts points, unless none are left. */
+    /** Takes points, unless none are left. */
     take(name: LimitName, key: string, points = 1): Exceeded | undefined {
       const reached = exceeded(name, key)
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Takes one point from the counts of all processes, for operations that are expensive anyway. */
+    /** Takes one point from the total of all processes. For operations that are expensive anyway. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -98,17 +98,17 @@ export function makeLimits({
       const sum = await addTogether(counted[name], bounded(key), 1)
       return sum && sum.points > limit.max ? exceededFor(limit, sum.msLeft) : undefined
     },
-    /** Gives a point of `takeTogether` back. */
+    /** Returns a point taken by `takeTogether`. */
     async giveBack(name: LimitName, key: string): Promise<void> {
       const known = bounded(key)
-      // If the window has ended, the point is gone already.
+      // If the window has ended, the point has expired with it.
       if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
     },
     /** Reports the counts of this process to the other processes, and reads theirs. */
     async exchange(): Promise<void> {
       if (shared) await exchange(Object.values(counted), shared, now)
     },
-    /** How many keys have a count of their own. */
+    /** How many keys are counted individually. */
     size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
   }
 }
@@ -122,7 +122,7 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
   return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
 }
 
-/** Makes one request for all limits. A failed report is repeated with the next exchange. */
+/** Makes one request for all limits. A failed report is repeated at the next exchange. */
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>
@@ -144,7 +144,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
       if (sum) settle(count, sum, now())
     }
   } catch {
-    // Not logged: other users of the store report that it is down.
+    // Not logged: other users of the store log that it is down.
     for (const { unreported, key, count, points } of reported) {
       count.unsent += points
       if (count.endsAtMs > now()) unreported.set(key, count)
@@ -152,13 +152,13 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
   }
 }
 
-/** Sets a count to the sum of all processes, plus what this process has counted since its report. */
+/** Sets a count to the total of all processes, plus what this process has counted since its report. */
 function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.points = points + count.unsent
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Uses a digest as the key, so that the store has no address or account in clear text. */
+/** Uses a digest as the key, so that the store has no addresses or accounts in plain text. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }
@@ -167,7 +167,7 @@ function bounded(key: string): string {
   return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
 }
 
-/** The key of a person by one client, so that one of a person's programs does not stop another. */
+/** The key of a person using one client, so that one of the person's programs cannot block another. */
 export function personKey(person: {
   readonly personId: string
   readonly clientId: string

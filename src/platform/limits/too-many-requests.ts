@@ -5,10 +5,10 @@ import { tooManyRequests } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
 import type { Exceeded } from './limits.ts'
 
-/** The format of an error answer. */
+/** The format of an error response. */
 export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
 
-/** A server error of JSON-RPC 2.0 that the implementation defines (§5.1). */
+/** An implementation-defined server error of JSON-RPC 2.0 (§5.1). */
 const TOO_MANY = -32_029
 const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
 
@@ -16,9 +16,9 @@ const { error: code, error_description: description = '' } = tooManyRequests()
 const body = { error: code, error_description: description }
 
 /**
- * Answers 429 if a limit is reached.
+ * Responds with 429 if a limit is exceeded.
  *
- * @returns whether it did
+ * @returns whether it responded
  */
 export function answerTooMany(
   ctx: Context,
@@ -27,7 +27,7 @@ export function answerTooMany(
 ): boolean {
   if (!exceeded) return false
   setLimitHeaders(ctx, exceeded)
-  // The CORS middleware of the endpoint has not run yet, and a page needs Retry-After.
+  // The CORS middleware of the endpoint has not run yet, and pages need to read Retry-After.
   if (shape !== 'page' && ctx.get('Origin')) {
     ctx.set({
       'Access-Control-Allow-Origin': '*',
@@ -50,7 +50,7 @@ export function answerTooMany(
   return true
 }
 
-/** @throws tooManyRequests if a limit is reached */
+/** @throws tooManyRequests if a limit is exceeded */
 export function refuseTooMany(
   ctx: Pick<Context, 'set' | 'state'>,
   exceeded: Exceeded | undefined,
@@ -61,8 +61,8 @@ export function refuseTooMany(
 }
 
 /**
- * Sets the headers that say which limit is reached and when to retry
- * (draft-ietf-httpapi-ratelimit-headers-10; clients read the parameters `r` and `t`).
+ * Sets the headers that state the exceeded limit and when to retry (draft-ietf-httpapi-ratelimit-headers-10; clients
+ * read the parameters `r` and `t`).
  */
 function setLimitHeaders(
   ctx: Pick<Context, 'set' | 'state'>,
@@ -74,7 +74,7 @@ function setLimitHeaders(
     RateLimit: `"${policyName}";r=0;t=${waitSeconds}`,
     'RateLimit-Policy': `"${policyName}";q=${max};w=${windowSeconds}`,
   })
-  logFields(ctx).detail = `the limit ${limit.name} is reached`
+  logFields(ctx).detail = `the limit ${limit.name} was exceeded`
 }
 
 function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
@@ -83,6 +83,6 @@ function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
   logFields(ctx).error = code
   const minutes = Math.ceil(waitSeconds / 60)
   const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-  const error_description = `More was asked for than this service answers at once, by you or by others in your network. Please wait ${wait}, then load the page again.`
+  const error_description = `You or others on your network sent too many requests. Wait ${wait}, then reload the page.`
   sendErrorPage(ctx, { error: code, error_description })
 }

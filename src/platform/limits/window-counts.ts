@@ -1,39 +1,38 @@
 import { hash, randomUUID } from 'node:crypto'
 
-/** The points of one key in its window, as this process knows them. */
+/** The count of one key in its window, as this process knows it. */
 export interface Count {
-  /** The total of all processes at the last exchange, plus those of this process since. */
+  /** The total of all processes at the last exchange, plus the points of this process since. */
   points: number
-  /** Not yet reported to the other processes. */
+  /** Points not yet reported to the other processes. */
   unsent: number
-  /** On the clock of this process. */
+  /** Epoch milliseconds on the clock of this process. */
   endsAtMs: number
 }
 
 /** The keys counted between two rotations. */
 interface Generation {
   readonly counts: Map<string, Count>
-  /** Points of the keys beyond the maximum. Allocated for the first such key. */
+  /** Points of the keys beyond the maximum. Allocated for the first of them. */
   cells?: Uint32Array
 }
 
-/** How many keys of a generation have their own count, of about 200 bytes. */
+/** How many keys per generation are counted individually, at about 200 bytes each. */
 const KEYS_MAX = 10_000
-/** Two digest bytes select a cell; the cells of one generation take 256 KiB. */
+/** Two digest bytes select a cell; the cells of a generation take 256 KiB. */
 const CELLS = 65_536
 
 /**
  * The counts of one limit in this process. A window begins with the first count of its key.
- *
- * Nothing is evicted, so no caller can flush a count by creating many others. Keys are in two generations.
- * The older one is dropped after a whole window, when all of its windows have ended. Beyond the maximum of a
- * generation, keys share cells (a count-min sketch of one row): a count may be too high, but never too low.
+ * Nothing is evicted, so no caller can reset a count by creating many others. Instead, keys are in two generations.
+ * The older one is dropped after a whole window, when all of its windows have ended. Beyond the maximum, the keys of
+ * a generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
  */
 export class WindowCounts {
   readonly #windowMs: number
   readonly #now: () => number
   readonly #keysMax: number
-  /** Random in each process, so that no caller can choose the key to share a cell with. */
+  /** A random seed per process, so that no caller can choose which keys share a cell. */
   readonly #seed = randomUUID()
   #young: Generation = { counts: new Map() }
   #old: Generation = { counts: new Map() }
@@ -45,12 +44,12 @@ export class WindowCounts {
     this.#keysMax = keysMax
   }
 
-  /** How many keys have their own count. */
+  /** How many keys are counted individually. */
   get size(): number {
     return this.#young.counts.size + this.#old.counts.size
   }
 
-  /** The count of a key whose window has not ended. */
+  /** Returns the count of a key whose window has not ended. */
   find(key: string): Count | undefined {
     const count = this.#ownCount(key, this.#now())
     if (count) return count
@@ -58,7 +57,7 @@ export class WindowCounts {
     return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#rotatesAtMs }
   }
 
-  /** Adds points to a key, or subtracts them. Returns its count, unless it shares a cell. */
+  /** Adds or subtracts points. Returns the count of the key, or undefined if it shares a cell. */
   add(key: string, points: number): Count | undefined {
     const nowMs = this.#now()
     const known = this.#ownCount(key, nowMs)
@@ -91,14 +90,14 @@ export class WindowCounts {
   }
 
   #rotate(nowMs: number): void {
-    // After a whole window without any count, both generations have ended.
+    // After a whole window without any count, both generations have expired.
     const isSilent = nowMs >= this.#rotatesAtMs + this.#windowMs
     this.#old = isSilent ? { counts: new Map() } : this.#young
     this.#young = { counts: new Map() }
     this.#rotatesAtMs = nowMs + this.#windowMs
   }
 
-  /** Skips the digest while no key shares a cell. */
+  /** Returns the cell of a key; 0 while no keys share cells, to save the digest. */
   #cellOf(key: string): number {
     const isFull = this.#young.cells ?? this.#old.cells ?? this.#young.counts.size >= this.#keysMax
     return isFull ? hash('sha256', this.#seed + key, 'buffer').readUInt16LE() : 0
@@ -108,7 +107,7 @@ export class WindowCounts {
     return pointsIn(this.#young, cell) + pointsIn(this.#old, cell)
   }
 
-  /** Subtracts points from a generation that has enough, so that no cell falls below zero. */
+  /** Subtracts points from a generation that has enough, so that no cell becomes negative. */
   #giveBack(cell: number, points: number): void {
     const { cells } = [this.#young, this.#old].find((each) => pointsIn(each, cell) >= points) ?? {}
     if (cells) cells[cell] = (cells[cell] ?? 0) - points
