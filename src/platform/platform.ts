@@ -1,4 +1,4 @@
-/** What any service needs: HTTP, stores, limits, monitoring, audit. Knows nothing of clients, people or sites. */
+/** The base of any service: HTTP, stores, limits, monitoring, audit. Does not depend on clients, people or sites. */
 
 import type { Logger } from 'pino'
 
@@ -19,18 +19,18 @@ interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
 }
 
 export interface PlatformOptions {
-  /** Tests that inject a clock keep it; otherwise the database clock decides. */
+  /** Replaces the database clock, for tests. */
   readonly now?: () => number
-  /** Sends requests to servers of clients; tests reach their own hosts with it. */
+  /** Sends requests to clients' servers. Tests replace it to reach local hosts. */
   readonly fetch?: SendOutgoing
-  /** Present in one of several processes behind one port. */
+  /** Set if this process is one of several behind one port. */
   readonly worker?: WorkerShare | undefined
   readonly watchers?: Watchers
 }
 
 export type Platform = Awaited<ReturnType<typeof openPlatform>>
 
-/** Opens the stores and everything that needs only them. Disposing of the result closes the stores. */
+/** Opens the stores and everything that needs only them. Disposing the result closes the stores. */
 export async function openPlatform(
   { dataDir, databaseUrl, redis, migrateAtStart, auditStream, service }: PlatformSettings,
   logger: Logger,

@@ -197,7 +197,7 @@ describe('starting', () => {
     other.close()
     expect(ended.code).to.equal(1)
     expect(ended.stderr).to.equal(
-      `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port.\n`,
+      `Port ${port} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
     )
   })
 

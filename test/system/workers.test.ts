@@ -145,10 +145,10 @@ describe('workers', function () {
     }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
-    const first = (await service.says('a worker runs the tasks of the host')).worker ?? 0
+    const first = (await service.says('a worker runs the tasks of this host')).worker ?? 0
     await expectSwept(DATA_DIR)
     process.kill(first, 'SIGKILL')
-    const second = await service.says('a worker runs the tasks of the host', 2)
+    const second = await service.says('a worker runs the tasks of this host', 2)
     expect(service.served()).to.include(second.worker)
     expect(second.worker).not.to.equal(first)
     await expectSwept(DATA_DIR)
@@ -246,7 +246,7 @@ describe('workers that are reloaded', function () {
     const right = readFileSync(file, 'utf8')
     writeFileSync(file, '{')
     service.signal('SIGHUP')
-    await service.says('the reload failed; the serving workers stay')
+    await service.says('the reload failed; the remaining workers were not replaced')
     expect(before.filter(isAlive)).to.deep.equal(before)
     writeFileSync(file, right.replace('"name":"Gatehouse"', '"name":"Another Name"'))
     service.signal('SIGHUP')
@@ -290,7 +290,7 @@ describe('workers that end', function () {
     other.close()
     expect([ended.code, ended.stderr]).to.deep.equal([
       1,
-      `Port ${PORT} of 127.0.0.1 is taken by another program. Stop that program, or choose another port.\n`,
+      `Port ${PORT} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
     ])
   })
 })

@@ -1,10 +1,10 @@
-/** Metrics and traces of the running service. Nothing depends on them. */
+/** Metrics and traces of the running service. No behavior depends on them. */
 
 import { storeOperations } from '../store/store-use.ts'
 
 /**
- * The allowed values of a label: a list, or a maximum of different values. A value beyond them, such as one
- * that a client chose, becomes `other`.
+ * The allowed values of a label: a list, or a maximum number of distinct values. Any other value becomes `other`, for
+ * example one that a client chose.
  */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
@@ -12,13 +12,13 @@ export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels?: Readonly<Record<string, LabelValues>>
-  /** Upper bounds of the buckets of a histogram. */
+  /** The upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[]
-  /** How the values of several processes of a host are aggregated; `sum` by default. */
+  /** How to aggregate the values of a host's processes; `sum` by default. */
   readonly ofHost?: 'sum' | 'max' | 'min'
 }
 
-/** The error codes that are label values: those of docs/reference/errors.md. MCP errors without a code are `other`. */
+/** Error codes that are label values, as in docs/reference/errors.md. MCP errors without a code are `other`. */
 export const errorCodes = (
   'access_denied account_selection_required consent_required forbidden insufficient_scope ' +
   'interaction_required invalid_client invalid_client_metadata invalid_dpop_proof ' +
@@ -30,8 +30,8 @@ export const errorCodes = (
 ).split(' ')
 
 /**
- * Label values of refusals, with the start of the reason in the log. Reasons may quote what a client sent, so
- * no other part of them is a label.
+ * Label values of refusals, by how the logged reason begins. A reason may quote client input, so the rest of it is
+ * never a label.
  */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
@@ -58,7 +58,7 @@ export const reasonSentences = {
   foreign_client: 'another client holds it',
 } as const
 
-/** Returns the label value of a reason. */
+/** Returns the label value for a logged reason. */
 export function nameOfReason(detail: string | undefined): string {
   const known = Object.entries(reasonSentences).find(([, begin]) => detail?.startsWith(begin))
   return known?.[0] ?? 'other'
@@ -67,18 +67,18 @@ export function nameOfReason(detail: string | undefined): string {
 const stores = ['sqlite', 'postgres', 'redis'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
-/** Engine routes and router patterns: about 170. */
+/** About 170 engine routes and router patterns exist. */
 const routes = { valuesMax: 250 }
 
-/** Every metric by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */
+/** Every metric, by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */
 const metrics = {
   gatehouse_build_info: {
     type: 'gauge',
-    help: 'Always 1; the labels have the versions.',
+    help: 'Always 1; the labels contain the versions.',
     labels: { version: { valuesMax: 1 }, node: { valuesMax: 1 } },
     ofHost: 'max',
   },
-  gatehouse_processes: { type: 'gauge', help: 'Serving processes of this host.' },
+  gatehouse_processes: { type: 'gauge', help: 'Processes of this host that serve requests.' },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
     help: 'Delay of a 20 ms timer, which is also how long requests wait for the event loop.',
@@ -93,7 +93,7 @@ const metrics = {
     type: 'gauge',
     help: 'Resident memory of the serving processes.',
   },
-  gatehouse_process_heap_bytes: { type: 'gauge', help: 'Used heap memory of JavaScript.' },
+  gatehouse_process_heap_bytes: { type: 'gauge', help: 'Used JavaScript heap memory.' },
   gatehouse_process_start_timestamp_seconds: {
     type: 'gauge',
     help: 'Start time of the oldest serving process.',
@@ -101,13 +101,13 @@ const metrics = {
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Requests by route, method and status class; gone: the caller left before the answer.',
+    help: 'Requests by route, method and status class; gone: the caller disconnected before the response.',
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
   gatehouse_refusals_total: {
     type: 'counter',
-    help: 'Answers with an error, by error code and reason in the log.',
+    help: 'Error responses, by error code and logged reason.',
     labels: { error: errorCodes, reason: Object.keys(reasonSentences) },
   },
   gatehouse_sign_ins_total: {
@@ -122,22 +122,22 @@ const metrics = {
   },
   gatehouse_refreshes_total: {
     type: 'counter',
-    help: 'Uses of refresh tokens; repeated: a retry got the same answer; reused: an old token was used, and its grant was revoked.',
+    help: 'Uses of refresh tokens; repeated: a retry got the same response; reused: an old token was used, and its grant was revoked.',
     labels: { outcome: ['refreshed', 'repeated', 'reused', 'refused', 'failed'] },
   },
   gatehouse_introspections_total: {
     type: 'counter',
-    help: 'Introspection requests of resource servers and clients.',
+    help: 'Introspection requests from resource servers and clients.',
     labels: { result: ['active', 'inactive', 'refused', 'failed'] },
   },
   gatehouse_tool_calls_total: {
     type: 'counter',
-    help: 'Calls of a tool, a prompt or a kind of resource; problem: the answer names a mistake of the caller.',
+    help: 'Calls of a tool, a prompt or a kind of resource; problem: the result reports a mistake by the caller.',
     labels: { tool: { valuesMax: 150 }, outcome: ['answered', 'problem', 'refused', 'failed'] },
   },
   gatehouse_graphql_operations_total: {
     type: 'counter',
-    help: 'Operations of the GraphQL APIs, except those of tools.',
+    help: 'GraphQL API operations, except those run by tools.',
     labels: { surface: ['member', 'admin'], outcome: ['answered', 'errors', 'refused', 'failed'] },
   },
   gatehouse_outgoing_requests_total: {

@@ -2,17 +2,17 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
-/** The sources of values that are read at each scrape. */
+/** Where to read the values of each scrape. */
 export interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
   /** Undefined without back-channel logout. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
-  /** `madeAt` is when the signing keys were made, in epoch milliseconds, by what they sign. */
+  /** `madeAt` is when each signing key was created, in epoch milliseconds, by what it signs. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 
-/** Measures this process until the result is disposed of. */
+/** Measures this process until the returned object is disposed. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   const { database, people, signOuts, rings } = sources
   const { version } = packageJson
@@ -43,7 +43,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
 
 type Values = Readonly<Record<string, number | undefined>>
 
-/** Makes a reading of each known value. */
+/** Makes one reading per known value. */
 function readingsOf(label: string, values: Values, divisor = 1) {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined ? [] : [{ labels: { [label]: name }, value: value / divisor }],
@@ -52,7 +52,7 @@ function readingsOf(label: string, values: Values, divisor = 1) {
 
 const LOOP_SAMPLE_MS = 20
 
-/** Measures the delay of the event loop by the delay of a timer. */
+/** Measures event loop delay by how late a timer fires. */
 function watchEventLoop(metrics: Metrics): Disposable {
   let expectedMs = performance.now() + LOOP_SAMPLE_MS
   const timer = setInterval(() => {

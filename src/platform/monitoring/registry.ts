@@ -4,18 +4,18 @@ import { type LabelValues, type Metric, type MetricName, metricTable } from './m
 
 type Labels = Readonly<Record<string, string>>
 
-/** One value read at a scrape. */
+/** A value that is read at a scrape. */
 export interface Reading {
   readonly labels?: Labels
   readonly value: number
 }
 
-/** The metrics of one process, in the form that a worker sends to the primary. */
+/** The metrics of one process, as a worker sends them to the primary. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** Opens the metrics of this process: every metric of the table, in a separate registry. */
+/** Opens the metrics of this process: every metric of the table, in its own registry. */
 export function openMetrics() {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()
@@ -30,7 +30,7 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Counter) metric.inc(bound(labels))
     },
-    /** Adds a time to a histogram. */
+    /** Adds a duration to a histogram. */
     time(name: MetricName, labels: Labels, seconds: number): void {
       const { metric, bound } = made[name]
       if (metric instanceof Histogram) metric.observe(bound(labels), Math.max(0, seconds))
@@ -61,7 +61,7 @@ interface Made {
   readonly bound: (labels: Labels) => Labels
 }
 
-/** Replaces label values that the table does not allow by `other`. */
+/** Replaces label values that the table does not allow with `other`. */
 function boundLabels({ labels: allowed = {} }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>
@@ -90,14 +90,14 @@ function makeMetric(
   if (type === 'counter') return beginAtZero(new Counter(common), labels)
   if (type === 'histogram') return new Histogram({ ...common, buckets: [...buckets] })
   const gauge = new Gauge(common)
-  // Otherwise a gauge without labels would report 0 before it is set.
+  // A gauge without labels would otherwise report 0 before it is set.
   gauge.remove({})
   return gauge
 }
 
 const BEGUN_MAX = 20
 
-/** Starts counters with few labels at zero: Prometheus cannot see the first increase of a missing counter. */
+/** Starts counters with few labels at zero, because Prometheus misses the first increase of a new counter. */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
@@ -115,7 +115,7 @@ export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }
 
-/** Renders the text of a scrape (Prometheus exposition format 0.0.4). */
+/** Renders the response to a scrape (Prometheus exposition format 0.0.4). */
 export async function render(snapshots: readonly Snapshot[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...snapshots]).metrics()
 }

@@ -16,9 +16,9 @@ export async function serveMetrics(address: ListeningAddress) {
   return { metrics, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
-/** The message of the primary that requests a snapshot. */
+/** The message with which the primary requests a snapshot. */
 const QUESTION = 'metrics?'
-/** How long a scrape waits for a busy worker before it uses the last snapshot. */
+/** How long a scrape waits for a busy worker before it uses the worker's last snapshot. */
 const ANSWER_WITHIN_MS = 1_000
 
 interface Answer {
@@ -26,8 +26,8 @@ interface Answer {
   readonly snapshot: Snapshot
 }
 
-/** Sends the metrics of this worker to the primary on request, and once more at exit. */
-export function tellMetrics() {
+/** Sends this worker's metrics to the primary on request, and a last time at exit. */
+export function reportMetrics() {
   const metrics = openMetrics()
   const tell = async () => {
     const answer: Answer = { kind: 'metrics', snapshot: await metrics.snapshot() }
@@ -44,8 +44,8 @@ export function tellMetrics() {
 }
 
 /**
- * Serves the metrics of all workers of a host, in its primary, on a separate port. Includes the counters of exited
- * workers, so that no counter falls when a worker is replaced.
+ * Serves the metrics of all workers, in their primary, on a separate port. Includes the counters of workers that have
+ * exited, so that no counter decreases when a worker is replaced.
  */
 export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
@@ -57,7 +57,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     latest.set(worker.id, snapshot)
     awaited.get(worker.id)?.resolve()
   })
-  // Sequential, so that no sum overwrites another.
+  // Sequential, so that concurrent sums do not overwrite each other.
   let summing = Promise.resolve()
   cluster.on('exit', ({ id }) => {
     const last = latest.get(id)
@@ -77,7 +77,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     await answered.promise
   }
   return await openScrapeServer(address, async () => {
-    // A worker that has never answered does not serve yet.
+    // A worker that has never responded is not serving yet.
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
     })
@@ -90,16 +90,16 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   })
 }
 
-const OTHER_NAME = `use a host name of this machine, such as ${loopbackAddress}\n`
+const OTHER_NAME = `use a host name of this machine in the URL, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
 /**
- * Answers only `GET /metrics`. The separate port keeps it private without a secret: a proxy in front of the service
- * does not forward to it.
+ * Serves `GET /metrics` and nothing else. The separate port keeps it private without a secret, because a proxy in
+ * front of the service does not forward to it.
  *
- * @param scrape returns the text of a scrape
- * @throws if the port is taken, with a sentence for the operator, or cannot be opened
+ * @param scrape returns the response to a scrape
+ * @throws if the port cannot be opened; if another program uses it, the error is a sentence for the operator
  */
 async function openScrapeServer(
   address: ListeningAddress,
@@ -111,7 +111,7 @@ async function openScrapeServer(
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
-    // Rejects DNS rebinding: a foreign page sends its own host name.
+    // Prevents DNS rebinding: a request from a foreign page has that page's host name.
     if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')
@@ -133,7 +133,7 @@ async function openScrapeServer(
   }
 }
 
-/** Whether a Host header is a name of this machine. Browsers always send one. */
+/** Whether a Host header names this machine. Browsers always send one. */
 function isOwnName(host: string | undefined): boolean {
   const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
   return hostname !== undefined && leadsToThisMachine(hostname)

@@ -37,25 +37,25 @@ import { CALLER_GONE, logFields, requestIdOf, routeOf } from '../http/request-lo
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 
-/** Sends a request to the server of a client. */
+/** Sends a request to a client's server. */
 export type Send = (address: string, init?: RequestInit) => Promise<Response>
 
-/** Where spans are exported, and which requests are sampled. */
+/** Where to export spans, and which requests to sample. */
 export interface TraceSettings {
   /** The OpenTelemetry name of a sampler. */
   readonly sampler: `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
-  /** The share of sampled requests, from 0 to 1, for samplers with a ratio. */
+  /** The share of requests to sample, from 0 to 1, for samplers with a ratio. */
   readonly ratio: number
-  /** The full URL, for OTLP over HTTP with protobuf. */
+  /** The full URL for OTLP over HTTP with protobuf. */
   readonly address: string
   readonly serviceName: string
-  /** The time limit of one export with its retries, also at exit. */
+  /** The time limit of one export including retries, also at exit. */
   readonly sendWithinMs: number
-  /** Whether to continue the trace of a caller. */
+  /** Whether to continue the caller's trace. */
   readonly trustParent: boolean
 }
 
-/** Sends a request with the headers that continue the trace. */
+/** Sends a request with headers that continue the trace. */
 export type Outgoing = <Result>(
   host: string,
   send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
@@ -64,12 +64,12 @@ export type Outgoing = <Result>(
 /** Spans of requests, store calls and outgoing requests. */
 export type Traces = ReturnType<typeof openTraces>
 
-/** The trace of the running request; undefined outside of one. */
+/** The trace of the current request; undefined outside of one. */
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * Opens the traces. A span has a route, a status, the kind and table of a statement, or the host of an outgoing
- * request. It never has a full path, a query, a header, a value of a statement or personal data.
+ * Opens the traces. A span contains a route, a status, the kind and table of a statement, or the host of an outgoing
+ * request. It never contains a full path, a query, a header, statement values or personal data.
  */
 export function openTraces(settings: TraceSettings, logger: Logger) {
   const { version } = packageJson
@@ -80,7 +80,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
   })
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
-    // The standard environment variables come last, so they win.
+    // The standard environment variables are merged last, so they take precedence.
     resource: defaultResource()
       .merge(resourceFromAttributes(own))
       .merge(detectResources({ detectors: [envDetector] })),
@@ -105,7 +105,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
       },
     outgoing,
     async [Symbol.asyncDispose]() {
-      // Exports the rest, with retries within the time limit of one export.
+      // Exports the remaining spans, with retries within the time limit of one export.
       await provider.shutdown().catch((error: unknown) => logExportFailure(logger, String(error)))
     },
   }
@@ -118,14 +118,14 @@ function traceRequest(tracer: Tracer, running: Running, trustParent: boolean): M
     const span = tracer.startSpan(ctx.method, { kind: SpanKind.SERVER }, base)
     if (span.isRecording()) {
       logFields(ctx).trace = span.spanContext().traceId
-      endWithAnswer(ctx, span)
+      endWithResponse(ctx, span)
     }
     return running.run(trace.setSpan(base, span), next)
   }
 }
 
-/** Ends the span with the answer, because the route is known only then. */
-function endWithAnswer(ctx: Context, span: Span): void {
+/** Ends the span when the connection closes, because only then is the route known. */
+function endWithResponse(ctx: Context, span: Span): void {
   ctx.res.once('close', () => {
     const route = routeOf(ctx)
     const { statusCode, writableFinished } = ctx.res
@@ -174,7 +174,7 @@ async function endSpanAfter<Result>(span: Span, work: Promise<Result>): Promise<
   try {
     return await work
   } catch (error) {
-    // The error message may contain a value, so it is left out.
+    // The error message may contain a value, so the span omits it.
     span.setStatus({ code: SpanStatusCode.ERROR })
     throw error
   } finally {
@@ -184,7 +184,7 @@ async function endSpanAfter<Result>(span: Span, work: Promise<Result>): Promise<
 
 const REASON_LENGTH_MAX = 200
 
-/** Logs the errors of OpenTelemetry; a failed export fails no request. */
+/** Logs the errors of OpenTelemetry. A failed export does not affect requests. */
 function logDiagnostics(logger: Logger): void {
   const warn = (reason: string) => logExportFailure(logger, reason)
   const silent = () => {}
@@ -196,7 +196,7 @@ function logExportFailure(logger: Logger, reason: string): void {
   logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be exported')
 }
 
-/** Makes the sampler that OpenTelemetry calls by this name. */
+/** Makes the sampler with this OpenTelemetry name. */
 function makeSampler(name: string, ratio: number): Sampler {
   const [, root] = /^parentbased_(.*)/.exec(name) ?? []
   if (root !== undefined) return new ParentBasedSampler({ root: makeSampler(root, ratio) })
@@ -206,7 +206,7 @@ function makeSampler(name: string, ratio: number): Sampler {
 
 const traceparent = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
 
-/** Reads the header `traceparent` (W3C Trace Context §3.2); undefined if it is malformed. */
+/** Parses the `traceparent` header (W3C Trace Context §3.2); undefined if it is malformed. */
 export function readTraceparent(header: string): SpanContext | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = traceparent.exec(header) ?? []
   if (version === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
@@ -214,7 +214,7 @@ export function readTraceparent(header: string): SpanContext | undefined {
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
 }
 
-/** The header for a span of ours. */
+/** Formats the `traceparent` header for one of our spans. */
 export function writeTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }

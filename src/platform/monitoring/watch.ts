@@ -9,7 +9,7 @@ import { type MetricName, nameOfReason } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
 import type { Outgoing, Send, TraceSettings, Traces } from './traces.ts'
 
-/** The metrics and traces of a process, if enabled. */
+/** The metrics and traces of a process; undefined if disabled. */
 export interface Watchers {
   readonly metrics?: Metrics | undefined
   readonly traces?: Traces | undefined
@@ -21,9 +21,9 @@ interface WatcherSettings {
 }
 
 /**
- * Opens the configured watchers of a process, and loads no others.
+ * Opens the configured metrics and traces of a process. Loads only what is enabled.
  *
- * @param isWorker whether the primary of this process serves the metrics
+ * @param isWorker whether the primary serves the metrics of this process
  */
 export async function openWatchers(
   { metricsAddress, traces: tracing }: WatcherSettings,
@@ -33,8 +33,8 @@ export async function openWatchers(
   await using opening = new AsyncDisposableStack()
   let metrics: Watchers['metrics']
   if (metricsAddress) {
-    const { serveMetrics, tellMetrics } = await import('./serve-metrics.ts')
-    metrics = opening.use(isWorker ? tellMetrics() : await serveMetrics(metricsAddress)).metrics
+    const { serveMetrics, reportMetrics } = await import('./serve-metrics.ts')
+    metrics = opening.use(isWorker ? reportMetrics() : await serveMetrics(metricsAddress)).metrics
   }
   const traces = tracing && (await import('./traces.ts')).openTraces(tracing, log)
   if (traces) opening.use(traces)
@@ -51,7 +51,7 @@ export async function openHostMetrics(
   return await serveHostMetrics(address)
 }
 
-/** Wraps the measured parts of a service. Without metrics and traces each part stays unwrapped. */
+/** Wraps the measured parts of a service. Without metrics and traces, they stay unwrapped. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {
@@ -66,7 +66,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
     signIn: <Attempt, Outcome extends { readonly kind: string }>(
       signIn: (attempt: Attempt) => Promise<Outcome>,
     ) => (metrics ? countedSignIn(signIn, metrics) : signIn),
-    /** Sends a request to another service, with the headers that continue the trace. */
+    /** Sends a request to another service, with headers that continue the trace. */
     outgoing: traces?.outgoing ?? outgoing,
     /** Starts the trace of a request. */
     trace: traces?.middleware,
@@ -100,7 +100,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
   }
 }
 
-/** Counts requests. The only POST requests are sign-out notices. */
+/** Counts outgoing requests. The only POST requests are sign-out notices. */
 function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
     const purpose = init?.method === 'POST' ? 'notice' : 'document'
@@ -121,7 +121,7 @@ function countedSignIn<Attempt, Outcome extends { readonly kind: string }>(
     )
 }
 
-/** Counts work by its result, which is undefined if it failed. */
+/** Counts an operation by its result, which is undefined if it failed. */
 async function counted<Result>(
   work: Promise<Result>,
   count: (result: Result | undefined) => void,
@@ -136,7 +136,7 @@ async function counted<Result>(
   }
 }
 
-/** Counts a request by its log line, so that metrics and log agree. */
+/** Counts a request from its log line, so that metrics and log agree. */
 function countRequest(metrics: Metrics, line: LoggedRequest): void {
   const { route, method, status, tookMs, tool, error, outcome } = line
   const labels = { route, method, status: classOf(status) }
@@ -156,7 +156,7 @@ function countRequest(metrics: Metrics, line: LoggedRequest): void {
   if (line.upstream !== undefined) countForwarded(metrics, line)
 }
 
-/** The name of the route in the request log. */
+/** The route name of introspection in the request log. */
 const INTROSPECTION = 'introspection'
 
 const graphqlSurfaces: Readonly<Record<string, string>> = {
@@ -177,10 +177,10 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
   metrics.add(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
 }
 
-/** The platform's own refusals have its status; failures to reach it have ours. */
+/** A refusal by the platform API has its status. A failure to reach it has our own status. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
-  // Refused by this service, before sending.
+  // This service refused the request before forwarding it.
   if (error !== undefined && !isFailure) return
   const outcome = isFailure ? 'failed' : endOf({ status })
   metrics.add('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })

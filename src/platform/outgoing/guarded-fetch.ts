@@ -1,4 +1,4 @@
-/** Requests to servers that untrusted callers name: which hosts are allowed, and how. */
+/** Guarded requests to servers whose URLs come from untrusted callers. */
 
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
@@ -9,36 +9,37 @@ import { Readable } from 'node:stream'
 
 import ipaddr from 'ipaddr.js'
 
-/** Request options. Other fields of the engine have no effect: its guard checks sockets after connecting. */
+/** Request options. The engine's other fields have no effect: its guard checks sockets after they connect. */
 export interface OutgoingInit extends RequestInit {
-  /** Set if the configuration names the host, which may then be on a private network. */
+  /** Set if the configuration names the host, which may then be in a private network. */
   readonly privateAddress?: boolean
 }
 
-/** Sends a request to a server that a client or an operator has named. */
+/** Sends a request to a server named by a client or an operator. */
 export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Response>
 
 export interface GuardedFetchOptions {
   readonly lookUp?: LookUp
-  /** Certificates to trust instead of the system's. */
+  /** Certificate authorities to trust instead of the system's. */
   readonly certificates?: Buffer
-  /** The port for every request; tests have no public network. */
+  /** The port for every request, for tests without a public network. */
   readonly port?: number
 }
 
-/** The time limit of the whole request. */
+/** The time limit for the response, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
 /**
- * Makes a fetch that only reaches the public network: https, no redirect, no compression. The name is resolved
- * once. If one of its addresses is not public, the request fails. Otherwise it connects only to these addresses,
- * so a second DNS answer has no effect (DNS rebinding).
+ * Makes a fetch that only connects to public addresses, by https, without redirects or compression. The name is
+ * resolved once. If one of its addresses is not public, the request fails. Otherwise it connects only to these
+ * addresses, so a second DNS response has no effect (DNS rebinding).
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
   return async (address, init = {}) => {
     const url = new URL(address)
-    if (url.protocol !== 'https:') throw new Error('requests to other servers must use https')
+    if (url.protocol !== 'https:')
+      throw new Error('requests to other servers must use https; change the URL')
     const { method = 'GET', privateAddress = false } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
     const within = AbortSignal.timeout(ANSWER_WITHIN_MS)
@@ -71,7 +72,7 @@ async function addressesOf(
   const family = isIP(hostname)
   if (family !== 0) return [{ address: hostname, family }]
   const { promise, reject } = Promise.withResolvers<never>()
-  // The signal lives no longer than the request, so the listener stays.
+  // The signal lives no longer than the request, so the listener need not be removed.
   signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   signal.throwIfAborted()
   return await Promise.race([find(hostname, signal), promise])
@@ -79,10 +80,10 @@ async function addressesOf(
 
 function refusePrivate(addresses: readonly LookupAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
-  throw new Error('the host has no address, or one outside the public network')
+  throw new Error('the host has no address, or an address outside the public network')
 }
 
-/** Answers every lookup of the connection with the checked addresses. */
+/** Resolves every lookup of the connection to the checked addresses. */
 function only(addresses: readonly LookupAddress[]): LookupFunction {
   const [first] = addresses
   return (_hostname, { all }, callback) => {
@@ -92,13 +93,17 @@ function only(addresses: readonly LookupAddress[]): LookupFunction {
 }
 
 function headersOf(headers: RequestInit['headers'], body: string | undefined, host: string) {
-  // The engine sets an empty User-Agent to send none.
+  // The engine sets an empty User-Agent to omit the header.
   const given = [...new Headers(headers)].filter(([, value]) => value !== '')
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return { ...Object.fromEntries(given), host, 'accept-encoding': 'identity', ...length }
 }
 
-/** Returns a form or a text; nothing else is sent. */
+/**
+ * Returns the body as text, if it is a form or text.
+ *
+ * @throws for any other body
+ */
 function bodyOf({ body }: OutgoingInit): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)
@@ -116,7 +121,7 @@ function responseOf(incoming: IncomingMessage): Response {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (STATUS_CODES[status] === undefined || status < 200 || encoding !== 'identity') {
     incoming.destroy()
-    throw new Error('the answer is compressed or has an invalid status: serve it uncompressed')
+    throw new Error('the response must be uncompressed and have a valid status')
   }
   const isEmpty = status === 204 || status === 205 || status === 304
   if (isEmpty) incoming.resume()
@@ -128,29 +133,29 @@ function responseOf(incoming: IncomingMessage): Response {
   return new Response(body, { status, headers: kept })
 }
 
-/** Resolves a name to all its addresses, unless the signal aborts. */
+/** Resolves a name to all its addresses, until the signal aborts. */
 export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
-/** Resolves a name as this machine does, with its hosts file and search list. */
+/** Resolves a name like other programs on this machine, with its hosts file and search list. */
 const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
 
-/** Retries a silent name server once, within the time limit of a request. */
-const ASKING = { timeout: 600, tries: 2 }
+/** Retries an unresponsive name server once, within the time limit of a request. */
+const RESOLVER_OPTIONS = { timeout: 600, tries: 2 }
 
-/** Resolves an untrusted name at the name servers of this machine. */
+/** Resolves an untrusted name with the name servers of this machine. */
 const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
- * Makes a lookup that queries name servers directly. `dns.lookup` blocks one of the two libuv threads that resolve
- * names. Sixteen names with silent name servers blocked every lookup for over a minute, even that of the database
- * host after a lost connection.
+ * Makes a lookup that queries name servers directly. `dns.lookup` would block one of the two libuv threads that
+ * resolve names. With it, sixteen names with unresponsive name servers blocked every lookup for over a minute,
+ * including that of the database host after a lost connection.
  *
- * @param servers address and port of each name server; defaults to those of this machine
+ * @param servers addresses with ports; defaults to the name servers of this machine
  */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {
-    // A new one each time has the current name servers, and cancels only this lookup.
-    const resolver = new Resolver(ASKING)
+    // A new resolver uses the current name servers, and its cancel affects only this lookup.
+    const resolver = new Resolver(RESOLVER_OPTIONS)
     if (servers) resolver.setServers(servers)
     const cancel = () => resolver.cancel()
     signal.addEventListener('abort', cancel, { once: true })
@@ -176,12 +181,12 @@ function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): Lookup
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether an address is public (by the special-purpose registries of IANA, RFC 6890). IPv6 addresses that embed an
- * IPv4 address (NAT64, 6to4, Teredo) are not: no server has one.
+ * Whether an address is public, according to the special-purpose registries of IANA (RFC 6890). IPv6 addresses that
+ * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server uses one.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
-  // A socket treats a mapped address as the IPv4 address.
+  // Sockets treat an IPv4-mapped address as the IPv4 address.
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)

@@ -1,21 +1,22 @@
 import type { Logger } from 'pino'
 
-/** Periodic work that no request waits for. */
+/** Periodic work that runs outside of requests. */
 export interface BackgroundTask {
-  /** For the log and the metrics. */
+  /** The task's name in the log and the metrics. */
   readonly name: string
   readonly everySeconds: number
-  /** The signal aborts when the service stops; the service waits for the run to end. */
+  /** Runs the task once. The signal aborts when the service stops, which then waits for the run to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
-  /** Skips a run if false, for tasks that only one process of the host runs. */
+  /** Skips the run if it returns false, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
 }
 
 type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
 
 /**
- * Runs each task periodically, without overlap. Disposing of the result waits for the last runs. `hear` receives the
- * outcome of each run.
+ * Runs each task periodically, without overlap. Disposing the result waits for unfinished runs.
+ *
+ * @param hear receives the outcome of each run
  */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
@@ -36,7 +37,7 @@ export function startBackgroundTasks(
       }
     }
     const timer = setInterval(() => {
-      // Skip while the previous run continues, so that runs do not pile up.
+      // Skip this run if the previous one has not ended.
       if (running || onlyWhen?.() === false) return
       running = attempt().finally(() => {
         running = undefined

@@ -1,13 +1,13 @@
 import { type Logger, pino } from 'pino'
 
-/** A pipe takes this many bytes atomically, so lines of several processes do not mix. */
+/** Pipes accept writes of this size atomically, so lines of several processes do not mix. */
 const LOG_WRITE_BYTES = 4096
-/** The length of a long line. A batch is written when another such line may not fit. */
+/** The length of a long line. A batch is written once another such line might not fit. */
 const LOG_LINE_BYTES = 512
-/** The longest that a line is buffered. */
+/** The maximum time for which a line is buffered. */
 const LOG_FLUSH_MS = 100
 
-/** Opens the log: JSON lines on standard output. With workers, each line has its process id. */
+/** Opens the log: JSON lines on standard output. With several workers, each line has its process id. */
 export function openLog(level: string, workers: number): Logger {
   return pino(
     { level, base: workers > 1 ? { pid: process.pid } : null },

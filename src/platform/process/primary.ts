@@ -6,42 +6,42 @@ import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import type { WorkerNews, WorkerOrder } from './worker.ts'
 
-/** How long a worker may take to drain and to close its stores. */
+/** How long a worker has to drain and close its stores. */
 const STOP_MS = 13_000
-/** The same for a replaced worker, which also serves its open connections. */
+/** The time limit of a replaced worker, which must also finish its open connections. */
 const HAND_OVER_MS = 20_000
-/** A worker that dies within this time of being ready is restarted with a delay. */
+/** A worker that dies this soon after it was ready is restarted with a delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
 
 export interface PrimaryOptions {
-  /** How many workers serve; one more during a reload. */
+  /** How many workers serve; a reload temporarily adds one. */
   readonly count: number
   /** Whether the primary counts the request limits of all workers. */
   readonly counting: boolean
   readonly logger: Logger
-  /** Called once, when the first worker serves. */
+  /** Called once, when the first worker serves requests. */
   readonly onServing: (demoPeople: readonly DemoPerson[]) => void
 }
 
-/** A worker, from its start to its end. */
+/** A worker, from start to exit. */
 interface Member {
   readonly worker: Worker
   readonly pid: number
   state: 'starting' | 'serving' | 'leaving'
-  /** By `performance.now()`; infinite before it serves. */
+  /** The value of `performance.now()` when it began to serve; infinite before that. */
   servingSinceMs: number
-  /** Why it could not start. */
+  /** Why the worker could not start. */
   reason?: string
-  /** Resolves with whether it started to serve. */
+  /** Resolves with whether the worker began to serve. */
   readonly settled: PromiseWithResolvers<boolean>
   readonly gone: PromiseWithResolvers<void>
 }
 
 /**
- * Keeps a number of workers alive behind one port. This process, the primary, serves no requests and opens no store.
- * It accepts connections and passes them on, so its socket stays open while workers are replaced.
+ * Keeps a number of workers running behind one port. The primary serves no requests and opens no store. It accepts
+ * connections and passes them on, so the socket stays open while workers are replaced.
  */
 class Workers {
   readonly #options: PrimaryOptions
@@ -49,7 +49,7 @@ class Workers {
   readonly #restarts = new Set<NodeJS.Timeout>()
   readonly #reasons = new Set<string>()
   readonly #ended = Promise.withResolvers<readonly string[] | undefined>()
-  /** Resolves when no worker is left: after `stop`, or with the reasons if none could start. */
+  /** Resolves when all workers have exited: after `stop`, or with the reasons if none could start. */
   readonly ended = this.#ended.promise
   #servedOnce = false
   #stopping = false
@@ -66,8 +66,8 @@ class Workers {
   }
 
   /**
-   * Replaces the workers one by one. An old worker leaves once the new one serves; if the new one cannot start, the
-   * reload ends. A call during a reload repeats it afterwards.
+   * Replaces the workers one by one. An old worker leaves once its successor serves. If the successor cannot start,
+   * the reload ends. A call during a reload starts another one afterwards.
    */
   reload(): void {
     this.#reloadAgain = this.#reloading !== undefined
@@ -77,7 +77,7 @@ class Workers {
     })
   }
 
-  /** Signals all workers to stop, and kills the remaining ones after a time limit. */
+  /** Signals all workers to stop, and kills those that exceed the time limit. */
   stop(): void {
     if (this.#stopping) return
     this.#beginStop()
@@ -101,7 +101,7 @@ class Workers {
   }
 
   #start(): Member {
-    // Every worker needs the number, also for `auto`, to compute its share.
+    // Workers compute their share from this number, so pass the actual one even for `auto`.
     const worker = cluster.fork({ WORKERS: String(this.#options.count) })
     const member: Member = {
       worker,
@@ -112,12 +112,12 @@ class Workers {
       gone: Promise.withResolvers(),
     }
     this.#members.add(member)
-    // Limits and metrics share this channel.
+    // Limits and metrics send messages on the same channel.
     worker.on('message', (news: WorkerNews | { readonly kind?: undefined }) => {
       if (news.kind === 'failed') member.reason = news.reason
       if (news.kind === 'ready') this.#noteServing(member, news.demoPeople)
     })
-    // Sending to a worker that has just died fails; `exit` follows.
+    // Sending to a worker that has just died fails. Its `exit` event follows.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#remove(member, signal ?? code))
     return member
@@ -144,11 +144,11 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // Another worker may have died while this one was still counted.
+      // While this worker was counted, another one may have died without being restarted.
       this.#fillUp()
       return
     }
-    const cause = member.reason ?? `A worker ended with ${endedWith}.`
+    const cause = member.reason ?? `A worker exited with ${endedWith}.`
     this.#reasons.add(cause)
     if (!this.#servedOnce && this.#members.size === 0) {
       this.#beginStop()
@@ -162,7 +162,7 @@ class Workers {
     this.#fillUp()
   }
 
-  /** Starts a missing worker: at once, or with growing delays while workers die early. */
+  /** Starts a missing worker: at once, or with growing delays if workers die early. */
   #fillUp(): void {
     const staying = [...this.#members].filter(({ state }) => state !== 'leaving')
     if (staying.length + this.#restarts.size >= this.#options.count) return
@@ -178,11 +178,11 @@ class Workers {
   #appointSweeper(): void {
     const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
     if (present?.state === 'serving') return
-    // The oldest, because a set keeps the order of insertion.
+    // Takes the oldest one, because a set keeps insertion order.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
-    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker runs the tasks of the host')
+    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker runs the tasks of this host')
   }
 
   async #replaceAll(): Promise<void> {
@@ -191,7 +191,8 @@ class Workers {
       if (this.#stopping) return
       if (!this.#members.has(member) || member.state !== 'serving') continue
       if (await this.#replace(member)) continue
-      if (!this.#stopping) logger.error('the reload failed; the serving workers stay')
+      if (!this.#stopping)
+        logger.error('the reload failed; the remaining workers were not replaced')
       return
     }
     logger.info('reloaded')
@@ -200,7 +201,7 @@ class Workers {
   async #replace(member: Member): Promise<boolean> {
     const successor = this.#start()
     if (!(await successor.settled.promise)) return false
-    // If it died meanwhile, the successor has replaced it already.
+    // If it died in the meantime, the successor has already replaced it.
     if (!this.#members.has(member)) return true
     member.state = 'leaving'
     member.worker.send('hand over' satisfies WorkerOrder)
@@ -212,7 +213,7 @@ class Workers {
   }
 }
 
-/** Serves with workers until the operator stops them, or none could start. */
+/** Serves with workers until the operator stops them, or none can start. */
 export async function runWorkers(options: PrimaryOptions): Promise<void> {
   const workers = new Workers(options)
   process.on('SIGHUP', () => workers.reload())

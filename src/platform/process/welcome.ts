@@ -1,4 +1,4 @@
-/** Facts for the message at start-up. */
+/** The content of the start-up message. */
 export interface Welcome {
   readonly baseUrl: string
   readonly startedInMs: number
@@ -6,14 +6,14 @@ export interface Welcome {
   readonly demoPeople: readonly DemoPerson[]
 }
 
-/** A person of the demo campus, with a public password. */
+/** A person of the demo campus, whose password is public. */
 export interface DemoPerson {
   readonly login: string
   readonly password: string
   readonly what: string
 }
 
-/** The default of `npm run token` (tools/token/token.ts). */
+/** The default base URL of `npm run token` (tools/token/token.ts). */
 const TOKEN_BASE_URL = 'http://127.0.0.1:3000'
 
 export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {

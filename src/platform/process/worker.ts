@@ -2,19 +2,19 @@ import cluster from 'node:cluster'
 
 import type { DemoPerson } from './welcome.ts'
 
-/** A worker's only message to the primary: it serves, or why it could not start. */
+/** A worker's only message to the primary: that it is serving, or why it could not start. */
 export type WorkerNews =
   | { readonly kind: 'ready'; readonly demoPeople: readonly DemoPerson[] }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** A message of the primary: run the tasks of the host, or hand over and exit. */
+/** A message from the primary: run the tasks of the host, or hand over and exit. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
-/** The part of one process of several behind one port. */
+/** This process's share, if several processes serve one port. */
 export interface WorkerShare {
-  /** How many share the host's password checks and database connections. */
+  /** How many processes share the host's password checks and database connections. */
   readonly processes: number
-  /** Whether this process runs the tasks that only one process of the host runs. */
+  /** Whether this process runs the tasks that only one process per host runs. */
   readonly sweeps: () => boolean
 }
 
@@ -38,30 +38,30 @@ export function workerSide() {
     replaced.resolve()
   })
   worker.on('disconnect', () => {
-    // Prevents Node's immediate exit on disconnect, which is right only before the worker serves.
+    // Once the worker serves, prevent Node from exiting immediately on disconnect.
     worker.exitedAfterDisconnect ||= serving
     sweeps = false
     orphaned.resolve()
   })
-  // Ignored: a signal to the process group is for the primary.
+  // Ignore the signal: when it is sent to the process group, it is meant for the primary.
   process.on('SIGHUP', () => {})
-  // The channel is closed. From then on the limits of this process count alone.
+  // The channel is closed. From now on, the limits of this process count alone.
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {
-    /** Whether this process runs the tasks that only one process of the host runs. */
+    /** Whether this process runs the tasks that only one process per host runs. */
     sweeps: () => sweeps,
-    /** Resolves when another process replaces this one. */
+    /** Resolves when another process has replaced this one. */
     replaced: replaced.promise,
-    /** Resolves when the primary has exited, and the port is closed. */
+    /** Resolves when the primary has exited, which closes the port. */
     orphaned: orphaned.promise,
     ready(demoPeople: readonly DemoPerson[]): void {
       serving = true
       send({ kind: 'ready', demoPeople })
     },
-    /** Reports why the worker could not start; the primary decides what to do. */
+    /** Reports why this worker could not start. The primary decides what to do. */
     failed: (reason: string) => send({ kind: 'failed', reason }),
-    /** Disconnects from the primary, so that the process exits when its work is done. */
+    /** Disconnects from the primary, so that this process can exit when its work is done. */
     leave(): void {
       if (worker.isConnected()) worker.disconnect()
     },
