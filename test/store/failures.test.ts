@@ -97,7 +97,7 @@ describe('Whether a store failed', () => {
     'the same in PostgreSQL': coded('P0001'),
     'PostgreSQL refused the connection': coded('ECONNREFUSED'),
     'the connection broke while it was written to': coded('EPIPE'),
-    'PostgreSQL said nothing in time': new Error('PostgreSQL did not answer in time.'),
+    'PostgreSQL said nothing in time': new Error('PostgreSQL did not respond in time.'),
     'the query was cancelled': coded('57014'),
     'PostgreSQL shuts down': coded('57P01'),
     'there are too many connections': coded('53300'),

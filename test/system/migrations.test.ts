@@ -81,7 +81,7 @@ describe('a statement of a migration', () => {
     const waits = statementsOf('alter table a add column b text;\ncreate index i on a (b);').map(
       (statement) => statement.waits,
     )
-    expect(waits).to.deep.equal(['a, for a moment', 'writes of a, until the index is built'])
+    expect(waits).to.deep.equal(['a, briefly', 'writes to a, until the index is built'])
   })
 })
 

@@ -19,12 +19,12 @@ const safe: Durability = {
 }
 
 const table: readonly [Partial<Durability>, 'ok' | 'note' | 'wrong', RegExp][] = [
-  [{}, 'ok', /keeps what it acknowledged, also when the power fails/],
-  [{ appendFsync: 'everysec' }, 'note', /in the last 2 s when its machine fails/],
-  [{ appendFsync: 'no' }, 'note', /in the last 30 s/],
-  [{ appendFsync: undefined }, 'note', /could not be seen \(CONFIG is forbidden there\)/],
+  [{}, 'ok', /keeps all acknowledged writes, even after a power failure/],
+  [{ appendFsync: 'everysec' }, 'note', /of up to 2 s if its machine fails/],
+  [{ appendFsync: 'no' }, 'note', /of about 30 s/],
+  [{ appendFsync: undefined }, 'note', /is unknown \(CONFIG is forbidden\)/],
   [{ appends: false, unsavedChanges: 7 }, 'note', /snapshots only \(appendonly no\).*7 changes/],
-  [{ evictsBy: 'allkeys-lru' }, 'wrong', /forgets .*maxmemory-policy allkeys-lru/],
+  [{ evictsBy: 'allkeys-lru' }, 'wrong', /evicts .*maxmemory-policy allkeys-lru/],
 ]
 
 describe('what a Redis can lose', () => {

@@ -1,7 +1,7 @@
 /** Changes, recorded in their own transaction. Each description follows the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed the application to access the account',
-  'grant.revoked': "ended a person's authorization of the application",
+  'grant.revoked': "revoked a person's authorization of the application",
   'code.reused': "sent a code twice, which ended a person's authorization of the application",
   'refresh_token.reused':
     "sent an old refresh token, which ended a person's authorization of the application",
@@ -19,7 +19,7 @@ export const changeActions = {
   'resource_server.delete': 'deleted the resource server',
   'secret.add': 'created a secret for the application or resource server',
   'secret.remove': 'removed a secret from the application or resource server',
-  'grant.remove': "ended the application's access on its own behalf",
+  'grant.remove': "removed the application's access to their own account",
   'grant.end': "ended a person's authorization of the application",
   'grants.end_all': 'ended all authorizations of the application',
   'grants.end_person': "ended all access to the person's account",

@@ -21,11 +21,7 @@ interface TrailPorts {
   readonly now: () => number
 }
 
-/**
- * Opens the audit trail, and its stream if one is configured.
- *
- * @param place `stdout`, `stderr` or a file
- */
+/** Opens the audit trail and, with a `place` (`stdout`, `stderr` or a file), its stream. */
 export function openAuditTrail(
   { place, flushSeconds }: { readonly place: string | undefined; readonly flushSeconds: number },
   { database, ...ports }: TrailPorts & { readonly database: Database },
@@ -139,17 +135,11 @@ function countEvents() {
         return
       }
       kinds.ofAction.set(action, known + 1)
-      const counted = isSeparate
-        ? note
-        : { action, reason: 'further events, not listed individually' }
+      const counted = isSeparate ? note : { action, reason: 'further events of this action' }
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /**
-     * Returns and resets the events that are due: first occurrences, and counts of past minutes.
-     *
-     * @param all whether to return everything
-     */
+    /** Returns and resets the events that are due: new ones, and counts of past minutes. `all` skips the wait. */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

@@ -45,10 +45,7 @@ export function noKnownScope(description: string): Refusal {
 
 /** A refresh request asks for scopes that were not granted (RFC 6749 §6). */
 export const scopeNotGranted = (missing: readonly string[]): Refusal =>
-  new errors.InvalidScope(
-    'the requested scope exceeds the granted scope; request less, or authorize again',
-    missing.join(' '),
-  )
+  new errors.InvalidScope('the scope exceeds the granted scope; authorize again', missing.join(' '))
 
 /** The DPoP proof is missing or invalid (RFC 9449 §5). The detail is only logged. */
 export const invalidDpopProof = (detail: string): Refusal =>
@@ -131,11 +128,7 @@ export const addressTooLong = (charactersMax: number): Refusal =>
 
 /** The caller sets the headers of the limit. */
 export const tooManyRequests = (): Refusal =>
-  custom(
-    429,
-    'too_many_requests',
-    'too many requests; retry after the number of seconds in Retry-After',
-  )
+  custom(429, 'too_many_requests', 'too many requests; retry after the delay in Retry-After')
 
 /** Storage is unavailable: 503, never invalid_grant (specification, Errors 7; design 24). */
 export function storageUnavailable(cause: unknown): Refusal {
@@ -155,10 +148,7 @@ export const badUpload = (description: string): Refusal => invalidRequest(400, d
 export const noRoomForFile = (description: string): Refusal =>
   custom(413, 'limit_reached', description)
 export const uploadTooSlow = (seconds: number): Refusal =>
-  invalidRequest(
-    408,
-    `the upload took longer than ${seconds} seconds; retry on a faster connection`,
-  )
+  invalidRequest(408, `the upload took longer than ${seconds} seconds; try again`)
 export const nothingMapped = (): Refusal =>
   custom(404, 'not_found', 'this deployment does not map this path to a platform API')
 export const nonCanonicalPath = (): Refusal =>

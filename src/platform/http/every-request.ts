@@ -13,7 +13,7 @@ interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> 
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
-  /** Limits requests by client network; also sees the responses to the others. */
+  /** Limits requests by client network. Also sees the responses to allowed requests. */
   readonly gate: Middleware
 }
 
@@ -24,11 +24,7 @@ interface EveryRequestPorts {
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/**
- * The middleware that runs before every route, in order.
- *
- * @param hear receives each request's log line
- */
+/** The middleware that runs before every route, in order. `hear` receives each request's log line. */
 export function everyRequest(
   { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,

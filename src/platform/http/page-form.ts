@@ -30,11 +30,7 @@ function checkToken(ctx: Context, token: string, given: string): void {
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw foreignForm()
 }
 
-/**
- * Rejects a form field with a NUL character, on which PostgreSQL would fail.
- *
- * @throws nulInRequest
- */
+/** Rejects a form field with a NUL character, on which PostgreSQL would fail. @throws nulInRequest */
 export function refuseNul(ctx: Context): void {
   const values = Object.values(fieldsOf(ctx)).flat()
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()

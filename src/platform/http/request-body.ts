@@ -64,11 +64,7 @@ const FORM = 'application/x-www-form-urlencoded'
 /** The limit that the engine has at its own endpoints. */
 const FORM_BYTES_MAX = 56 * 1024
 
-/**
- * Reads the parameters of a form; empty without a body.
- *
- * @throws bodyTooLarge or unsupportedBody
- */
+/** Reads the parameters of a form; empty without a body. @throws bodyTooLarge or unsupportedBody */
 export async function readForm(ctx: Context): Promise<URLSearchParams> {
   refuseCompressed(ctx)
   if (ctx.get('content-type') === '') return new URLSearchParams()

@@ -15,11 +15,7 @@ const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
 const { error: code, error_description: description = '' } = tooManyRequests()
 const body = { error: code, error_description: description }
 
-/**
- * Responds with 429 if a limit is exceeded.
- *
- * @returns whether it responded
- */
+/** Responds with 429 if a limit is exceeded. @returns whether it responded */
 export function answerTooMany(
   ctx: Context,
   exceeded: Exceeded | undefined,

@@ -99,7 +99,7 @@ const REQUEST_MS = 5_000
  * front of the service does not forward to it.
  *
  * @param scrape returns the response to a scrape
- * @throws if the port cannot be opened; if another program uses it, the error is a sentence for the operator
+ * @throws if the port cannot be opened, with a sentence for the operator if it is in use
  */
 async function openScrapeServer(
   address: ListeningAddress,

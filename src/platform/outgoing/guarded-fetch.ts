@@ -99,11 +99,7 @@ function headersOf(headers: RequestInit['headers'], body: string | undefined, ho
   return { ...Object.fromEntries(given), host, 'accept-encoding': 'identity', ...length }
 }
 
-/**
- * Returns the body as text, if it is a form or text.
- *
- * @throws for any other body
- */
+/** Returns the body as text, if it is a form or text. @throws for any other body */
 function bodyOf({ body }: OutgoingInit): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)

@@ -14,7 +14,7 @@ const STOP_LINGER_MS = 1_000
 const READING_TURNS = 3
 /** The time limit for accepting queued connections before the listener closes. */
 const ACCEPTING_MS = 2_000
-/** A turn of the event loop is short if it took less than this fraction of the time waited. */
+/** A turn of the event loop is short if it took less than 1/SHORT_TURNS of the time waited. */
 const SHORT_TURNS = 500
 
 export interface ListeningAddress {
@@ -22,11 +22,7 @@ export interface ListeningAddress {
   readonly port: number
 }
 
-/**
- * Opens the HTTP server.
- *
- * @throws if the port cannot be opened; if another program uses it, the error is a sentence for the operator
- */
+/** Opens the HTTP server. @throws if the port cannot be opened, with a sentence for the operator if it is in use */
 export async function openServer(handler: () => RequestListener, address: ListeningAddress) {
   let leaving = false
   const running = new Set<ServerResponse>()
@@ -88,11 +84,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
 }
 
-/**
- * Starts listening.
- *
- * @throws if the port cannot be opened; if another program uses it, the error is a sentence for the operator
- */
+/** Starts listening. @throws if the port cannot be opened, with a sentence for the operator if it is in use */
 export async function listenAt(
   server: SocketServer,
   { port, host }: ListeningAddress,

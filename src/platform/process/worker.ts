@@ -20,11 +20,7 @@ export interface WorkerShare {
 
 export type WorkerSide = ReturnType<typeof workerSide>
 
-/**
- * Connects a worker to its primary.
- *
- * @throws if this process is not a worker
- */
+/** Connects a worker to its primary. @throws if this process is not a worker */
 export function workerSide() {
   const { worker } = cluster
   if (!worker) throw new Error('this process is not a worker')

@@ -3,29 +3,28 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 
-/** How often the database clock is read; machine clocks drift by about 2 ms meanwhile. */
+/** How often the database clock is read. Machine clocks drift by about 2 ms in that time. */
 export const CLOCK_READ_SECONDS = 10
 
-/** A larger difference is logged. Synchronized machines stay below it. */
+/** Larger differences are logged. Synchronized machines stay below this. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
 /** The fastest of several readings is the most accurate. */
 const READINGS_AT_START = 3
 
 interface Reading {
-  /** The database clock, in epoch milliseconds. */
+  /** The time of the database clock, in epoch milliseconds. */
   readonly storeMs: number
   /** `performance.now()` halfway through the query. */
   readonly countedMs: number
-  /** The largest possible error. */
+  /** The maximum error of the reading. */
   readonly uncertaintyMs: number
 }
 
 /**
- * Opens the database clock, for decisions that several processes must agree on, even if the clocks of their machines
- * differ (docs/design.md, 32). `now` makes no query: between readings it advances with
- * `performance.now()`, which changes of the machine clock do not affect.
- *
+ * Opens the database clock, for decisions on which processes must agree even if their machines' clocks differ
+ * (docs/design.md, 32). `now` makes no query: between readings it advances with `performance.now()`, which is not
+ * affected when the machine clock is changed.
  * SQLite uses the machine clock, because processes that share a file run on one machine.
  */
 export async function openStoreClock(database: Database) {
@@ -37,14 +36,18 @@ export async function openStoreClock(database: Database) {
   }
   const timeAt = (countedMs: number) => reading.storeMs + countedMs - reading.countedMs
   const now = () => Math.round(timeAt(performance.now()))
-  // main.ts replaces Date.now by this clock, so keep the original.
+  // main.ts replaces Date.now with this clock, so keep the original.
   const { now: machineNow } = Date
   return {
     now,
-    /** Reads the database clock again. @returns how many milliseconds the machine clock is ahead; negative if behind */
+    /**
+     * Reads the database clock again.
+     *
+     * @returns how many milliseconds the machine clock is ahead; negative if it is behind
+     */
     async measure() {
       const next = await readClock(database)
-      // Ignore differences within the error of a reading, to avoid jitter.
+      // Ignore differences within the error of the reading, to avoid jitter.
       if (Math.abs(next.storeMs - timeAt(next.countedMs)) > next.uncertaintyMs) reading = next
       return machineNow.call(Date) - now()
     },
@@ -59,7 +62,7 @@ async function readClock({ kysely }: Database): Promise<Reading> {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Makes a task that reads the clock and logs when the machine clock becomes wrong or right again. */
+/** Makes a task that reads the clock, and logs when the machine clock becomes wrong or right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,
@@ -72,11 +75,11 @@ export function makeClockWatch(
       const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
       logger.warn(
         `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
-          'which this service uses. Synchronize this machine with NTP for its other programs.',
+          'which this service uses. Synchronize this machine with NTP, because its other programs use its own clock.',
       )
     }
     if (!isWrong && wasWrong) {
-      logger.info('the clock of this machine agrees with the database clock again')
+      logger.info('the clock of this machine matches the database clock again')
     }
     wasWrong = isWrong
   }

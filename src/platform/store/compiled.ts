@@ -10,13 +10,13 @@ import {
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query once and runs it without the builder and its executor, each of which costs more than running a
- * short query. Use it for frequent queries that find a few rows by key or write one. On PostgreSQL, those that read
- * share a connection.
+ * Compiles a query once, to run it many times. Skips Kysely's builder and executor, each of which takes longer than a
+ * short query. Use it for frequent queries that find a few rows by key or write one row. On PostgreSQL, compiled
+ * reads share connections.
  *
  * @param kysely the database or transaction
  * @param build makes the query; `value('name')` is the placeholder of a value
- * @returns the query as a function of its values, compiled at the first call
+ * @returns a function that runs the query with its values; the first call compiles it
  */
 export function compiled<Values extends object, Row>(
   kysely: Kysely<Schema>,
@@ -25,7 +25,7 @@ export function compiled<Values extends object, Row>(
   let query: CompiledQuery<Row> | undefined
   const executor = kysely.getExecutor()
   return async (values) => {
-    // The builder accepts any value, such as a symbol, and returns it as a parameter.
+    // The builder accepts any value, such as a symbol, and returns it among the parameters.
     query ??= build((name) => Symbol(String(name)) as never).compile()
     const parameters = query.parameters.map((parameter) =>
       typeof parameter === 'symbol' ? Reflect.get(values, parameter.description ?? '') : parameter,
@@ -37,15 +37,15 @@ export function compiled<Values extends object, Row>(
   }
 }
 
-/** Returns the placeholder of a value. */
+/** Returns the placeholder of the value with this name. */
 export type Valued<Values extends object> = <Name extends keyof Values>(name: Name) => Values[Name]
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>
 
-/** Runs a statement outside of transactions, without the overhead of Kysely; undefined if Kysely has to run it. */
+/** Runs a statement outside of transactions, without Kysely's overhead; undefined if Kysely has to run it. */
 export type RunStatement = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>> | undefined
 
-/** Kysely's executor with a direct way to run a statement. Transactions use a plain executor. */
+/** Kysely's executor, plus a direct way to run a statement. Transactions use Kysely's plain executor. */
 export class StatementExecutor extends DefaultQueryExecutor {
   readonly run: Run
 

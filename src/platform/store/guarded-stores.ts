@@ -11,10 +11,10 @@ import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Wraps each store call, for error handling, metrics and traces.
+ * Wraps a store call, for error handling, metrics and traces.
  *
- * @param isFailure whether an error is a failure of the store. Other errors of a transaction, such as a refusal,
- *   are not
+ * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as a refusal, are
+ * not
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -31,7 +31,7 @@ export interface GuardedEngine {
   readonly guard: StoreGuard | undefined
 }
 
-/** Opens a database that passes each statement, or each whole transaction, through the guard once. */
+/** Opens a database whose statements and transactions pass through the guard, each exactly once. */
 export function openKysely(engine: GuardedEngine): Kysely<Schema> {
   const { store, dialect, driver, run, guard = (call) => call() } = engine
   const hasRaised = markErrors(driver)
@@ -56,7 +56,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
     const use = { store, statement: query.query }
     return guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, use)
   })
-  // Runs on the connections of the executor, and closes `plain`.
+  // Transactions use the connections of `executor`; closing also closes `plain`.
   const within: Driver = {
     init: async () => {},
     acquireConnection: () => driver.acquireConnection(),
@@ -70,9 +70,9 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
 }
 
 /**
- * Makes a driver remember its errors.
+ * Makes a driver remember the errors it throws.
  *
- * @returns whether the driver raised an error, not the code that uses its connections
+ * @returns whether an error came from the driver, rather than from the code that uses its connections
  */
 function markErrors(driver: Driver): (error: unknown) => boolean {
   const raised = new WeakSet<object>()
@@ -92,7 +92,7 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
     const connection = await acquire(options)
     if (!known.has(connection)) {
       known.add(connection)
-      // In place, because the driver expects its own connections back. Streams are not used.
+      // Replace the method in place, because the driver expects its own connections back. Streams are not used.
       const execute = marked(connection.executeQuery.bind(connection))
       connection.executeQuery = execute as typeof connection.executeQuery
     }
@@ -105,9 +105,8 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
 }
 
 /**
- * Whether an error means that the store is unavailable. Other errors are bugs that a retry does not fix: invalid
- * SQL, a value of the wrong type, a violated constraint. Unknown errors count as failures, because a retry does no
- * harm.
+ * Whether an error means that the store is unavailable. All other errors are bugs that a retry does not fix, such as
+ * invalid SQL, a wrong type or a violated constraint. Unknown errors count as failures, because a retry does no harm.
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
@@ -120,23 +119,23 @@ export function isStoreFailure(error: unknown): boolean {
   return !(isSqlState && sqlMistake.test(code))
 }
 
-/** Errors of our code; drivers throw a plain `Error` when a connection breaks. */
+/** Bugs in our code. Drivers throw a plain `Error` when a connection breaks. */
 const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /**
- * SQLite result codes about the statement, not the file (sqlite.org/rescode.html). Codes about the file include BUSY,
- * LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. Our triggers never reject a statement, so one that does was
- * added by an operator.
+ * SQLite result codes that concern the statement, not the file (sqlite.org/rescode.html). Codes that concern the file
+ * include BUSY, LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. CONSTRAINT_TRIGGER is excluded: our triggers
+ * never reject a statement, so an operator added the trigger.
  */
 const sqliteMistake = /^SQLITE_(ERROR|CONSTRAINT(?!_TRIGGER)|MISMATCH|MISUSE|RANGE|TOOBIG)(_|$)/
 
 /**
- * SQLSTATE classes about the statement (PostgreSQL, Appendix A): cardinality, data, integrity constraint, cursor,
- * failed transaction, syntax or access rule. Excludes 42501 (missing privilege) and 42P01 (missing table, as during
- * a restore), which are about the deployment. Classes 08, 28, 3D, 40, 53, 55, 57, 58 and XX are about the server.
+ * SQLSTATE classes that concern the statement (PostgreSQL, Appendix A): cardinality, data, integrity constraint,
+ * cursor, failed transaction, syntax or access rule. 42501 (missing privilege) and 42P01 (missing table, as during a
+ * restore) concern the deployment. Classes 08, 28, 3D, 40, 53, 55, 57, 58 and XX concern the server.
  */
 const sqlMistake = /^(21|22|23|24|34|25P02|42(?!501|P01))/
 
-/** Errors of Redis about a command; LOADING, READONLY, CLUSTERDOWN and OOM are about the server. */
+/** Redis errors that concern the command. LOADING, READONLY, CLUSTERDOWN and OOM concern the server. */
 const redisMistake =
   /^(WRONGTYPE|CROSSSLOT|ERR (unknown command|wrong number|syntax error|value is not))/

@@ -6,41 +6,41 @@ import {
   sql,
 } from 'kysely'
 
-// Keyset pagination, for every list of the service: a page begins after the last row of the previous one. Rows that
-// are added or removed meanwhile neither repeat nor hide others, and the last page costs as much as the first.
+// Keyset pagination, used by every list: a page begins after the last row of the previous one. Rows that are added or
+// removed between requests cause no duplicates or gaps, and the last page is as fast as the first.
 
-/** The place of a row in a list: its sort value, and its id to break ties. */
+/** The position of a row in a list: its sort value, and its id to break ties. */
 export type PlaceInList = readonly [sortedBy: string | number, id: string]
 
-/** A requested page. The caller has limited `first`. */
+/** A request for one page. The caller has already limited `first`. */
 export interface PageRequest {
   readonly first: number
-  /** The last place of the previous page. */
+  /** The last position of the previous page. */
   readonly after: PlaceInList | undefined
 }
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** The place of each row. */
+  /** The position of each row. */
   readonly places: readonly PlaceInList[]
   readonly hasNextPage: boolean
 }
 
 export interface CountedPage<Row> extends Page<Row> {
-  /** How many rows the list has on all pages. */
+  /** The number of rows on all pages. */
   readonly totalCount: number
 }
 
-/** How a list is sorted. */
+/** The sort order of a list. */
 export interface ListOrder<Row> {
-  /** A column or an indexed expression. */
+  /** A column, or an expression that has an index. */
   readonly by: string | RawBuilder<unknown>
   readonly id: string
   readonly direction: 'asc' | 'desc'
   readonly placeOf: (row: Row) => PlaceInList
 }
 
-/** Orders rows by a column that they have as a field. Their ids break ties. */
+/** Sorts by a column that is also a field of the rows. Ids break ties. */
 export function orderBy<Field extends string>(
   field: Field,
   direction: 'asc' | 'desc',
@@ -60,7 +60,7 @@ export function inTimeOrder<Row>(
   return { ...order, direction: wanted === 'OLDEST' ? 'asc' : 'desc' }
 }
 
-/** Reads a page in one query. Selects one extra row to learn whether more follow. */
+/** Reads a page with one query. It selects one extra row, to know whether another page follows. */
 export async function readPage<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   { by, id, direction, placeOf }: ListOrder<Simplify<Row>>,
@@ -80,7 +80,7 @@ export async function readPage<Schema, Tables extends keyof Schema, Row>(
   return { rows, places: rows.map(placeOf), hasNextPage: found.length > first }
 }
 
-/** Reads a page and the length of the list, in two queries. */
+/** Reads a page and the total count, with two queries. */
 export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,
@@ -90,13 +90,13 @@ export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   return { ...page, totalCount }
 }
 
-/** A list that is read by pages, and counted only on request. Each call is one query. */
+/** A list that is read by page, and counted only on request. Each call makes one query. */
 export interface PagedRows<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
 }
 
-/** Makes the list of the rows of a query. Pass `count` if a cheaper query counts them. */
+/** Makes a list of the rows of a query. Pass `count` if a cheaper query can count them. */
 export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,
@@ -105,7 +105,7 @@ export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   return { page: async (request) => await readPage(query, order, request), count }
 }
 
-/** Counts the rows of a query, which must not group them. */
+/** Counts the rows of a query, which must not use `group by`. */
 export async function countRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
 ): Promise<number> {
@@ -117,7 +117,7 @@ export async function countRows<Schema, Tables extends keyof Schema, Row>(
   return Number(total)
 }
 
-/** Counts the rows of a query up to `max`, and reads no more. */
+/** Counts the rows of a query up to `max`, and reads no further rows. */
 export async function countRowsUpTo<Schema, Tables extends keyof Schema, Row>(
   kysely: QueryExecutorProvider,
   query: SelectQueryBuilder<Schema, Tables, Row>,

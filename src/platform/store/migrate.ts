@@ -16,21 +16,21 @@ type Script = Migration & { readonly sql: string }
 
 /** A row of the table schema_migration. */
 interface AppliedMigration extends Migration {
-  /** Whether a version that does not know the migration may run on this schema. */
+  /** Whether a version without this migration may run on the schema. */
   readonly effect: MigrationEffect
 }
 
-/** A separate connection for migrations, and the statements that differ by engine. */
+/** A separate connection for migrations, and the statements that differ between engines. */
 export interface MigrationSession {
   readonly engine: Database['engine']
-  /** Runs one statement, or several. */
+  /** Runs one or more statements. */
   run(sql: string): Promise<unknown>
   rowsOf(sql: string): Promise<readonly unknown[]>
-  /** Begins a transaction that excludes every other migrating process. */
+  /** The statement that begins a transaction and excludes all other migrating processes. */
   readonly begin: string
-  /** Selects a row if the table schema_migration exists. */
+  /** The query that returns a row if the table schema_migration exists. */
   readonly findTable: string
-  /** Whether a statement timed out waiting for a lock. */
+  /** Whether a statement timed out while waiting for a lock. */
   isLockTimeout(error: unknown): boolean
 }
 
@@ -42,11 +42,11 @@ const createMigrationTable = `create table if not exists schema_migration (
 )`
 
 /**
- * Applies pending migrations: forward-only files in the order of their names, each in its own transaction. If
- * processes start together, one applies a file, because each checks again under the lock. Writes nothing if nothing
- * is pending, so that a start stays fast.
+ * Applies pending migrations: forward-only files, in order of their names, each in its own transaction. If several
+ * processes start together, only one applies a file, because each checks again after it has the lock. Writes nothing
+ * if nothing is pending, so that start-up stays fast.
  *
- * @throws if files are pending and `migrations` is 'refuse'
+ * @throws if migrations are pending and `options.migrations` is 'refuse'
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
@@ -54,7 +54,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
   if (missing.length === 0) return
   if (options.migrations === 'refuse') {
     throw new Error(
-      `The database schema lacks ${missing.map(({ name }) => name).join(', ')}. Run ` +
+      `These migrations are pending: ${missing.map(({ name }) => name).join(', ')}. Run ` +
         '`npm run gatehouse -- migrate`, or start without MIGRATE_AT_START=no.',
     )
   }
@@ -73,7 +73,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Reads what `migrate` would do, without changing anything. */
+/** Returns what `migrate` would do, without changing anything. */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
@@ -87,7 +87,7 @@ export async function readMigrationStatus(session: MigrationSession) {
   }
 }
 
-/** Returns the names of listed migrations that this version does not have with the same content. */
+/** Returns which of these migrations this version does not have with the same content. */
 export async function unknownMigrations(
   listed: readonly Migration[],
   engine: Database['engine'],
@@ -100,8 +100,8 @@ const LOCK_RETRY_MAX_MS = 30_000
 const LOCK_RETRY_PAUSE_MS = 50
 
 /**
- * Runs a file in a transaction, and retries while its tables are locked. A statement that waits for a table blocks
- * all later queries of that table. So it waits only briefly, and requests proceed between the attempts.
+ * Runs a migration in a transaction, and retries while its tables are locked. A statement that waits for a table
+ * blocks all later queries of it. So it waits only briefly, and requests can proceed between attempts.
  */
 async function retryWhileLocked(
   session: MigrationSession,
@@ -115,7 +115,7 @@ async function retryWhileLocked(
       await session.run('commit')
       return
     } catch (error) {
-      // Ignore a failed rollback: the first error says more.
+      // Ignore a failed rollback, because the first error is more useful.
       await session.run('rollback').catch(() => {})
       if (!session.isLockTimeout(error) || performance.now() > deadlineMs) throw error
       await delay(LOCK_RETRY_PAUSE_MS)
@@ -130,7 +130,7 @@ async function listApplied(session: MigrationSession): Promise<AppliedMigration[
   return rows as AppliedMigration[]
 }
 
-/** Reads the files of an engine: `*.sql` without another engine in the name, such as `.sqlite.sql`. */
+/** Reads the migrations for an engine: all `*.sql` files, except those for another engine, such as `*.sqlite.sql`. */
 async function readScripts(folder: string, engine: Database['engine']): Promise<Script[]> {
   const own = new RegExp(`^[\\w-]+(\\.${engine})?\\.sql$`)
   const names = (await readdir(folder)).filter((name) => own.test(name)).sort()
@@ -146,21 +146,21 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/** Returns the migrations to apply. @throws if code and database have different histories */
+/** Returns the migrations to apply. @throws if the histories of code and database differ */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {
     const expected = known.get(name)
-    // This version can run on a schema that a newer version only extended.
+    // A newer version only extended the schema, so this version can run on it.
     if (expected === undefined && effect === 'expand') continue
     if (expected === undefined) {
       throw new Error(
-        `The database has the migration ${name} of a newer version. Start that version again, or restore a backup from before the upgrade.`,
+        `The database has the migration ${name}, which belongs to a newer version. Start that version again, or restore a backup from before the upgrade.`,
       )
     }
     if (expected !== digest) {
       throw new Error(
-        `The migration ${name} was changed after this database applied it. Restore the released file, and put the change into a new migration.`,
+        `The migration ${name} was changed after it was applied to this database. Restore the released file, and put the change into a new migration.`,
       )
     }
   }
@@ -169,27 +169,27 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 }
 
 /**
- * The effect of a migration on processes of the previous version. `expand` only adds, so they still run and start;
- * `contract` removes or narrows what they may use.
+ * How a migration affects processes of the previous version. With `expand`, they keep running and can start, because
+ * it only adds. `contract` removes or restricts something that they may use.
  */
 export type MigrationEffect = 'expand' | 'contract'
 
 export interface StatementEffect {
-  /** The start of the statement, to find it in the file. */
+  /** The beginning of the statement, to find it in the file. */
   readonly text: string
   readonly effect: MigrationEffect
-  /** The queries that wait while it runs. */
+  /** The queries that must wait while it runs. */
   readonly waits?: string
 }
 
-/** Returns the effect of a file: `contract` if any statement contracts. */
+/** Returns the effect of a migration: `contract` if any of its statements contracts. */
 export function effectOf(sql: string): MigrationEffect {
   return statementsOf(sql).some(({ effect }) => effect === 'contract') ? 'contract' : 'expand'
 }
 
 const TEXT_CHARACTERS = 72
 
-/** Returns the effect of each statement. A statement that matches no form below contracts. */
+/** Returns the effect of each statement: `contract` if it matches none of `forms`. */
 export function statementsOf(sql: string): StatementEffect[] {
   const made = new Set<string>()
   const added = new Set<string>()
@@ -200,10 +200,10 @@ export function statementsOf(sql: string): StatementEffect[] {
   })
 }
 
-/** Tables and columns that the same file created earlier, so nothing uses them yet. */
+/** Tables and columns created earlier in the same file, so nothing uses them yet. */
 interface Own {
   readonly made: Set<string>
-  /** As `table.column`. */
+  /** In the form `table.column`. */
   readonly added: Set<string>
 }
 
@@ -224,10 +224,10 @@ const forms: readonly (readonly [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
     ([, unique, table = '', columns = ''], { made, added }) => {
       if (made.has(table)) return { effect: 'expand' }
-      // The previous version may write values that the index rejects, but not into a new column.
+      // The previous version may write values that the index rejects, but never into a new column.
       const own = columns.split(/,\s*/).some((column) => added.has(`${table}.${column.trim()}`))
       const effect = unique === undefined || own ? 'expand' : 'contract'
-      return { effect, waits: `writes of ${table}, until the index is built` }
+      return { effect, waits: `writes to ${table}, until the index is built` }
     },
   ],
   [
@@ -236,7 +236,7 @@ const forms: readonly (readonly [
       added.add(`${table}.${column}`)
       const demands = /\bnot null\b/.test(rest) && !/\bdefault\b/.test(rest)
       const narrows = demands || /\b(unique|check|primary)\b/.test(rest)
-      return { effect: narrows ? 'contract' : 'expand', waits: `${table}, for a moment` }
+      return { effect: narrows ? 'contract' : 'expand', waits: `${table}, briefly` }
     },
   ],
   [
@@ -248,13 +248,13 @@ const forms: readonly (readonly [
     ([, table = '', column = ''], { made, added }) => {
       if (made.has(table)) return { effect: 'expand' }
       const effect = added.has(`${table}.${column}`) ? 'expand' : 'contract'
-      return { effect, waits: `writes of the rows of ${table} that it changes` }
+      return { effect, waits: `writes to the rows of ${table} that it changes` }
     },
   ],
-  // A trigger also runs for the previous version, on purpose. `set (` changes storage parameters.
+  // A trigger deliberately also runs for the previous version. `set (` changes storage parameters.
   [
     /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
-    ([, table = '']) => ({ effect: 'expand', waits: `${table}, for a moment` }),
+    ([, table = '']) => ({ effect: 'expand', waits: `${table}, briefly` }),
   ],
   [/^create (or replace )?(function|view) /, () => ({ effect: 'expand' })],
 ]
@@ -270,7 +270,7 @@ function judge(statement: string, own: Own): Judgement {
 }
 
 /**
- * Splits a file into statements, each as one line. A semicolon at the end of a line ends a statement (a rule for our
+ * Splits a file into statements of one line each. A semicolon at the end of a line ends a statement (a rule for our
  * files), except in the body of a function or SQLite trigger.
  */
 function split(sql: string): string[] {

@@ -12,26 +12,28 @@ import type { RecordOperation } from './store-use.ts'
 /** The first use of a record. */
 export interface Consumption {
   readonly consumedAtMs: number
-  /** True for exactly one caller across all processes. */
+  /** True for exactly one caller, across all processes. */
   readonly first: boolean
 }
 
 /**
- * The records of one model of the engine, such as sessions, interactions and codes.
- *
+ * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
- * - Codes and pushed requests are bearer values, so the store has only digests of their ids and a leaked copy is
- *   useless. They are written once: a late duplicate cannot clear `consumed`. For other models the last write wins.
+ * - Codes and pushed requests are bearer values. The store has only digests of their ids, so a leaked copy is
+ * useless. They are written once, so that a late duplicate cannot clear `consumed`. For other models, the last write
+ * wins.
  * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
  */
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** For sessions only. */
+  /** Finds a session by its uid; for sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
-  /** Consumes a record atomically. Every caller gets the time of the first call; undefined if there is no record. */
+  /**
+   * Consumes a record atomically. Every caller gets the time of the first call, or undefined if there is no record.
+   */
   consumeOnce(id: string): Promise<Consumption | undefined>
-  /** Stores an id for a time. @returns true for exactly one caller */
+  /** Stores an id until it expires. @returns true for exactly one caller */
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
@@ -40,13 +42,13 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
-/** Models whose id alone grants something. Access and refresh tokens have no record. */
+/** Models whose ids are bearer values. Access and refresh tokens have no records. */
 const bearerModels: ReadonlySet<string> = new Set([
   'AuthorizationCode',
   'PushedAuthorizationRequest',
 ])
 
-/** Returns the stored id of a record: the digest of a bearer value. */
+/** Returns the stored id of a record: a digest if the id is a bearer value. */
 export function storedId(model: string, id: string): string {
   return bearerModels.has(model) ? sha256(id) : id
 }
@@ -54,7 +56,9 @@ export function storedId(model: string, id: string): string {
 /** Converts the engine's payload to its stored form. */
 function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | undefined) {
   if (!(Number.isFinite(ttlSeconds) && Number(ttlSeconds) > 0)) {
-    throw new Error(`A record of the model ${model} needs a time to live, but has ${ttlSeconds}.`)
+    throw new Error(
+      `A record of the model ${model} needs a time to live; ${ttlSeconds} is not valid.`,
+    )
   }
   const { jti, ...rest } = payload
   const uid: unknown = Reflect.get(payload, 'uid')
@@ -166,7 +170,7 @@ function makeQueries(kysely: Kysely<Schema>) {
       .values({ model: value('model'), id: value('id'), ...values })
       .onConflict((conflict) => {
         const replace = conflict.columns(['model', 'id']).doUpdateSet(values)
-        // An expired record that is not removed yet counts as absent.
+        // Overwrite an expired record that has not been removed yet.
         return once ? replace.where('oauth_state.expires_at', '<=', value('nowMs')) : replace
       })
   }
@@ -201,14 +205,14 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of all keys. Every command and script has exactly one key, to support Redis Cluster. Related commands are
- * sent in one round trip. A value is the payload as JSON; in a consumed record it follows a line with the time of
- * consumption. Every key has a time to live.
+ * The prefix of all keys. Every command and script uses exactly one key, to support Redis Cluster. Related commands
+ * share a round trip. A value is the payload as JSON. In a consumed record, a line with the time of consumption
+ * precedes it. Every key has a time to live.
  */
 const PREFIX = 'gatehouse:'
 
 const scripts = {
-  /** Writes the time before the payload unless there is one; returns the stored time. */
+  /** Puts the time before the payload, unless there already is one. Returns the stored time. */
   gatehouseConsume: `
 local value = redis.call('GET', KEYS[1])
 if not value then return false end
@@ -217,13 +221,13 @@ if consumed then return {0, consumed} end
 redis.call('SET', KEYS[1], ARGV[1] .. '\\n' .. value, 'KEEPTTL')
 return {1, ARGV[1]}`,
 
-  /** Deletes a pointer only if it points to the same record. */
+  /** Deletes a pointer if it still points to the same record. */
   gatehouseForget: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands of both a server and a cluster. */
+/** The commands that a server and a cluster have in common. */
 interface Commands {
   get(key: string): Promise<string | null>
   getdel(key: string): Promise<string | null>
@@ -235,7 +239,7 @@ interface Commands {
   gatehouseForget(key: string, value: string): Promise<unknown>
 }
 
-/** Opens OAuth state in Redis, Valkey or a Redis Cluster. Owns the client and closes it. */
+/** Opens OAuth state in Redis, Valkey or a Redis Cluster. Takes ownership of the client and closes it. */
 export function redisState(
   client: RedisClient,
   {
@@ -246,7 +250,7 @@ export function redisState(
   for (const [name, lua] of Object.entries(scripts)) {
     client.defineCommand(name, { numberOfKeys: 1, lua })
   }
-  // The type of the client cannot express the commands defined above.
+  // The client's type does not include the commands defined above.
   const commands = client as unknown as Commands
   return {
     adapterFor: (model) => guardedAdapter(redisAdapter(commands, model, now), model, guard),
@@ -257,7 +261,7 @@ export function redisState(
   }
 }
 
-/** Passes every operation through the guard. */
+/** Wraps every operation with the guard. */
 function guardedAdapter(records: StateAdapter, model: string, guard: StoreGuard): StateAdapter {
   const run = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
     guard(call, isStoreFailure, { store: 'redis', operation, model })

@@ -11,24 +11,24 @@ import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
 
-/** The settings of the stores. */
+/** The settings of the database and the OAuth state. */
 export interface StoreSettings {
-  /** The folder of the embedded database, used without a `databaseUrl`. */
+  /** The folder of the SQLite database, used if there is no `databaseUrl`. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** Without it, OAuth state is in the database. */
+  /** If undefined, OAuth state is in the database. */
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
   readonly storage: {
-    /** How long a call may take. */
+    /** The time limit of a store call. */
     readonly answerWithinMs: number
     readonly databaseConnectionsMax: number
   }
 }
 
 /**
- * Opens the stores of a running service. `guard` wraps every call to the database and the OAuth state.
+ * Opens the stores of a running service.
  *
  * @param processes how many processes of this host share its database connections
  */
@@ -47,7 +47,7 @@ export async function openStores(
     }),
   )
   const { now, measure } = await openStoreClock(database)
-  // Load the driver only where it is used.
+  // Load the driver only if it is used.
   const redis =
     settings.redis &&
     (await (await import('./redis.ts')).openRedis(settings.redis, { answerWithinMs }))
@@ -66,20 +66,20 @@ export async function openStores(
   return {
     database,
     state,
-    /** The time for every decision that processes have to agree on. */
+    /** The clock for every decision on which processes must agree. */
     now,
-    /** Since when the OAuth state has lost nothing. */
+    /** `since` returns the time before which OAuth state may have been lost. */
     stateMemory,
-    /** For counts; undefined without Redis. */
+    /** For request counts; undefined without Redis. */
     redis,
     tasks,
-    /** Rejects when one of them does not answer in time. */
+    /** Rejects if a store does not respond in time. */
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
 
-/** State in the database loses nothing, but restoring a backup ends everything (oauth/grants/end-grants.ts). */
+/** State in the database is never lost, but restoring a backup ends all of it (oauth/grants/end-grants.ts). */
 async function openDatabaseMemory({ kysely }: Database) {
   const row = await kysely
     .selectFrom('setting')
@@ -90,7 +90,7 @@ async function openDatabaseMemory({ kysely }: Database) {
   return { since: () => sinceMs, look: async () => {} }
 }
 
-/** Opens the configured database, for the service or for a command. */
+/** Opens the configured database, for the service or a command. */
 export async function openServiceDatabase(
   settings: StoreSettings,
   { connectionsMax, ...options }: DatabaseOptions & { readonly connectionsMax?: number } = {},
@@ -102,7 +102,7 @@ export async function openServiceDatabase(
   })
 }
 
-/** Returns where the configured database is. */
+/** Returns the location of the configured database. */
 export function locationOf(
   { dataDir, databaseUrl: url, storage }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
   connectionsMax = storage.databaseConnectionsMax,
@@ -113,7 +113,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database and migrates its schema. Loads only the driver it needs. */
+/** Opens a database and migrates its schema. Loads only the driver that is needed. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},
@@ -127,7 +127,7 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Reads which migrations opening a database would apply, without creating or changing it. */
+/** Returns which migrations opening the database would apply. Does not create or change it. */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

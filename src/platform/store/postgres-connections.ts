@@ -1,13 +1,17 @@
 import pg from 'pg'
 
-import { AnsweredTooLate, batchWritesOfThisTurn, type StorageTimeout } from './storage-timeout.ts'
+import {
+  batchWritesOfThisTurn,
+  type StorageTimeout,
+  StorageTimeoutError,
+} from './storage-timeout.ts'
 
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
 
 /**
- * Returns the name under which connections prepare a query, because planning a large join takes several times as long
- * as running it. Only lists have many different texts, so texts beyond the maximum are sent without a name.
+ * Returns the name under which a query is prepared. Planning a large join takes several times as long as running it.
+ * Only lists produce many different texts. Beyond the maximum, they are sent without a name.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)
@@ -24,15 +28,15 @@ export interface Query {
 
 export interface SendOptions {
   readonly timeout: StorageTimeout
-  /** When the call times out, an earlier `limit()`; a whole limit by default. */
+  /** When to time out, as returned by an earlier `limit()`; a full limit by default. */
   readonly until?: number | undefined
-  /** Called if the connection must not be used any more. */
+  /** Called if the connection must no longer be used. */
   readonly onUnusable: (error: unknown) => void
 }
 
 /**
- * Sends a query under its prepared name. A query that timed out leaves its connection in an unknown state: the answer
- * may still arrive, or a transaction may be open.
+ * Sends a query under its prepared name. A query that times out leaves the connection in an unknown state: a late
+ * response may arrive, or a transaction may still be open.
  */
 export async function sendQuery(
   client: pg.ClientBase,
@@ -44,25 +48,25 @@ export async function sendQuery(
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = isStalePlan(error)
-    // The query had no effect, so it may be repeated; a transaction rejects that.
+    // The query had no effect, so repeat it. In a transaction, the repetition fails.
     const again = stale ? answerTo(client, query, options) : undefined
-    // Only an answer of the server proves that the connection is in sync.
+    // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)
     if (!again) throw error
     return await again
   }
 }
 
-/** Sends a query without a name. */
+/** Sends a query without a prepared name. */
 export function answerTo(
   client: pg.ClientBase,
   query: pg.QueryConfig,
   { timeout, until }: Omit<SendOptions, 'onUnusable'>,
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    const giveUp = () => reject(new AnsweredTooLate('PostgreSQL did not answer in time.'))
+    const giveUp = () => reject(new StorageTimeoutError('PostgreSQL did not respond in time.'))
     const wait = timeout.start(giveUp, until)
-    // The callback form avoids two promises and the stack of an error.
+    // The callback form saves two promises and a stack trace.
     void client.query(query, (error: Error | null, result) => {
       timeout.stop(wait)
       if (error) reject(error)
@@ -72,8 +76,8 @@ export function answerTo(
 }
 
 /**
- * Whether a table changed after the connection had prepared the query (feature_not_supported), for example by a
- * migration. The query is then repeated without a name, and the connection is replaced.
+ * Whether a table changed after the query was prepared (feature_not_supported), for example in a migration. The
+ * caller repeats the query without a name, and replaces the connection.
  */
 function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '0A000'
@@ -82,24 +86,24 @@ function isStalePlan(error: unknown): boolean {
 export interface PipelineOptions {
   readonly config: pg.ClientConfig
   readonly timeout: StorageTimeout
-  /** Prepares a new connection. */
+  /** Runs the set-up of a new connection. */
   readonly onConnect: (client: pg.ClientBase) => Promise<void>
-  /** Called if an idle connection breaks. */
+  /** Called when an idle connection breaks. */
   readonly onIdleError: ((error: Error) => void) | undefined
 }
 
 /**
- * Opens connections that several requests share: queries are sent without waiting for earlier answers, and those of one
- * turn of the event loop as one write. For short reads only: the server answers in order, so a query that waits for a
- * lock would block the ones behind it. The server cancels a query at the time limit. If it does not answer at all,
- * the connection is dropped and all its queries fail.
+ * Opens connections that requests share. Queries are sent without waiting for earlier responses, and those of one
+ * event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
+ * waits for a lock would block those behind it. The server cancels a query at the time limit. If it does not respond
+ * at all, the connection is closed and all its queries fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))
   return {
     count,
     countOpen: () => lanes.filter((lane) => lane.isOpen).length,
-    /** Sends a query on the lane with the fewest pending. */
+    /** Sends a query on the lane with the fewest pending queries. */
     send: async (query: Query) =>
       await lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best)).send(query),
     end: async () => await Promise.all(lanes.map((lane) => lane.end())),
@@ -113,7 +117,7 @@ interface Connection {
   pending: number
 }
 
-/** One shared connection, opened on demand, and again after it breaks. */
+/** A shared connection. It is opened on demand, and reopened after it breaks. */
 class Lane {
   pending = 0
   readonly #options: PipelineOptions
@@ -154,7 +158,7 @@ class Lane {
     }
   }
 
-  /** Concurrent callers share the connection that is being opened. */
+  /** Concurrent callers wait for the same connection. */
   #connected(until: number): Promise<Connection> {
     const { timeout } = this.#options
     this.#connecting ??= this.#connect().finally(() => {
@@ -190,7 +194,7 @@ class Lane {
     return connection
   }
 
-  /** Stops using a connection. Pending queries still get their answers if the server responds. */
+  /** Stops using a connection. Pending queries still complete if the server responds. */
   #leave(connection: Connection, error: unknown): void {
     if (this.#current === connection) this.#current = undefined
     if (!(error instanceof pg.DatabaseError)) connection.client.connection.stream.destroy()

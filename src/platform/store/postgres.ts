@@ -27,24 +27,24 @@ const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Short, because requests queue behind a migration that waits for a table and time out after 250 ms. */
+/** Short, because requests queue up behind a migration that waits for a table, and time out after 250 ms. */
 const MIGRATION_LOCK_WAIT_MS = 100
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** The advisory lock of migrations: "gate" in ASCII. */
+/** The advisory lock for migrations: "gate" in ASCII. */
 const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
 
-/** Parses BIGINT as a number, on these connections only: times and counts stay far below 2^53. */
+/** Parses BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
 }
 
 /**
- * Opens a database on a PostgreSQL server. A query is answered or rejected within `answerWithinMs` even if the server
- * fails, and the first query after its return succeeds.
+ * Opens a database on a PostgreSQL server. A query succeeds or fails within `answerWithinMs`, even if the server is
+ * down. After an outage, the first query succeeds.
  */
 export async function openPostgres(
   location: PostgresLocation,
@@ -56,13 +56,13 @@ export async function openPostgres(
   const timeout = new StorageTimeout(answerWithinMs)
   const config: pg.ClientConfig = {
     connectionString: location.url,
-    // Longer than a caller waits, so that a late connection serves the next caller.
+    // Longer than a caller waits, so that a slow connection serves the next caller.
     connectionTimeoutMillis: 2 * answerWithinMs,
     keepAlive: true,
     types,
   }
-  // The server cancels a little earlier, so that the connection survives a slow query or a wait for a lock. Set after
-  // connecting, because poolers reject it in the startup packet.
+  // The server cancels a little earlier, so that the connection survives a slow query or a wait for a lock. This is
+  // set after connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
@@ -71,7 +71,7 @@ export async function openPostgres(
   const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
   // Without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
-  // The same for a connection in use, to which the pool does not listen. The next query reports the error.
+  // The pool does not listen to connections in use. The next query reports the error.
   pool.on('connect', (client) => client.on('error', () => {}))
   const pipelines = openPipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
 
@@ -103,12 +103,12 @@ export async function openPostgres(
 
 const PIPELINES_MAX = 2
 
-/** How many of the connections are pipelines; the pool needs at least one. */
+/** Returns how many connections to use as pipelines; the pool needs at least one. */
 function pipelinesWithin(connectionsMax: number): number {
   return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
-/** Sends reads through a pipeline. A write may have to wait for a lock, so it gets its own connection. */
+/** Runs reads through a pipeline. A write may wait for a lock, so it gets its own connection. */
 function statementRunner(
   pool: pg.Pool,
   pipelines: Pipelines,
@@ -124,7 +124,7 @@ function statementRunner(
   }
   return async <Row>({ sql: text, parameters, query }: CompiledQuery<Row>) => {
     const values = [...parameters]
-    // A select may contain writes in its `with` clause.
+    // A `with` clause may contain writes.
     const reads = SelectQueryNode.is(query) && query.with === undefined && pipelines.count > 0
     const result = await (reads ? pipelines.send({ text, values }) : sendAlone(text, values))
     return {
@@ -134,12 +134,12 @@ function statementRunner(
   }
 }
 
-/** Limits the time for closing, so that an unresponsive server does not block the exit. */
+/** Waits for a close operation up to a time limit, so that an unresponsive server does not block the exit. */
 async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   await Promise.race([work, delay(timeoutMs, undefined, { ref: false })])
 }
 
-/** Takes a connection of the pool. Queueing and connecting share one time limit. */
+/** Takes a connection from the pool. Queueing and connecting share one time limit. */
 function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
     let late = false
@@ -157,20 +157,20 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
   })
 }
 
-/** A connection with the result type of the driver. */
+/** A connection whose results have the driver's type. */
 interface GuardedClient extends Pick<PostgresPoolClient, 'release'> {
   query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
 }
 
 /**
- * Takes a connection of the pool, for Kysely. After a query timed out, the connection is never used again: further
- * queries, such as a rollback, fail at once, and releasing it closes it.
+ * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
+ * queries, such as a rollback, fail at once, and releasing the connection closes it.
  */
 async function connectGuarded(
   pool: pg.Pool,
   timeout: StorageTimeout,
 ): Promise<GuardedClient & PostgresPoolClient> {
-  // The first query shares the limit, too: the caller waits once.
+  // The first query is part of the same limit, so that callers wait only once.
   let firstUntil: number | undefined = timeout.limit()
   const client = await acquire(pool, timeout, firstUntil)
   let broken: unknown
@@ -190,7 +190,7 @@ async function connectGuarded(
   }
 }
 
-/** Migrates on a separate connection, because migrations may take longer than queries. */
+/** Migrates on a separate connection, because migrations may take longer than the query limit. */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {
@@ -199,7 +199,7 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
   })
 }
 
-/** Reads which migrations a start would apply, without changes. */
+/** Returns which migrations a start would apply, without changing anything. */
 export async function readPostgresStatus(url: string): Promise<MigrationStatus> {
   return await withClient(url, { timeoutMs: MIGRATION_TIMEOUT_MS }, async (client) => {
     await refuseUnfinished(client)
@@ -207,7 +207,7 @@ export async function readPostgresStatus(url: string): Promise<MigrationStatus> 
   })
 }
 
-/** Opens a separate connection for long work; `timeoutMs` limits one statement. */
+/** Opens a separate connection for long operations. `timeoutMs` limits each statement. */
 export async function withClient<Result>(
   url: string,
   options: {
@@ -249,13 +249,13 @@ function migrationSession(client: pg.Client): MigrationSession {
 }
 
 /**
- * A table that exists while a backup is restored into a database. In a restored dump, grants that were revoked since
- * are active again. A supervisor may restart the service at any time, so it refuses such a database until the restore
+ * A table that exists while a backup is being restored. In a restored dump, grants that were revoked since the backup
+ * are active again. A supervisor may restart the service at any time, so it refuses the database until the restore
  * has ended those grants.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** @throws if a restore into this database is unfinished, with a sentence for the operator */
+/** Checks that no restore into this database is unfinished. @throws if one is, with a sentence for the operator */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,
@@ -264,5 +264,5 @@ export async function refuseUnfinished(client: pg.Client): Promise<void> {
 }
 
 export const RESTORE_NOT_FINISHED =
-  'A restore into this database is running or was interrupted. Wait until it ends, or drop the ' +
+  'A restore into this database is running or was interrupted. Wait until it is finished, or drop the ' +
   'database and restore into a new one.'

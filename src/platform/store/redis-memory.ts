@@ -1,16 +1,16 @@
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The setting that stores when all sessions and grants were last ended, in epoch milliseconds. */
+/** The setting with the time when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** How often the servers of a cluster are checked, so how soon a failover is noticed. */
+/** How often the servers of a cluster are checked, and thus how soon a failover is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
  * Tracks Redis servers by their run ids. A new run id may be a server that loaded an old snapshot, or a replica that
- * lacks writes, and no setting disproves it. So earlier writes count as lost. The database stores the ids for
- * processes that start later.
+ * lacks writes. No setting rules this out, so all earlier writes count as lost. The ids are stored in the database
+ * for processes that start later.
  */
 export async function openRedisMemory(
   client: RedisClient,
@@ -27,7 +27,7 @@ export async function openRedisMemory(
     const known = await kysely.selectFrom('redis_server').select('run_id').executeTakeFirst()
     await kysely
       .insertInto('redis_server')
-      // Nothing was stored before the first server.
+      // Nothing was stored before the first server, so nothing can be lost.
       .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
@@ -44,7 +44,7 @@ export async function openRedisMemory(
     const found = await readRunIds(client)
     const unseen = found.filter((runId) => !seenAt.has(runId))
     if (unseen.length > 0) {
-      // Everything counts as lost until the database returns the time.
+      // Until the database returns the stored time, all writes count as lost.
       for (const runId of unseen) seenAt.set(runId, now())
       present = found
       await register(unseen).catch((error: unknown) => {
@@ -55,27 +55,27 @@ export async function openRedisMemory(
     present = found
     if (connection === connections) unknownSince = undefined
   }
-  // After a reconnect it may be another server.
+  // After a reconnect, it may be a different server.
   client.on('ready', () => {
     connections += 1
     unknownSince = now()
     look().catch(() => {})
   })
-  // If INFO is forbidden, every reconnect counts as another server.
+  // If INFO is forbidden, every reconnect counts as a new server.
   await look().catch(() => {})
   return {
-    /** The time, by the database clock, before which writes may be lost. */
+    /** Returns the time, by the database clock, before which writes may be lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
-    /** Checks again which server it is, and never fails. A new server sets `since` to now. */
+    /** Checks the run ids again; never rejects. A new server sets `since` to now. */
     async look() {
-      // A single server only changes with a reconnect, but a cluster may change its masters.
+      // A single server can change only with a reconnect, but the masters of a cluster can change at any time.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})
     },
   }
 }
 
-/** Reads the run id of each server that accepts writes. */
+/** Reads the run id of every server that accepts writes. */
 async function readRunIds(client: RedisClient): Promise<string[]> {
   const servers = 'nodes' in client ? client.nodes('master') : [client]
   const texts = await Promise.all(servers.map((server) => server.info('server')))

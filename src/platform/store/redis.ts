@@ -7,13 +7,13 @@ export type RedisClient = Redis | Cluster
 export type RedisLocation =
   | { readonly url: string }
   | {
-      /** `host:port` each, or `redis://user:password@host:port`; the first's credentials serve all. */
+      /** Each is `host:port` or `redis://user:password@host:port`. The first one's credentials apply to all. */
       readonly clusterNodes: readonly string[]
     }
 
 export interface RedisConnectOptions {
   readonly answerWithinMs: number
-  /** How long opening waits for the server; 5 s by default. */
+  /** How long opening waits until the server is ready; 5 s by default. */
   readonly readyTimeoutMs?: number
 }
 
@@ -30,9 +30,8 @@ const failFast = {
 } satisfies RedisOptions
 
 /**
- * Opens a client that fails fast: a command is answered or rejected within `answerWithinMs` and never queued, because
- * "temporarily unavailable" is better than a long wait. Returns once the server is ready, and later reconnects
- * indefinitely.
+ * Opens a client that fails fast. A command succeeds or fails within `answerWithinMs` and is never queued, because
+ * "temporarily unavailable" is better than a long wait. Resolves once the server is ready. Reconnects indefinitely.
  */
 export async function openRedis(
   location: RedisLocation,
@@ -42,7 +41,7 @@ export async function openRedis(
     'url' in location ? new Redis(location.url, failFast) : openCluster(location.clusterNodes)
   limitCommands(client, new StorageTimeout(options.answerWithinMs))
   let lastError: Error | undefined
-  // Without a listener, ioredis prints an error at every attempt to reconnect.
+  // Without a listener, ioredis prints an error at every reconnect attempt.
   client.on('error', (error: Error) => {
     lastError = error
   })
@@ -53,13 +52,16 @@ export async function openRedis(
   return client
 }
 
-/** Applies the time limit to every command. The library's own limit includes time in which this process was blocked. */
+/**
+ * Applies the time limit to every command. The library's own limit would include time in which this process was
+ * blocked.
+ */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {
-    // Batch the commands of a turn; a cluster client pipelines them itself.
+    // Send the commands of one turn in one write. A cluster client pipelines them itself.
     if (client instanceof Redis && client.stream) batchWritesOfThisTurn(client.stream)
-    const wait = timeout.start(() => command.reject(new Error('Redis did not answer in time.')))
+    const wait = timeout.start(() => command.reject(new Error('Redis did not respond in time.')))
     const stop = () => timeout.stop(wait)
     command.promise.then(stop, stop)
     return Reflect.apply(prototype.sendCommand, client, [command, ...target])
@@ -82,7 +84,7 @@ function openCluster(nodes: readonly string[]): Cluster {
   }))
   return new Cluster(startupNodes, {
     enableOfflineQueue,
-    // Each node has its own socket, so commands are batched before one is chosen.
+    // Each node has its own socket, so commands are batched before a node is chosen.
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
     // Enough for a moved slot or a short failover.
@@ -114,7 +116,7 @@ async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boo
   return client.status === 'ready'
 }
 
-/** Formats the address for a message, without the password of the URL. */
+/** Formats the location for a message, without passwords. */
 function addressOf(location: RedisLocation): string {
   const addresses = 'url' in location ? [location.url] : location.clusterNodes
   return addresses

@@ -3,23 +3,23 @@ import pg from 'pg'
 
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
-import { AnsweredTooLate } from './storage-timeout.ts'
+import { StorageTimeoutError } from './storage-timeout.ts'
 
 /** A table whose rows expire. */
 export type ExpiringRows = {
   [Table in keyof Schema]: {
     readonly table: Table
-    /** The first column of an index. */
+    /** The column with the expiry, which must be the first column of an index. */
     readonly expiry: keyof Schema[Table] & string
-    /** Restricts the rows to those where this column is null, if the index does. */
+    /** Considers only rows in which this column is null, like the index. */
     readonly unset?: keyof Schema[Table] & string
   }
 }[keyof Schema]
 
 /**
- * Deletes the rows that expired first in one statement: at most `rowsMax`, with an expiry from `from` to `until`
- * inclusive. Deletes by physical position, so that the table size does not matter. On PostgreSQL it skips locked
- * rows, so that two processes share the work without waiting for each other.
+ * Deletes the earliest-expired rows with one statement: at most `rowsMax`, with an expiry from `from` to `until`
+ * (inclusive). Deletes by physical position, so that the size of the table does not matter. On PostgreSQL, it skips
+ * locked rows, so that two processes share the work without waiting for each other.
  *
  * @returns the expiry of each deleted row; undefined if the statement was cancelled at the time limit
  */
@@ -53,5 +53,5 @@ const QUERY_CANCELED = '57014'
 /** Whether the server or this process cancelled the statement at the time limit. */
 function wasCancelled(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
-  return error instanceof AnsweredTooLate
+  return error instanceof StorageTimeoutError
 }

@@ -1,5 +1,5 @@
-// The types of the tables. `migrations/*.sql` documents them, and test/store/database.test.ts compares the two. Every
-// `*_at` is epoch milliseconds.
+// The types of the tables. `migrations/*.sql` documents the tables, and test/store/database.test.ts compares both.
+// Every `*_at` is in epoch milliseconds.
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
@@ -8,7 +8,7 @@ export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
 export type DocumentReview = 'approved' | 'blocked'
 
-/** An item that a person can buy, or register for, at a site. */
+/** An item of a site that people can buy or register for. */
 interface CatalogueItem {
   id: string
   site_id: string
@@ -23,7 +23,7 @@ interface Archivable {
   archived_at: number | null
 }
 
-/** A purchase. Its order has data that no API may expose. */
+/** A purchase. Its order contains data that no API may expose. */
 interface Purchase {
   id: string
   person_id: string

@@ -2,31 +2,31 @@ import { sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Whether a column contains these words, ignoring case. Scans all remaining rows. */
+/** Whether a column contains this text, ignoring case. Scans all remaining rows. */
 export function holdsWords(column: string, words: string) {
   const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
 }
 
-/** Sorts after every letter, so texts between a prefix and prefix + this have the prefix. */
+/** Sorts after every other character. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
 type Engine = Pick<Database, 'engine'>
 
-/** The columns with a prefix search; an index has exactly this expression. */
+/** The columns with prefix search. Each has an index on exactly this expression. */
 const foldedColumns = {
   name: sql<string>`lower(person.name)`,
   address: sql<string>`person.email_canonical`,
 } as const
 
-/** Returns the indexed form of a column: in lower case, compared byte by byte. SQLite folds only A to Z. */
+/** Returns the indexed form of a column: lower case, compared byte by byte. SQLite folds only A to Z. */
 export function folded({ engine }: Engine, column: keyof typeof foldedColumns) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
   return sql<string>`${foldedColumns[column]} ${order}`
 }
 
 /**
- * Whether the name or address of a person has this prefix, as an index range.
+ * Whether the name or address of a person begins with a prefix. Uses an index range.
  *
  * @param from the start of a later page, because SQLite uses only one lower bound
  */

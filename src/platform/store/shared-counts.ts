@@ -12,9 +12,9 @@ import type { RedisClient } from './redis.ts'
 
 export interface CountToAdd {
   readonly key: string
-  /** Negative to give back. */
+  /** Negative to return points. */
   readonly points: number
-  /** The length of a new window. */
+  /** The length of the window that the first count of a key opens. */
   readonly windowSeconds: number
 }
 
@@ -23,15 +23,15 @@ export interface Sum {
   readonly msLeft: number
 }
 
-/** Counts shared by the processes of a service. Their windows use the clock of the store. */
+/** Counts that the processes of a service share. Windows use the clock of the store. */
 export interface SharedCounts {
-  /** Adds points and returns the sums in the same order; rejects if the store is unavailable. */
+  /** Adds points, and returns the totals in the same order. Rejects if the store is unavailable. */
   add(counts: readonly CountToAdd[]): Promise<readonly Sum[]>
 }
 
 /**
- * Opens counts in Redis, or else in PostgreSQL. Without either, workers of one host count in their primary. A single
- * process shares no counts.
+ * Opens counts in Redis if it is configured, or else in PostgreSQL. Without either, the primary of a host counts for
+ * its workers. A single process shares no counts.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -49,10 +49,10 @@ export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The limiter only counts; platform/limits/limit-table.ts has the limits. */
+/** The library only counts. platform/limits/limit-table.ts defines the limits. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
-/** After this time a worker counts alone. */
+/** If the primary takes longer, a worker counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 function inPrimary(): RateLimiterAbstract {
@@ -65,7 +65,7 @@ function inPrimary(): RateLimiterAbstract {
 
 function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   return {
-    // The commands of one turn are sent as one write.
+    // The commands of one turn are sent in one write.
     add: async (counts) =>
       await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {
@@ -77,7 +77,7 @@ function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   }
 }
 
-/** One statement. Rows are locked in the order of their keys, to avoid deadlocks. */
+/** Counts with one statement. Locks rows in order of their keys, to avoid deadlocks. */
 function inPostgres({ kysely }: Database): SharedCounts {
   return {
     async add(counts) {

@@ -22,14 +22,14 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 
-/** How long opening waits for another process that migrates the same file. */
+/** How long opening waits while another process migrates the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
 const LOCKED_RETRY_MS = 5
 
 /**
  * Opens a file that several processes of a host may share. Every acknowledged write is durable. Calls are
- * synchronous, so `answerWithinMs` is also the longest time that a write of another process blocks this one.
+ * synchronous, so a write of another process blocks this process for up to `answerWithinMs`.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') createPrivately(file)
@@ -58,16 +58,16 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
       await kysely.destroy()
-      // Kysely closes the connection only after a query.
+      // Kysely closes the connection only if it has run a query.
       connection.close()
     },
   }
 }
 
 /**
- * Runs a statement directly on the only connection. If a transaction is open, the statement would become part of it,
- * so Kysely lets it wait. A second connection would block this process during that wait, and lose its page cache at
- * each write of the first.
+ * Runs statements directly on the only connection. During a transaction, a statement would become part of it, so
+ * Kysely makes the statement wait. A second connection would be worse: its waits would block the process, and each
+ * write of the first would invalidate its page cache.
  */
 function statementRunner(
   connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
@@ -79,11 +79,11 @@ function statementRunner(
     const { changes } = statement.run(parameters)
     return { rows: [], numAffectedRows: BigInt(changes) }
   }
-  // Let Kysely report a closed connection; the error of the driver looks like a bug.
+  // Let Kysely report a closed connection, because the driver's error would look like a bug.
   return (query) => (connection.inTransaction || !connection.open ? undefined : run(query))
 }
 
-/** Retries, because SQLite ignores its timeout while another process closes the file. */
+/** Enables the write-ahead log. Retries, because SQLite ignores its timeout while another process closes the file. */
 async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void> {
   const deadlineMs = performance.now() + MIGRATION_TIMEOUT_MS
   for (;;) {
@@ -98,7 +98,7 @@ async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void
   }
 }
 
-/** Reads which migrations a start would apply, without creating or changing the file. */
+/** Returns which migrations a start would apply, without creating or changing the file. */
 export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   const exists = existsSync(file)
   const connection = new BetterSqlite(exists ? file : ':memory:', {
@@ -112,7 +112,7 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   }
 }
 
-/** Creates the file readable only by its owner, because it will contain password hashes. */
+/** Creates the file with access only for its owner, because it will contain password hashes. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   closeSync(openSync(file, 'a', 0o600))
@@ -125,14 +125,14 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // The connection already waits for the lock, so no error calls for another wait.
+    // The connection itself waits for the lock, so another wait is never needed.
     isLockTimeout: () => false,
   }
 }
 
 /**
- * Takes the write lock at the start of a transaction. Otherwise one that reads before it writes fails at once with
- * SQLITE_BUSY_SNAPSHOT if another process wrote in between.
+ * Takes the write lock at the start of each transaction. Otherwise, a transaction that reads before it writes would
+ * fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
  */
 class WritingSqliteDriver extends SqliteDriver {
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -142,7 +142,10 @@ class WritingSqliteDriver extends SqliteDriver {
 
 const STATEMENTS_MAX = 500
 
-/** Caches statements: preparing most queries costs more than running them, and their texts are few. */
+/**
+ * Caches prepared statements. Preparing most queries takes longer than running them, and there are few different
+ * ones.
+ */
 function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return {

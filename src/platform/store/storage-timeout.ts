@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** The number of event-loop steps in the limit. */
+/** The number of event loop steps in the limit. */
 const STEPS_PER_LIMIT = 10
 
 interface Wait {
@@ -9,12 +9,11 @@ interface Wait {
 }
 
 /**
- * Limits the wait for an answer of a store (`storage.answerWithinMs`). Excludes the time in which this process
- * could not read the answer, such as during a long computation: the limit is counted in steps of the event loop,
- * and a late step is one step. Answers that have arrived are read before a call times out.
- *
- * One timer serves all waiting calls, and none runs while nothing waits. Unless the loop is blocked, a call
- * times out after the limit, or up to a tenth later.
+ * Limits how long to wait for a store (`storage.answerWithinMs`). Time in which this process could not read the
+ * response, such as a long computation, does not count. For that, the limit is measured in event loop steps, and a
+ * late step is one step. Responses that have arrived are read before a call times out.
+ * One timer serves all waiting calls, and none runs while nothing waits. Unless the loop is blocked, a call times out
+ * after the limit, at most a tenth later.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()
@@ -26,13 +25,13 @@ export class StorageTimeout {
     this.#answerWithinMs = answerWithinMs
   }
 
-  /** Returns the step at which a new call times out. The first step may follow at once, so it does not count. */
+  /** Returns the step at which a new call times out. The first step may follow immediately, so it does not count. */
   limit(): number {
     return this.#step + STEPS_PER_LIMIT + 1
   }
 
   /**
-   * Calls `giveUp` unless `stop` comes first.
+   * Calls `giveUp` after the limit, unless `stop` is called first.
    *
    * @param until an earlier `limit()`, for a call with several parts; at least two steps remain
    */
@@ -41,7 +40,7 @@ export class StorageTimeout {
     this.#waits.add(wait)
     this.#timer ??= setInterval(() => {
       this.#step += 1
-      // Runs after the sockets were read.
+      // Runs after the sockets have been read.
       setImmediate(() => this.#endExpired())
     }, this.#answerWithinMs / STEPS_PER_LIMIT)
     return wait
@@ -63,15 +62,15 @@ export class StorageTimeout {
   }
 }
 
-/** A call that timed out. The store may have executed it, or may do so later. */
-export class AnsweredTooLate extends Error {
-  override readonly name = 'AnsweredTooLate'
+/** A call that timed out. The store may have executed it, or may still do so. */
+export class StorageTimeoutError extends Error {
+  override readonly name = 'StorageTimeoutError'
 }
 
-/** Sends everything that is written to a stream in this turn of the event loop as one write. */
+/** Combines everything written to a stream in this event loop turn into one write. */
 export function batchWritesOfThisTurn(stream: Writable): void {
   if (stream.writableCorked > 0) return
   stream.cork()
-  // Runs after the sockets that are readable now were read.
+  // Runs after all currently readable sockets have been read.
   setImmediate(() => stream.uncork())
 }

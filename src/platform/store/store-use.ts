@@ -1,13 +1,13 @@
 import type { RawNode, RootOperationNode } from 'kysely'
 
-/** A store call, for metrics and traces. */
+/** A store call, as seen by metrics and traces. */
 export type StoreUse =
   | { readonly store: SqlStore; readonly statement: RootOperationNode | 'transaction' }
   | { readonly store: 'redis'; readonly operation: RecordOperation; readonly model: string }
 
 export type SqlStore = 'sqlite' | 'postgres'
 
-/** An operation on a record of OAuth state. */
+/** An operation on an OAuth state record. */
 export type RecordOperation = (typeof recordOperations)[number]
 
 const recordOperations = [
@@ -26,7 +26,7 @@ const statementKinds: Readonly<Record<string, string>> = {
   DeleteQueryNode: 'delete',
 }
 
-/** Every value of `operation`, for SQL and then Redis. */
+/** All values of `operation`: those of SQL, then those of Redis. */
 export const storeOperations: readonly string[] = [
   ...Object.values(statementKinds),
   'transaction',
@@ -39,10 +39,10 @@ interface Description {
   readonly name: string
 }
 
-/** Cached, because the statements of requests are compiled once (compiled.ts). */
+/** A cache, because the statements of requests are compiled only once (compiled.ts). */
 const described = new WeakMap<RootOperationNode, Description>()
 
-/** Returns the operation of a call and a name without values: `select oauth_grant`, `find Session`. */
+/** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */
 export function describeUse(use: StoreUse): Description {
   if (use.store === 'redis') return describe(use.operation, use.model)
   const { statement } = use
@@ -78,7 +78,7 @@ function tableOf(statement: RootOperationNode): string | undefined {
 
 interface NamedNode {
   readonly kind: string
-  /** The target of an alias. */
+  /** The node behind an alias. */
   readonly node?: NamedNode
   readonly table?: { readonly identifier: { readonly name: string } }
 }
