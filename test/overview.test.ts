@@ -163,7 +163,9 @@ describe('/admin/<site>/overview and /audit', () => {
       expect(page.text).to.include('id="next-page"')
       return page
     })
-    expect(first.text).to.include('allowed access to the application <code>northlight-notes</code>')
+    expect(first.text).to.include(
+      'allowed the application to access the account <code>northlight-notes</code>',
+    )
     expect(first.text).not.to.include('signed in to the application <code>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''

@@ -122,7 +122,7 @@ export const nulInRequest = (): Refusal =>
 export const unsupportedBody = (expected: string): Refusal =>
   invalidRequest(415, `the request body must be ${expected}`)
 export const bodyTooLarge = (bytesMax: number): Refusal =>
-  invalidRequest(413, `the request body is larger than the limit of ${bytesMax} bytes`)
+  invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
 export const addressTooLong = (charactersMax: number): Refusal =>
   invalidRequest(414, `the URL is longer than ${charactersMax} characters; send the query by POST`)
 
