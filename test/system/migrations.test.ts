@@ -108,7 +108,7 @@ describe('migrate, apart from a start', () => {
       await runGatehouse(['keys', 'list'], variables),
     ]) {
       expect(ended.code).to.equal(1)
-      expect(ended.stderr).to.include(`lacks ${newest}. Run \`npm run gatehouse`)
+      expect(ended.stderr).to.include(`are pending: ${newest}. Run \`npm run gatehouse`)
     }
   })
 
