@@ -1,33 +1,34 @@
 import { expect } from 'chai'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { MCP_CONNECTIONS } from '../src/directory/sites/site-admin.ts'
 import { type AccessFacts, judgeAccess } from '../src/oauth/grants/access.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeFindAccount } from '../src/oauth/token/claims.ts'
-import { paths } from '../src/platform/http/paths.ts'
 import { logFields } from '../src/platform/http/request-log.ts'
-import type { Database } from '../src/platform/store/database.ts'
 import {
-  asPortal,
+  asClaude,
+  authorizeUrl,
   exchange,
   getCode,
+  introspect,
   obtain,
   obtainTokens,
   refresh,
   revoke,
+  type Tokens,
+  userinfo,
 } from './support/client.ts'
 import {
   marco,
   notes,
   olivia,
-  portal,
   type RunningService,
-  resourceServer,
   sam,
   startService,
 } from './support/gatehouse.ts'
-import { bearer, postForm, refusalOf, send } from './support/wire.ts'
+import { askMember } from './support/member-api.ts'
+import { makePagePerson, type PagePerson, type Seen, textOf } from './support/page-person.ts'
+import { type Fields, refusalOf } from './support/wire.ts'
 
 const NOW_MS = 1_800_000_000_000
 
@@ -55,234 +56,230 @@ const facts: AccessFacts = {
   callerVersion: 0,
 }
 
-/** A use of a token: at the grant's site unless it says else. */
-interface Use {
-  readonly scopes: readonly string[]
-  readonly atNoSite?: boolean
+const uses = {
+  member: { scopes: ['openid', 'account:read'] },
+  operator: { scopes: ['openid', 'courses:read'] },
+  plain: { scopes: ['openid', 'email'], siteId: undefined },
 }
-const member: Use = { scopes: ['openid', 'account:read'] }
-const operator: Use = { scopes: ['openid', 'courses:read'] }
-const plain: Use = { scopes: ['openid', 'email'], atNoSite: true }
 
-function judge(known: AccessFacts | undefined, { scopes, atNoSite }: Use) {
-  const grant = known && atNoSite ? { ...known.grant, siteId: undefined } : known?.grant
-  return judgeAccess(known && grant && { ...known, grant }, scopes, NOW_MS)
+type Use = Partial<Pick<AccessFacts['grant'], 'siteId'>> & { readonly scopes: readonly string[] }
+
+function judge(known: AccessFacts | undefined, { scopes, ...place }: Use) {
+  return judgeAccess(known && { ...known, grant: { ...known.grant, ...place } }, scopes, NOW_MS)
 }
 
 // [Not shown 4]
-describe('access: judged at every use of a token (design 15)', () => {
-  const rows: readonly [
+describe('access at each use of a token (design 15)', () => {
+  const owner = { roles: ['owner'] } as const
+  const { grant } = facts
+  const rows: readonly (readonly [
     when: string,
     changed: Partial<AccessFacts> | undefined,
-    expected: { readonly member: string; readonly operator: string; readonly plain: string },
-  ][] = [
-    ['a student', {}, row('good', 'does not operate', 'good')],
-    ['a lecturer', { roles: ['lecturer'] }, row('good', 'does not operate', 'good')],
-    ['an admin', { roles: ['admin'] }, row('good', 'good', 'good')],
-    ['an owner who also studies', { roles: ['owner', 'student'] }, row('good', 'good', 'good')],
-    ['the last role is lost', { roles: [] }, row('no role', 'no role', 'good')],
-    ['the account is gone, and its grant with it', undefined, all('does not exist')],
-    ['the account is disabled', { personDisabled: true, roles: ['owner'] }, all('is disabled')],
-    ['the client is deleted', { clientDeleted: true, roles: ['owner'] }, all('was deleted')],
-    [
-      'the client is no application, as one is whose row is gone',
-      { isApplication: false, roles: ['owner'] },
-      row('was deleted', 'good', 'good'),
-    ],
-    [
-      'the client is disabled',
-      { clientDisabled: true, roles: ['owner'] },
-      all('client is disabled'),
-    ],
-    [
-      'the feature is off',
-      { featureOff: true, roles: ['owner'] },
-      all('switched MCP connections off'),
-    ],
+    member: string,
+    operator?: string,
+    plain?: string,
+  ])[] = [
+    ['a student', {}, 'good', 'does not operate', 'good'],
+    ['a lecturer', { roles: ['lecturer'] }, 'good', 'does not operate', 'good'],
+    ['an admin', { roles: ['admin'] }, 'good'],
+    ['an owner who also studies', { roles: ['owner', 'student'] }, 'good'],
+    ['the last role is lost', { roles: [] }, 'no role', 'no role', 'good'],
+    ['the account is removed', undefined, 'does not exist'],
+    ['the account is disabled', { personDisabled: true, ...owner }, 'is disabled'],
+    ['the client is deleted', { clientDeleted: true, ...owner }, 'was deleted'],
+    ['the client has no row', { isApplication: false, ...owner }, 'was deleted', 'good', 'good'],
+    ['the client is disabled', { clientDisabled: true, ...owner }, 'client is disabled'],
+    ['the feature is off', { featureOff: true, ...owner }, 'switched MCP connections off'],
     [
       'the grant has ended',
-      { grant: { ...facts.grant, endedBecause: 'the person removed it' }, roles: ['owner'] },
-      all('the grant has ended: the person removed it'),
+      { grant: { ...grant, endedBecause: 'the person removed it' }, ...owner },
+      'the grant has ended: the person removed it',
     ],
-    [
-      'the grant has expired',
-      { grant: { ...facts.grant, expiresAt: NOW_MS }, roles: ['owner'] },
-      all('has expired'),
-    ],
+    ['the grant has expired', { grant: { ...grant, expiresAt: NOW_MS }, ...owner }, 'has expired'],
   ]
-
-  for (const [when, changed, expected] of rows) {
-    it(`${when}: ${JSON.stringify(expected)}`, () => {
-      for (const [name, use] of Object.entries({ member, operator, plain })) {
-        const said = judge(changed && { ...facts, ...changed }, use) ?? 'good'
-        expect(said, name).to.include(expected[name as keyof typeof expected])
+  for (const [when, changed, member, operator = member, plain = member] of rows) {
+    it(`${when}: member ${member}, operator ${operator}, plain sign-in ${plain}`, () => {
+      for (const [name, expected] of Object.entries({ member, operator, plain })) {
+        const said = judge(changed && { ...facts, ...changed }, uses[name as keyof typeof uses])
+        expect(said ?? 'good', name).to.include(expected)
       }
     })
   }
 
-  it('a token for a site that names none is of no use, whatever roles the person has', () => {
+  it('refuses a token with member or operator scopes and no site, whatever the roles', () => {
     for (const scopes of [['account:read'], ['openid', 'account:write'], ['courses:write']]) {
-      const lost = judge({ ...facts, roles: [] }, { scopes, atNoSite: true })
+      const lost = judge({ ...facts, roles: [] }, { scopes, siteId: undefined })
       expect(lost, scopes.join()).to.be.a('string')
     }
   })
-
-  function row(member: string, operator: string, plain: string) {
-    return { member, operator, plain }
-  }
-
-  function all(reason: string) {
-    return row(reason, reason, reason)
-  }
 })
 
-// [threat 13]
-describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
-  type Change = (database: Database) => Promise<unknown>
-  const disablePerson: Change = ({ kysely }) =>
-    kysely
+const applications = '/admin/northlight/applications'
+const redirect_uri = 'https://planner.example/callback'
+const scope = 'openid account:read account:write'
+const entry = {
+  name: 'Study Planner',
+  redirect_uris: redirect_uri,
+  scope: ['account:read', 'account:write'],
+}
+
+interface World extends AsyncDisposable {
+  readonly service: RunningService
+  /** Of two processes that share a database. */
+  readonly urls: readonly string[]
+  readonly operator: PagePerson
+  readonly client: Fields
+  /** The path of the application's page. */
+  readonly application: string
+  readonly tokens: Tokens
+}
+
+/** Everything that ends what a client may do. */
+const effects: Record<string, (world: World) => Promise<unknown>> = {
+  'deleting the application': async ({ operator, application }) =>
+    await confirm(operator, `${application}/delete`),
+  'disabling the application': async ({ operator, application }) =>
+    await confirm(operator, `${application}/disable`),
+  'narrowing the scopes of the application': async ({ operator, application }) => {
+    const form = await operator.visit(`${application}/edit`)
+    await operator.send(form, form.path, { ...entry, auth_method: 'none', scope: 'account:read' })
+  },
+  'switching MCP connections off': async ({ operator }) =>
+    await confirm(operator, '/admin/northlight/beta/off'),
+  'ending all access by the application': async ({ operator, application }) =>
+    await confirm(operator, `${application}/people/end-all`),
+  'ending the access to the account of this person': async ({ operator, application }) =>
+    await confirm(operator, `${application}/people/per_sam/end`),
+  'removing the application under Connected apps': async ({ service, client }) => {
+    const member = makePagePerson(service.url, sam)
+    const query = `client=${client['client_id']}&site=sit_northlight`
+    await member.send(await member.visit(`/account/apps/remove?${query}`), '/account/apps/remove')
+  },
+  "removing the person's last role at the site": async ({ service }) =>
+    await kyselyOf(service).deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
+  'removing the account': async ({ service }) =>
+    await kyselyOf(service).deleteFrom('person').where('id', '=', 'per_sam').execute(),
+  'disabling the account': async ({ service }) =>
+    await kyselyOf(service)
       .updateTable('person')
-      .set({ disabled_at: Date.now() })
-      .where('email_canonical', 'in', [sam.login, marco.login])
-      .execute()
-  const setApplication =
-    (set: { disabled_at: number } | { deleted_at: number }): Change =>
-    ({ kysely }) =>
-      kysely
-        .updateTable('oauth_application')
-        .set(set)
-        .where('client_id', 'in', [notes.clientId, portal.clientId])
-        .execute()
+      .set({ disabled_at: 1 })
+      .where('id', '=', 'per_sam')
+      .execute(),
+}
 
-  const ends: readonly [when: string, change: Change][] = [
-    ['the account is disabled', disablePerson],
-    ['the client is disabled', setApplication({ disabled_at: 1 })],
-    ['the client is deleted', setApplication({ deleted_at: 1 })],
-    [
-      'the last role at the site is lost',
-      ({ kysely }) => kysely.deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
-    ],
-    [
-      'the account is removed',
-      ({ kysely }) => kysely.deleteFrom('person').where('id', '=', 'per_sam').execute(),
-    ],
-    [
-      'the person removes the connected application',
-      ({ kysely }) =>
-        kysely
-          .updateTable('oauth_grant')
-          .set({ ended_at: 1, end_reason: 'the person removed it' })
-          .where('person_id', '=', 'per_sam')
-          .execute(),
-    ],
-    [
-      'the site switches MCP connections off',
-      ({ kysely }) =>
-        kysely.deleteFrom('site_feature').where('feature', '=', MCP_CONNECTIONS).execute(),
-    ],
+const kyselyOf = ({ service }: RunningService) => service.stores.database.kysely
+
+// [threat 13]
+describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
+  const rows = [
+    ...Object.keys(effects).map((effect) => [effect, 'none'] as const),
+    ...['deleting the application', 'disabling the application'].map(
+      (effect) => [effect, 'client_secret_post'] as const,
+    ),
   ]
-
-  for (const [when, change] of ends) {
+  for (const [effect, auth_method] of rows) {
     // [81]
-    it(`${when}: UserInfo 401, introspection inactive, code and refresh invalid_grant`, async () => {
-      await using service = await startService()
-      const { url } = service
-      const tokens = await obtainTokens(url)
-      const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
-      const code = await getCode(url)
-      await expectAlive(service, tokens.accessToken)
-      await change(service.service.stores.database)
-      await expectDead(service, tokens)
-      for (const refused of [
-        await exchange(url, code),
-        await refresh(url, confidential.refresh_token, asPortal),
-      ]) {
-        expect(refusalOf(refused)).to.equal('400 invalid_grant')
-      }
-      expect((await revoke(url, tokens.accessToken)).status).to.equal(200)
+    it(`${effect} (${auth_method}) ends tokens and codes in every process`, async () => {
+      await using world = await makeWorld(auth_method)
+      const { service, urls, client, tokens } = world
+      const code = await getCode(service.url, { ...client, scope })
+      await expectAlive(urls[1], tokens)
+      await effects[effect]?.(world)
+      for (const url of urls) await expectDead(url, tokens, client)
+      expect(refusalOf(await exchange(service.url, code, client))).to.equal('400 invalid_grant')
+      const revoked = await revoke(service.url, tokens.access_token, client)
+      expect(revoked.status).to.equal(200)
     })
   }
 
-  it('an operator who becomes a student loses the operator token and keeps a plain sign-in', async () => {
+  it('enabling a disabled application makes its tokens work again', async () => {
+    await using world = await makeWorld()
+    const page = await confirm(world.operator, `${world.application}/disable`)
+    await world.operator.send(page, `${world.application}/enable`)
+    await expectAlive(world.urls[1], world.tokens)
+  })
+
+  it('the session of a browser does not bring an ended grant back', async () => {
     await using service = await startService()
-    const asVendor = {
-      client_id: 'integration-claude',
-      redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
-    }
-    const operating = await obtainTokens(
-      service.url,
-      { ...asVendor, scope: 'openid courses:read' },
-      marco,
-    )
-    const signedIn = await obtainTokens(
-      service.url,
-      { ...asVendor, scope: 'openid', resource: undefined },
-      marco,
-    )
-    await service.service.stores.database.kysely
+    const { person, answer } = await obtainTokens(service.url)
+    const start = authorizeUrl(service.url)
+    await kyselyOf(service)
+      .updateTable('oauth_grant')
+      .set({ ended_at: 1, end_reason: 'an operator ended it' })
+      .where('client_id', '=', notes.clientId)
+      .execute()
+    expect((await person.open(start)).headers.get('location')).to.match(/\/consent$/)
+    await person.authorize(start, notes.redirectUri)
+    await expectDead(service.url, answer)
+  })
+
+  it('the tokens of a client without a row are inactive, refused and not refreshed', async () => {
+    await using service = await startService()
+    const { url } = service
+    const tokens = await obtain(url)
+    await kyselyOf(service)
+      .deleteFrom('oauth_application')
+      .where('client_id', '=', notes.clientId)
+      .execute()
+    await expectDead(url, tokens, {}, '401 invalid_client')
+    const asked = await askMember({ url, token: tokens.access_token }, { query: '{viewer{id}}' })
+    expect(asked.status, 'Member API').to.equal(401)
+  })
+
+  it('an operator who becomes a student keeps only a plain sign-in', async () => {
+    await using service = await startService()
+    const { url } = service
+    const operating = await obtainAsClaude(url, { scope: 'openid courses:read' })
+    const signedIn = await obtainAsClaude(url, { scope: 'openid', resource: undefined })
+    await kyselyOf(service)
       .deleteFrom('site_role')
       .where('person_id', '=', 'per_marco')
       .where('role', 'in', ['owner', 'admin'])
       .execute()
-    await expectDead(service, operating, asVendor.client_id)
-    await expectAlive(service, signedIn.accessToken)
+    await expectDead(url, operating, asClaude)
+    await expectAlive(url, signedIn)
   })
 
   it('a vendor platform that is disabled loses its tokens', async () => {
     await using service = await startService()
-    const client_id = 'integration-claude'
-    const redirect_uri = 'https://claude.ai/api/mcp/auth_callback'
-    const fields = { client_id, redirect_uri, scope: 'openid courses:read' }
-    const tokens = await obtainTokens(service.url, fields, marco)
-    await service.service.stores.database.kysely
+    const tokens = await obtainAsClaude(service.url, { scope: 'openid courses:read' })
+    await kyselyOf(service)
       .insertInto('integration_override')
-      .values({ client_id, disabled_at: 1, updated_at: 1 })
+      .values({ client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 })
       .execute()
-    await expectDead(service, tokens, client_id)
+    await expectDead(service.url, tokens, asClaude)
   })
 
-  it('a platform that was taken out of the configuration is a deleted client', async () => {
+  it('a platform that the configuration no longer has is a deleted client', async () => {
     await using service = await startService()
     const { database } = service.service.stores
-    const fields = {
-      client_id: 'integration-vscode',
-      redirect_uri: 'http://127.0.0.1:9/',
-      scope: 'openid courses:read',
-    }
+    const client_id = 'integration-vscode'
+    const fields = { client_id, redirect_uri: 'http://127.0.0.1:9/', scope: 'openid courses:read' }
     await obtainTokens(service.url, fields, olivia)
-    const grant = await database.kysely
-      .selectFrom('oauth_grant')
-      .select('id')
-      .where('client_id', '=', 'integration-vscode')
-      .executeTakeFirstOrThrow()
+    const grantId = await grantOf(service, client_id)
     const accessWhere = async (integrations: readonly string[]) => {
       const admitted = { integrations: new Set(integrations), admitsOrigin: () => true }
-      const found = await makeFindGrant(database, admitted)({ grantId: grant.id })
+      const found = await makeFindGrant(database, admitted)({ grantId })
       return judgeAccess(found, ['openid'], Date.now())
     }
-    expect(await accessWhere(['integration-vscode'])).to.equal(undefined)
+    expect(await accessWhere([client_id])).to.equal(undefined)
     expect(await accessWhere([])).to.equal('the client was deleted')
   })
 
-  it('the grant of a code is of use to its own person and client only', async () => {
+  it('the grant of a code serves only its own person and client', async () => {
     await using service = await startService()
     await obtainTokens(service.url)
-    const { database } = service.service.stores
-    const { id } = await database.kysely
-      .selectFrom('oauth_grant')
-      .select('id')
-      .where('client_id', '=', notes.clientId)
-      .executeTakeFirstOrThrow()
+    const grantId = await grantOf(service, notes.clientId)
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
     const findAccount = makeFindAccount({
-      grants: { findGrant: makeFindGrant(database, admitted) },
+      grants: { findGrant: makeFindGrant(service.service.stores.database, admitted) },
       people: { findPerson: async () => undefined },
       conformance: undefined,
       platform: { now: Date.now },
     })
     const find = async (personId: string, clientId: string) => {
       const ctx = { state: {} } as KoaContextWithOIDC
-      const code = { grantId: id, clientId, scopes: new Set(['openid']) } as never
+      const code = { grantId, clientId, scopes: new Set(['openid']) } as never
       const account = await findAccount(ctx, personId, code)
       return account?.accountId ?? logFields(ctx).detail
     }
@@ -291,58 +288,75 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
     expect(await find('per_olivia', notes.clientId)).to.equal(refused)
     expect(await find('per_sam', 'northlight-portal')).to.equal(refused)
   })
-
-  it('roles are those of now, and org_id is the site of the grant', async () => {
-    await using service = await startService()
-    const { accessToken } = await obtainTokens(service.url)
-    await service.service.stores.database.kysely
-      .insertInto('site_role')
-      .values({
-        person_id: 'per_sam',
-        site_id: 'sit_northlight',
-        role: 'lecturer',
-        granted_at: Date.now(),
-      })
-      .execute()
-    for (const seen of [
-      await userinfo(service, accessToken),
-      await introspect(service, accessToken),
-    ]) {
-      expect(seen.body).to.deep.include({
-        org_id: 'sit_northlight',
-        roles: ['lecturer', 'student'],
-      })
-    }
-  })
-
-  async function userinfo({ url }: RunningService, token: string) {
-    return await send(url, { path: paths.userinfo, headers: bearer(token) })
-  }
-
-  async function introspect({ url }: RunningService, token: string) {
-    const { clientId: client_id, clientSecret: client_secret } = resourceServer
-    return await postForm(url + paths.introspection, { token, client_id, client_secret })
-  }
-
-  async function expectAlive(service: RunningService, token: string): Promise<void> {
-    expect((await userinfo(service, token)).status).to.equal(200)
-    expect((await introspect(service, token)).body['active']).to.equal(true)
-  }
-
-  async function expectDead(
-    ...[service, tokens, client_id = notes.clientId]: [
-      RunningService,
-      { accessToken: string; refreshToken: string },
-      string?,
-    ]
-  ): Promise<void> {
-    const refused = await userinfo(service, tokens.accessToken)
-    expect(refused.status).to.equal(401)
-    expect(refused.headers.get('www-authenticate')).to.include('error="invalid_token"')
-    expect((await introspect(service, tokens.accessToken)).body).to.deep.equal({ active: false })
-    expect((await introspect(service, tokens.refreshToken)).body).to.deep.equal({ active: false })
-    const answer = await refresh(service.url, tokens.refreshToken, { client_id })
-    expect(refusalOf(answer)).to.equal('400 invalid_grant')
-    expect(answer.text, 'why is for the log only').to.not.match(/disabled|role|deleted|MCP/)
-  }
 })
+
+async function makeWorld(auth_method = 'none'): Promise<World> {
+  await using opening = new AsyncDisposableStack()
+  const service = opening.use(await startService())
+  const { url, config } = service
+  const environment = { DATA_DIR: config.dataDir, BASE_URL: config.baseUrl }
+  const second = opening.use(await startService({ environment }))
+  const operator = makePagePerson(url, olivia)
+  const form = await operator.visit(`${applications}/new`)
+  const made = await operator.send(form, applications, { ...entry, auth_method })
+  const client = {
+    client_id: textOf(made, 'client-id'),
+    client_secret: auth_method === 'none' ? undefined : textOf(made, 'new-secret'),
+    redirect_uri,
+  }
+  const tokens = await obtain(url, { authorization: { ...client, scope }, token: client })
+  const open = opening.move()
+  return {
+    ...{ service, operator, client, tokens },
+    urls: [url, `http://127.0.0.1:${second.config.port}`],
+    application: `${applications}/${client.client_id}`,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+async function obtainAsClaude(url: string, authorization: Fields): Promise<Tokens> {
+  const { resource } = { resource: url, ...authorization }
+  const token = { ...asClaude, resource }
+  return await obtain(url, {
+    authorization: { ...asClaude, ...authorization },
+    token,
+    person: marco,
+  })
+}
+
+async function grantOf(service: RunningService, clientId: string): Promise<string> {
+  const { id } = await kyselyOf(service)
+    .selectFrom('oauth_grant')
+    .select('id')
+    .where('client_id', '=', clientId)
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** Confirms the question of a page. */
+async function confirm(operator: PagePerson, path: string): Promise<Seen> {
+  const asked = await operator.visit(path)
+  expect(asked.text).to.include('id="confirm"')
+  const done = await operator.send(asked, path)
+  expect(done.status).to.equal(200)
+  return done
+}
+
+async function expectAlive(url = '', { access_token }: Pick<Tokens, 'access_token'>) {
+  expect((await userinfo(url, access_token)).status).to.equal(200)
+  expect((await introspect(url, access_token)).body.active).to.equal(true)
+}
+
+async function expectDead(
+  ...[url, tokens, client = {}, refusal = '400 invalid_grant']: [string, Tokens, Fields?, string?]
+): Promise<void> {
+  const refused = await userinfo(url, tokens.access_token)
+  expect(refused.status).to.equal(401)
+  expect(refused.headers.get('www-authenticate')).to.include('error="invalid_token"')
+  for (const token of [tokens.access_token, tokens.refresh_token]) {
+    expect((await introspect(url, token)).body).to.deep.equal({ active: false })
+  }
+  const answer = await refresh(url, tokens.refresh_token, client)
+  expect(refusalOf(answer)).to.equal(refusal)
+  expect(answer.text, 'the reason is for the log only').to.not.match(/disabled|role|deleted|MCP/)
+}

@@ -140,7 +140,7 @@ describe('/oauth/authorize', () => {
     }
   })
 
-  // [Authentication 6.2]
+  // [Authentication 6.2; 21]
   describe('reserves account scopes to member clients (Authentication 6)', () => {
     for (const [title, fields] of [
       ['before it looks at resource', { resource: undefined }],
@@ -242,7 +242,7 @@ describe('/oauth/authorize', () => {
     })
   })
 
-  describe('by POST [design 18]', () => {
+  describe('by POST [design 18] [29]', () => {
     // [OpenID Connect Core §3.1.2.1]
     it('leads to GET with the same parameters', async () => {
       const { url } = service()
@@ -258,7 +258,7 @@ describe('/oauth/authorize', () => {
 
     it('keeps repeated parameters and characters that need escaping', async () => {
       const { url } = service()
-      const fields = { state: 'ä &=+%', resource: [url, `${url}/mcp`] }
+      const fields = { state: 'ä &=+%\r\nx: <b>', resource: [url, `${url}/mcp`] }
       const { searchParams } = authorizeUrl(url, fields)
       const answer = await answerOf(
         await fetch(url + paths.authorization, {
@@ -475,7 +475,7 @@ describe('/oauth/authorize', () => {
     })
   })
 
-  // [RFC 9700 §2.6]
+  // [RFC 9700 §2.6; 33]
   it("is never readable from another origin's page [design 28]", async () => {
     const { url } = service()
     const headers = { origin: 'https://elsewhere.example' }

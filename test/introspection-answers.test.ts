@@ -2,9 +2,16 @@ import { expect } from 'chai'
 
 import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { asClaude, asPortal, asResourceServer, obtain, type Tokens } from './support/client.ts'
-import { bindTo, expiredToken } from './support/families.ts'
-import { notes, olivia, portal, startService } from './support/gatehouse.ts'
+import { type Expected, type Group, runGroups } from './support/answer-table.ts'
+import {
+  asClaude,
+  asPortal,
+  asResourceServer,
+  introspect,
+  obtain,
+  refresh,
+} from './support/client.ts'
+import { notes, portal, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import {
   type Answer,
@@ -19,34 +26,9 @@ import {
   type WireRequest,
 } from './support/wire.ts'
 
-/**
- * Every answer of introspection, header by header. The table was written down while the engine
- * answered there by itself; where ours differs, the block says what for.
- */
-interface Held {
-  readonly bound: Tokens
-  /** Of a plain sign-in. */
-  readonly unbound: Tokens
-  readonly bare: Tokens
-  readonly confidential: Tokens
-  readonly foreign: string
-  readonly expired: string
-}
-
-interface Expected {
-  readonly status: number
-  /** `WWW-Authenticate`, after the realm. */
-  readonly challenge?: string
-  /** Without `exp`, `iat` and `iss`, which every active token has. */
-  readonly body: object
-  /** `Access-Control-Allow-Origin`, where it is not `*`. */
-  readonly open?: string | null
-}
-
-type Row = readonly [title: string, request: (held: Held) => WireRequest, expected: Expected]
-
 const path = paths.introspection
 const asNotes = { client_id: notes.clientId }
+const { redirect_uri: _, ...asPortalHere } = asPortal
 const { client_id: rsId, client_secret: rsSecret } = asResourceServer
 const asTheServer = basic(rsId, rsSecret)
 const page = 'https://app.example'
@@ -58,293 +40,244 @@ const post = (fields: Fields, headers: readonly string[] = []): WireRequest => (
 })
 const asked = (token: string | undefined, fields: Fields = {}) =>
   post({ ...asResourceServer, token, ...fields })
+const x = (fields: Fields, headers?: readonly string[]) => () =>
+  post({ token: 'x', ...fields }, headers)
 const raw = (text: string) => ['Authorization', `Basic ${Buffer.from(text).toString('base64')}`]
 
+const told = (body: object): Expected => ({ status: 200, body: { active: true, ...body } })
+const toThisOrigin = { token_type: 'Bearer', aud: '{base}' }
 const samAtNotes = {
-  ...{ active: true, sub: 'per_sam', org_id: 'sit_northlight', roles: ['student'] },
+  ...{ sub: 'per_sam', org_id: 'sit_northlight', roles: ['student'] },
   ...{ client_id: notes.clientId, scope: 'openid profile email account:read' },
 }
-const samAtNotesBarely = {
-  ...{ active: true, sub: 'per_sam' },
-  ...{ client_id: notes.clientId, scope: 'openid' },
-}
+const samAtPortal = { ...samAtNotes, client_id: portal.clientId }
+const samBarely = { sub: 'per_sam', client_id: notes.clientId, scope: 'openid', ...toThisOrigin }
 const oliviaAtClaude = {
-  ...{ active: true, sub: 'per_olivia' },
-  ...{ client_id: asClaude.client_id, scope: 'openid profile' },
+  ...{ sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' },
 }
-const ofAccess = { token_type: 'Bearer' }
-const toThisOrigin = { ...ofAccess, aud: '{base}' }
-
-const told = (body: object): Expected => ({ status: 200, body })
-const inactive = told({ active: false })
+const toNotes = told({ ...samAtNotes, ...toThisOrigin })
+const inactive: Expected = { status: 200, body: { active: false } }
 const malformed = (error_description: string): Expected => ({
   ...{ status: 400, body: { error: 'invalid_request', error_description } },
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
-const missing = malformed("missing required parameter 'token'")
-/** Nobody authenticated: whatever was sent instead, the caller is told how. */
-const nobody: Expected = {
-  ...{ status: 401, challenge: '' },
-  body: { error: 'invalid_client', error_description: 'introspection needs client authentication' },
+const needed = 'introspection needs client authentication'
+/** The caller sent nothing that authenticates a client. */
+const anonymous: Expected = {
+  ...{ status: 401, challenge: 'Basic realm="{base}"' },
+  body: { error: 'invalid_client', error_description: needed },
 }
-/** Somebody did, and not as they must; a challenge answers an Authorization header only. */
 const wrong: Expected = {
-  status: 401,
-  body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
+  ...{
+    status: 401,
+    body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
+  },
 }
+/** A challenge answers an Authorization header only. */
 const wrongByBasic: Expected = {
   ...wrong,
-  challenge: `, error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
+  challenge: `Basic realm="{base}", error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
 }
+const hasSecret = malformed(
+  'the client has a secret, so pages of other origins must not use it; use a public client',
+)
+const notForPages: Expected = { ...hasSecret, open: null }
 
-const asTheEngine: readonly Row[] = [
+const groups: readonly Group[] = [
   [
-    'an access token',
-    (held) => asked(held.bound.access_token),
-    told({ ...samAtNotes, ...toThisOrigin }),
+    toNotes,
+    {
+      'an access token': ({ bound }) => asked(bound.access_token),
+      'an access token with the hint refresh_token': ({ bound }) =>
+        asked(bound.access_token, { token_type_hint: 'refresh_token' }),
+      'an access token with an unknown hint': ({ bound }) =>
+        asked(bound.access_token, { token_type_hint: 'nothing' }),
+      'a public client, its own token': ({ bound }) =>
+        post({ ...asNotes, token: bound.access_token }),
+    },
   ],
-  ['a refresh token', (held) => asked(held.bound.refresh_token), told(samAtNotes)],
   [
-    'an access token that is called a refresh token',
-    (held) => asked(held.bound.access_token, { token_type_hint: 'refresh_token' }),
-    told({ ...samAtNotes, ...toThisOrigin }),
-  ],
-  [
-    'a refresh token that is called an access token',
-    (held) => asked(held.bound.refresh_token, { token_type_hint: 'access_token' }),
     told(samAtNotes),
+    {
+      'a refresh token': ({ bound }) => asked(bound.refresh_token),
+      'a refresh token with the hint access_token': ({ bound }) =>
+        asked(bound.refresh_token, { token_type_hint: 'access_token' }),
+    },
   ],
   [
-    'a token that is bound to nothing',
-    (held) => asked(held.unbound.access_token),
-    told({ ...oliviaAtClaude, ...ofAccess }),
+    told({ ...oliviaAtClaude, token_type: 'Bearer' }),
+    { 'an unbound token': ({ unbound }) => asked(unbound.access_token) },
   ],
   [
-    'a refresh token that is bound to nothing',
-    (held) => asked(held.unbound.refresh_token),
     told(oliviaAtClaude),
+    { 'an unbound refresh token': ({ unbound }) => asked(unbound.refresh_token) },
   ],
   [
-    'a token without profile',
-    (held) => asked(held.bare.access_token),
-    told({ ...samAtNotesBarely, ...toThisOrigin }),
+    told(samBarely),
+    {
+      'a token without profile': ({ bare }) => asked(bare.access_token),
+      Basic: ({ bare }) => post({ token: bare.access_token }, asTheServer),
+    },
   ],
   [
-    'a public client, its own token',
-    (held) => post({ ...asNotes, token: held.bound.access_token }),
-    told({ ...samAtNotes, ...toThisOrigin }),
+    told({ ...samAtPortal, ...toThisOrigin }),
+    {
+      'a confidential client, its own token': ({ confidential }) =>
+        post({ ...asPortalHere, token: confidential.access_token }),
+      'an access token of a confidential client': ({ confidential }) =>
+        asked(confidential.access_token),
+    },
   ],
   [
-    'a public client, another token',
-    (held) => post({ ...asNotes, token: held.unbound.access_token }),
+    told(samAtPortal),
+    {
+      'a refresh token of a confidential client': ({ confidential }) =>
+        asked(confidential.refresh_token),
+    },
+  ],
+  [
     inactive,
+    {
+      'a public client, another token': ({ unbound }) =>
+        post({ ...asNotes, token: unbound.access_token }),
+      'a confidential client, another token': ({ bound }) =>
+        post({ ...asPortalHere, token: bound.access_token }),
+      'a confidential client, another refresh token': ({ bound }) =>
+        post({ ...asPortalHere, token: bound.refresh_token }),
+      'an expired token': ({ expired }) => asked(expired),
+      'a token of another origin': ({ foreign }) => asked(foreign),
+      'an unknown token': () => asked('nonsense'),
+      'a long token': () => asked('x'.repeat(2000)),
+      'a token of odd characters': () => asked('ä ö'),
+      'the form of a JWT': () => asked('e30.e30.x'),
+      'a token that is a NUL': () => asked('\0'),
+      'an id_token': ({ bound }) => asked(bound.id_token),
+      'Basic and the client_id': x({ client_id: rsId }, asTheServer),
+      'Basic in lower case': x(
+        {},
+        asTheServer.map((part) => part.replace('Basic', 'basic')),
+      ),
+    },
   ],
   [
-    'a confidential client, its own token',
-    (held) => post({ ...withoutAddress(asPortal), token: held.confidential.access_token }),
-    told({ ...samAtNotes, client_id: portal.clientId, ...toThisOrigin }),
+    malformed("missing required parameter 'token'"),
+    { 'no token': () => asked(undefined), 'an empty token': () => asked('') },
+  ],
+  [twice('token'), { 'two tokens': x({ ...asResourceServer, token: ['a', 'b'] }) }],
+  [twice('token_type_hint'), { 'two hints': () => asked('x', { token_type_hint: ['a', 'b'] }) }],
+  [
+    anonymous,
+    {
+      'two tokens and no client': x({ token: ['a', 'b'] }),
+      'no client': x({}),
+      'nothing at all': () => ({ method: 'POST', path }),
+      'a secret without a client': x({ client_secret: 'x' }),
+      'two clients': x({ client_id: ['a', 'b'] }),
+      'two secrets': x({ ...asResourceServer, client_secret: ['a', 'b'] }),
+      'Basic and another client_id': x({ client_id: 'x' }, asTheServer),
+      'Basic and a secret': x(asResourceServer, asTheServer),
+      'Basic without a colon': x({}, raw('abc')),
+      'Basic without a secret': x({}, raw(`${rsId}:`)),
+      'Basic without a client': x({}, raw(':x')),
+      'Basic that is not encoded': x({}, raw(`${rsId}:%zz`)),
+      'Basic with odd characters': x({}, raw(`${rsId}:é`)),
+      'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
+      'Basic alone': x({}, ['Authorization', 'Basic']),
+      'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
+      'a bearer token': ({ bound }) => post({ token: 'x' }, bearer(bound.access_token)),
+      'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
+      'everything in the query': () => ({
+        ...post({}),
+        path: `${path}?${encode({ ...asResourceServer, token: 'x' })}`,
+      }),
+    },
   ],
   [
-    'a confidential client, another token',
-    (held) => post({ ...withoutAddress(asPortal), token: held.bound.access_token }),
-    inactive,
-  ],
-  [
-    'a confidential client, another refresh token',
-    (held) => post({ ...withoutAddress(asPortal), token: held.bound.refresh_token }),
-    inactive,
-  ],
-  [
-    'an access token of a confidential client',
-    (held) => asked(held.confidential.access_token),
-    told({ ...samAtNotes, client_id: portal.clientId, ...toThisOrigin }),
-  ],
-  [
-    'a refresh token of a confidential client',
-    (held) => asked(held.confidential.refresh_token),
-    told({ ...samAtNotes, client_id: portal.clientId }),
-  ],
-  ['an expired token', (held) => asked(held.expired), inactive],
-  ['an unknown token', () => asked('nonsense'), inactive],
-  ['a long token', () => asked('x'.repeat(2000)), inactive],
-  ['a token of odd characters', () => asked('ä ö'), inactive],
-  ['the form of a JWT', () => asked('e30.e30.x'), inactive],
-  ['a token that is a NUL', () => asked('\0'), inactive],
-  ['what looks like a JWT', (held) => asked(held.bound.id_token), inactive],
-  [
-    'what looks like a JWT, and a wrong secret',
-    (held) => asked(held.bound.id_token, { client_secret: 'x' }),
     wrong,
-  ],
-  ['no token', () => asked(undefined), missing],
-  ['an empty token', () => asked(''), missing],
-  ['two tokens', () => post({ ...asResourceServer, token: ['a', 'b'] }), twice('token')],
-  ['two hints', () => asked('x', { token_type_hint: ['a', 'b'] }), twice('token_type_hint')],
-  ['two tokens and no client', () => post({ token: ['a', 'b'] }), nobody],
-  ['no client', () => post({ token: 'x' }), nobody],
-  ['nothing at all', () => ({ method: 'POST', path }), nobody],
-  ['an unknown client', () => post({ token: 'x', client_id: 'nobody' }), wrong],
-  ['the address of no document', () => post({ token: 'x', client_id: `${page}/client` }), wrong],
-  ['a client that cannot be', () => post({ token: 'x', client_id: '\0é' }), wrong],
-  ['no secret', () => post({ token: 'x', client_id: rsId }), wrong],
-  ['an empty secret', () => asked('x', { client_secret: '' }), wrong],
-  ['a wrong secret', () => asked('x', { client_secret: 'x' }), wrong],
-  [
-    'a secret of a public client',
-    () => post({ ...asNotes, token: 'x', client_secret: 'x' }),
-    wrong,
-  ],
-  ['a secret of nobody', () => post({ token: 'x', client_secret: 'x' }), nobody],
-  ['two clients', () => post({ token: 'x', client_id: ['a', 'b'] }), nobody],
-  ['two secrets', () => asked('x', { client_secret: ['a', 'b'] }), nobody],
-  [
-    'Basic',
-    (held) => post({ token: held.bare.access_token }, asTheServer),
-    told({ ...samAtNotesBarely, ...toThisOrigin }),
+    {
+      'an id_token and a wrong secret': ({ bound }) =>
+        asked(bound.id_token, { client_secret: 'x' }),
+      'an unknown client': x({ client_id: 'nobody' }),
+      'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
+      'the address of no document': x({ client_id: `${page}/client` }),
+      'an impossible client_id': x({ client_id: '\0é' }),
+      'no secret': x({ client_id: rsId }),
+      'an empty secret': () => asked('x', { client_secret: '' }),
+      'a wrong secret': () => asked('x', { client_secret: 'x' }),
+      'a secret of a public client': x({ ...asNotes, client_secret: 'x' }),
+    },
   ],
   [
-    'Basic, and the client by name',
-    () => post({ token: 'x', client_id: rsId }, asTheServer),
-    inactive,
+    wrongByBasic,
+    {
+      'Basic with a wrong secret': x({}, basic(rsId, 'x')),
+      'Basic of an unknown client': x({}, basic('nobody', 'x')),
+      'Basic of a public client': x({}, basic(notes.clientId, 'x')),
+      'Basic with a plus for a space': x({}, raw('a+b:x')),
+    },
   ],
   [
-    'Basic, and another client by name',
-    () => post({ token: 'x', client_id: 'x' }, asTheServer),
-    nobody,
-  ],
-  ['Basic, and a secret', () => post({ ...asResourceServer, token: 'x' }, asTheServer), nobody],
-  ['Basic in any case', () => post({ token: 'x' }, lowerCase(asTheServer)), inactive],
-  ['Basic, a wrong secret', () => post({ token: 'x' }, basic(rsId, 'x')), wrongByBasic],
-  ['Basic, an unknown client', () => post({ token: 'x' }, basic('nobody', 'x')), wrongByBasic],
-  ['Basic, a public client', () => post({ token: 'x' }, basic(notes.clientId, 'x')), wrongByBasic],
-  ['Basic, a plus for a space', () => post({ token: 'x' }, raw('a+b:x')), wrongByBasic],
-  ['Basic without a colon', () => post({ token: 'x' }, raw('abc')), nobody],
-  ['Basic without a secret', () => post({ token: 'x' }, raw(`${rsId}:`)), nobody],
-  ['Basic without a client', () => post({ token: 'x' }, raw(':x')), nobody],
-  ['Basic that is not encoded', () => post({ token: 'x' }, raw(`${rsId}:%zz`)), nobody],
-  ['Basic with odd characters', () => post({ token: 'x' }, raw(`${rsId}:é`)), nobody],
-  ['Basic that is no base64', () => post({ token: 'x' }, ['Authorization', 'Basic %%%']), nobody],
-  ['Basic alone', () => post({ token: 'x' }, ['Authorization', 'Basic']), nobody],
-  ['a bearer token', (held) => post({ token: 'x' }, bearer(held.bound.access_token)), nobody],
-  [
-    'a JWT assertion, which is not served',
-    () => post({ token: 'x', client_assertion: 'x.y.z', client_assertion_type: 'x' }),
-    nobody,
+    { ...toNotes, open: page },
+    {
+      'a public client from a page': ({ bound }) =>
+        post({ ...asNotes, token: bound.access_token }, origin),
+    },
   ],
   [
-    'in the address',
-    () => ({ ...post({}), path: `${path}?${encode({ ...asResourceServer, token: 'x' })}` }),
-    nobody,
-  ],
-  [
-    'to somebody who reads pages',
-    () => post({ token: 'x', client_id: 'nobody' }, ['Accept', 'text/html']),
-    wrong,
-  ],
-  [
-    'a page, a public client',
-    (held) => post({ ...asNotes, token: held.bound.access_token }, origin),
-    { ...told({ ...samAtNotes, ...toThisOrigin }), open: page },
-  ],
-  [
-    'a page, an unknown client',
-    () => post({ token: 'x', client_id: 'nobody' }, origin),
     { ...wrong, open: page },
+    { 'an unknown client from a page': x({ client_id: 'nobody' }, origin) },
   ],
-]
-
-const notForPages: Expected = {
-  ...malformed(
-    'the client has a secret, so pages of other origins must not use it; use a public client',
-  ),
-  open: null,
-}
-
-const betterThanTheEngine: Readonly<Record<string, readonly Row[]>> = {
-  'says 415 and 413 of a body that it does not read, whoever sent it': [
-    [
-      'JSON',
-      () => ({
+  [
+    notForPages,
+    {
+      'a confidential client from a page': ({ bound }) =>
+        post({ ...asResourceServer, token: bound.access_token }, origin),
+      'a confidential client from a page, with a wrong secret': x(
+        { ...asResourceServer, client_secret: 'x' },
+        origin,
+      ),
+    },
+  ],
+  [
+    { ...malformed('the request body must be application/x-www-form-urlencoded'), status: 415 },
+    {
+      JSON: () => ({
         ...{ method: 'POST', path, body: '{"token":"x"}' },
         headers: ['Content-Type', 'application/json', ...asTheServer],
       }),
-      { ...malformed('the request body must be application/x-www-form-urlencoded'), status: 415 },
-    ],
-    [
-      'a packed form',
-      () => post({ token: 'x' }, ['Content-Encoding', 'gzip']),
-      { ...malformed('the request body must be sent without compression'), status: 415 },
-    ],
-    [
-      'more than 56 KiB',
-      () => asked('x'.repeat(57 * 1024)),
-      { ...malformed('the request body is larger than 57344 bytes'), status: 413 },
-    ],
+    },
   ],
-  'calls inactive what works nowhere': [
-    [
-      'a token of another origin, which the engine told of',
-      (held) => asked(held.foreign),
-      inactive,
-    ],
+  [
+    { ...malformed('the request body must be sent without compression'), status: 415 },
+    { 'a compressed form': x({}, ['Content-Encoding', 'gzip']) },
   ],
-  'repeats nothing that a caller sent': [
-    [
-      'a page, a confidential client',
-      (held) => post({ ...asResourceServer, token: held.bound.access_token }, origin),
-      notForPages,
-    ],
-    [
-      'a page, a confidential client with a wrong secret',
-      () => post({ ...asResourceServer, client_secret: 'x', token: 'x' }, origin),
-      notForPages,
-    ],
+  [
+    { ...malformed('the request body is larger than 57344 bytes'), status: 413 },
+    { 'a body above 56 KiB': () => asked('x'.repeat(57 * 1024)) },
   ],
-  'refuses what is ambiguous': [
-    [
-      'two Authorization headers, of which the engine read the first',
-      () => post({ token: 'x' }, [...asTheServer, ...asTheServer]),
-      nobody,
-    ],
-  ],
-}
+]
 
-// [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2]
-describe('the answers of introspection [design 13]', () => {
+// [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2; 87, 89]
+describe('introspection responses [design 13]', () => {
   const service = sharedService()
-  let held: Held
 
-  before(async () => {
-    const { url, service: running } = service()
-    const bound = await obtain(url)
-    const unbound = await obtain(url, {
-      authorization: { ...asClaude, scope: 'openid profile', resource: undefined },
-      token: { ...asClaude, resource: undefined },
-      person: olivia,
-    })
-    const bare = await obtain(url, { authorization: { scope: 'openid' } })
-    const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
-    const foreign = (await obtain(url)).access_token
-    await bindTo('https://elsewhere.example', foreign.split('.')[0] ?? '', running.stores.database)
-    const expired = await expiredToken(bound.access_token, service())
-    held = { bound, unbound, bare, confidential, foreign, expired }
+  runGroups(service, groups, ({ body }: Answer) => {
+    if (body.active !== true) return body
+    const { exp, iat, iss, ...others } = body
+    expect(iss).to.equal(service().url)
+    expect(exp - iat).to.be.greaterThan(0)
+    return others
   })
 
-  const answers = (rows: readonly Row[]) => {
-    for (const [title, request, expected] of rows) {
-      it(title, async () => {
-        expectAnswer(await send(service().url, request(held)), expected)
-      })
-    }
-  }
+  it('calls a used refresh token inactive, and its successor active', async () => {
+    const { url } = service()
+    const { refresh_token } = await obtain(url)
+    const next = (await refresh(url, refresh_token)).body
+    expect((await introspect(url, refresh_token)).body).to.deep.equal({ active: false })
+    expect((await introspect(url, next.refresh_token)).body).to.include({ active: true })
+  })
 
-  describe("are those of the engine's own", () => answers(asTheEngine))
-
-  for (const [why, rows] of Object.entries(betterThanTheEngine)) {
-    describe(why, () => answers(rows))
-  }
-
-  it('to a preflight name the method', async () => {
+  it('name the method in a preflight', async () => {
     const headers = [...origin, 'Access-Control-Request-Method', 'POST']
     const answer = await send(service().url, { method: 'OPTIONS', path, headers })
     expect(answer.status).to.equal(204)
@@ -352,58 +285,19 @@ describe('the answers of introspection [design 13]', () => {
     expect(answer.headers.get('access-control-allow-origin')).to.equal(page)
   })
 
-  for (const [method, status] of [
-    ['OPTIONS', 404],
-    ['GET', 405],
-    ['HEAD', 405],
-    ['PUT', 405],
-  ] as const) {
-    it(`to ${method} are ${status}`, async () => {
+  for (const [method, status] of Object.entries({ OPTIONS: 404, GET: 405, HEAD: 405, PUT: 405 })) {
+    it(`${method}: ${status}`, async () => {
       expect((await send(service().url, { method, path })).status).to.equal(status)
     })
   }
 
-  it('to a client that was deleted are 401, whatever secret it has', async () => {
+  it('refuse a deleted client with any secret', async () => {
     await using changing = await startService()
     const { kysely } = changing.service.stores.database
     await kysely.updateTable('oauth_application').set({ deleted_at: 1 }).execute()
-    for (const fields of [asNotes, withoutAddress(asPortal), asResourceServer]) {
+    for (const fields of [asNotes, asPortalHere, asResourceServer]) {
       const answer = await postForm(changing.url + path, { ...fields, token: 'x' })
       expect(refusalOf(answer)).to.equal('401 invalid_client')
     }
   })
-
-  function expectAnswer(answer: Answer, { status, challenge, body, open = '*' }: Expected) {
-    const { url } = service()
-    expect(answer.status).to.equal(status)
-    expect(timeless(answer)).to.deep.equal(
-      JSON.parse(JSON.stringify(body).replaceAll('{base}', url)),
-    )
-    expect(answer.headers.get('www-authenticate')).to.equal(
-      challenge === undefined ? null : `Basic realm="${url}"${challenge}`,
-    )
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
-    expect(answer.headers.get('content-type')).to.equal('application/json; charset=utf-8')
-    expect(answer.headers.get('vary')).to.equal('Origin')
-    expect(answer.headers.get('access-control-allow-origin')).to.equal(open)
-    expect(answer.headers.get('access-control-expose-headers')).to.equal('WWW-Authenticate')
-  }
-
-  /** The body without what differs from one run to the next, once that was looked at. */
-  function timeless({ body }: Answer): object {
-    if (body.active !== true) return body
-    const { exp, iat, iss, ...others } = body
-    expect(iss).to.equal(service().url)
-    expect(exp - iat).to.be.greaterThan(0)
-    return others
-  }
 })
-
-/** A client as it names itself where nobody is sent anywhere. */
-function withoutAddress({ redirect_uri: _, ...fields }: typeof asPortal): Fields {
-  return fields
-}
-
-function lowerCase([name = '', value = '']: readonly string[]): readonly string[] {
-  return [name, value.replace('Basic', 'basic')]
-}

@@ -1,7 +1,15 @@
+import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { asClaude, asPortal, codeChallenge, codeVerifier, refresh } from '../support/client.ts'
+import {
+  asClaude,
+  asPortal,
+  codeChallenge,
+  codeVerifier,
+  refresh,
+  revoke,
+} from '../support/client.ts'
 import { claude, notes } from '../support/gatehouse.ts'
-import { type Answer, bearer, type Fields, get, postForm } from '../support/wire.ts'
+import { basic, bearer, type Fields, get, postForm } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
@@ -13,244 +21,171 @@ type Change = readonly [
 ]
 
 const { client_secret, client_id } = asPortal
-const KEPT = '; the code still works'
+const foreign = 'https://evil.example'
+const ownPages = { client_id: 'gatehouse-pages' }
+const GRANT = '400 invalid_grant'
+const TARGET = '400 invalid_target'
+const REQUEST = '400 invalid_request'
+const SCOPE = '400 invalid_scope'
+const UNSUPPORTED = '400 unsupported_grant_type'
+const CODE_WORKS = '; the code still works'
+const TOKENS_WORK = '; the tokens still work'
+
+const changedCode =
+  (change: (code: string) => string): Change[2] =>
+  ({ code }) => ({ code: change(String(code)) })
+const verifier = (code_verifier: string | undefined, more: Fields = {}) => ({
+  code_verifier,
+  ...more,
+})
+const redirect = (redirect_uri: string | undefined) => ({ redirect_uri })
+const S256 = { code_challenge: codeChallenge, code_challenge_method: 'S256' }
 
 /** A code is bound to its request. */
 const exchanges: readonly Change[] = [
   [
     'by a platform (CVE-2026-28513, CVE-2026-55672)',
-    `400 invalid_grant${KEPT}`,
+    GRANT + CODE_WORKS,
     { client_id: claude.clientId },
   ],
-  [
-    'by another client with its own redirect URI (CVE-2026-28513)',
-    `400 invalid_grant${KEPT}`,
-    asClaude,
-  ],
-  ['by another, confidential client', `400 invalid_grant${KEPT}`, { client_id, client_secret }],
-  ['by the client of the own pages', `400 invalid_grant${KEPT}`, { client_id: 'gatehouse-pages' }],
-  [
-    'for a foreign resource (GHSA-p2fr-6hmx-4528)',
-    `400 invalid_target${KEPT}`,
-    { resource: 'https://evil.example' },
-  ],
+  ['by another client with its own redirect URI (CVE-2026-28513)', GRANT + CODE_WORKS, asClaude],
+  ['by another, confidential client', GRANT + CODE_WORKS, { client_id, client_secret }],
+  ['by the client of the own pages', GRANT + CODE_WORKS, ownPages],
+  ['for a foreign resource (GHSA-p2fr-6hmx-4528)', TARGET + CODE_WORKS, { resource: foreign }],
   [
     'for two resources, the second foreign',
-    `400 invalid_target${KEPT}`,
-    ({ resource = '' }) => ({ resource: [String(resource), 'https://evil.example'] }),
+    TARGET + CODE_WORKS,
+    ({ resource = '' }) => ({ resource: [String(resource), foreign] }),
   ],
   [
     'for a resource with a fragment',
-    `400 invalid_target${KEPT}`,
+    TARGET + CODE_WORKS,
     ({ resource }) => ({ resource: `${resource}#x` }),
   ],
-  ['for an empty resource', `400 invalid_target${KEPT}`, { resource: '' }],
-  ['without the resource of its request', `400 invalid_target${KEPT}`, { resource: undefined }],
+  ['for an empty resource', TARGET + CODE_WORKS, { resource: '' }],
+  ['without the resource of its request', TARGET + CODE_WORKS, { resource: undefined }],
   [
     'with the challenge as verifier (PKCE downgrade, CVE-2024-23647)',
-    `400 invalid_grant${KEPT}`,
-    { code_verifier: codeChallenge },
+    GRANT + CODE_WORKS,
+    verifier(codeChallenge),
   ],
   [
     'with method plain and the challenge as verifier',
-    `400 invalid_grant${KEPT}`,
-    { code_verifier: codeChallenge, code_challenge_method: 'plain', code_challenge: codeChallenge },
+    GRANT + CODE_WORKS,
+    verifier(codeChallenge, { ...S256, code_challenge_method: 'plain' }),
   ],
-  [
-    'with a new challenge',
-    `400 invalid_grant${KEPT}`,
-    { code_verifier: 'a'.repeat(43), code_challenge: codeChallenge, code_challenge_method: 'S256' },
-  ],
-  [
-    'with the verifier in upper case',
-    `400 invalid_grant${KEPT}`,
-    { code_verifier: codeVerifier.toUpperCase() },
-  ],
-  [
-    'with a trailing space after the verifier',
-    '400 invalid_request',
-    { code_verifier: `${codeVerifier} ` },
-  ],
-  [
-    'with a trailing line break after the verifier',
-    '400 invalid_request',
-    { code_verifier: `${codeVerifier}\n` },
-  ],
-  [
-    'with a trailing NUL after the verifier',
-    '400 invalid_request',
-    { code_verifier: `${codeVerifier}\0` },
-  ],
+  ['with a new challenge', GRANT + CODE_WORKS, verifier('a'.repeat(43), S256)],
+  ['with the verifier in upper case', GRANT + CODE_WORKS, verifier(codeVerifier.toUpperCase())],
+  ['with a trailing space after the verifier', REQUEST, verifier(`${codeVerifier} `)],
+  ['with a trailing line break after the verifier', REQUEST, verifier(`${codeVerifier}\n`)],
+  ['with a trailing NUL after the verifier', REQUEST, verifier(`${codeVerifier}\0`)],
   [
     'with the verifier as a list',
-    `400 invalid_grant${KEPT}`,
-    { code_verifier: undefined, 'code_verifier[]': codeVerifier },
+    GRANT + CODE_WORKS,
+    verifier(undefined, { 'code_verifier[]': codeVerifier }),
   ],
   [
     'with the loopback redirect URI of the same client',
-    `400 invalid_grant${KEPT}`,
-    { redirect_uri: 'http://127.0.0.1/callback' },
+    GRANT + CODE_WORKS,
+    redirect('http://127.0.0.1/callback'),
   ],
-  ['with an empty redirect URI', '400 invalid_request', { redirect_uri: '' }],
+  ['with an empty redirect URI', REQUEST, redirect('')],
   [
     'with the redirect URI encoded twice',
-    `400 invalid_grant${KEPT}`,
-    { redirect_uri: encodeURIComponent(notes.redirectUri) },
+    GRANT + CODE_WORKS,
+    redirect(encodeURIComponent(notes.redirectUri)),
   ],
-  [
-    'with a query after the redirect URI',
-    `400 invalid_grant${KEPT}`,
-    { redirect_uri: `${notes.redirectUri}?x=1` },
-  ],
+  ['with a query after the redirect URI', GRANT + CODE_WORKS, redirect(`${notes.redirectUri}?x=1`)],
   [
     'as a refresh token',
-    '400 invalid_grant',
+    GRANT,
     ({ code }) => ({ grant_type: 'refresh_token', refresh_token: String(code) }),
   ],
   [
     'as the subject of a token exchange (RFC 8693)',
-    '400 unsupported_grant_type',
+    UNSUPPORTED,
     ({ code }) => ({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       subject_token: String(code),
       subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     }),
   ],
-  [
-    'with a space after the grant type',
-    '400 unsupported_grant_type',
-    { grant_type: 'authorization_code ' },
-  ],
-  ['with an empty grant type', '400 invalid_request', { grant_type: '' }],
-  ['with a public client’s empty secret in the header', `400 invalid_request${KEPT}`, {}],
+  ['with a space after the grant type', UNSUPPORTED, { grant_type: 'authorization_code ' }],
+  ['with an empty grant type', REQUEST, { grant_type: '' }],
+  ['with a public client’s empty secret in the header', REQUEST + CODE_WORKS, {}],
   [
     'with the code as a list',
-    '400 invalid_request',
+    REQUEST,
     ({ code }) => ({ code: undefined, 'code[0]': String(code) }),
   ],
+  ['with an encoded line break in the code', GRANT, changedCode((code) => `${code}\r\n`)],
+  ['with the code in upper case', GRANT, changedCode((code) => code.toUpperCase())],
+  ['with SQL as the code', GRANT, { code: "' or 1=1 --" }],
+  ['with a truncated code (CVE-2026-27840)', GRANT, changedCode((code) => code.slice(0, 20))],
+  ['with the name of an inherited property as the code', GRANT, { code: '__proto__' }],
   [
-    'with an encoded line break in the code',
-    '400 invalid_grant',
-    ({ code }) => ({ code: `${code}\r\n` }),
+    'with an unregistered redirect URI',
+    GRANT + CODE_WORKS,
+    redirect('http://127.0.0.1:10/callback'),
   ],
+  ['with a slash after the redirect URI', GRANT + CODE_WORKS, redirect(`${notes.redirectUri}/`)],
   [
-    'with the code in upper case',
-    '400 invalid_grant',
-    ({ code }) => ({ code: String(code).toUpperCase() }),
+    'with the scheme of the redirect URI in upper case',
+    GRANT + CODE_WORKS,
+    redirect(notes.redirectUri.replace('https', 'HTTPS')),
   ],
-  ['with SQL as the code', '400 invalid_grant', { code: "' or 1=1 --" }],
-  [
-    'with a truncated code (CVE-2026-27840)',
-    '400 invalid_grant',
-    ({ code }) => ({ code: String(code).slice(0, 20) }),
-  ],
-  [
-    'with the name of an inherited property as the code',
-    '400 invalid_grant',
-    { code: '__proto__' },
-  ],
+  ['without a redirect URI (design 19)', REQUEST, redirect(undefined)],
+  ['with another verifier', GRANT + CODE_WORKS, verifier('a'.repeat(43))],
+  ['without a verifier (CVE-2023-48228)', GRANT + CODE_WORKS, verifier(undefined)],
+  ['with an empty verifier', GRANT + CODE_WORKS, verifier('')],
+  ['with a verifier of 1 character', REQUEST, verifier('x')],
+  ['with a verifier of 42 characters', REQUEST, verifier('a'.repeat(42))],
+  ['with a verifier of 129 characters', REQUEST, verifier('a'.repeat(129))],
 ]
 
-/** A refresh token is bound to its client and grant. */
+const changedToken =
+  (change: (token: string) => string): Change[2] =>
+  ({ refresh_token }) => ({ refresh_token: change(String(refresh_token)) })
+
+/** A refresh token is bound to its client and grant. After each request the tokens still work. */
 const refreshes: readonly Change[] = [
-  [
-    'by a platform (CVE-2026-55672)',
-    '400 invalid_grant; the tokens still work',
-    { client_id: claude.clientId },
-  ],
-  [
-    'by another, confidential client',
-    '400 invalid_grant; the tokens still work',
-    { client_id, client_secret },
-  ],
-  [
-    'by the client of the own pages',
-    '400 invalid_request; the tokens still work',
-    { client_id: 'gatehouse-pages' },
-  ],
-  [
-    'for a foreign resource',
-    '400 invalid_target; the tokens still work',
-    { resource: 'https://evil.example' },
-  ],
+  ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
+  ['by another, confidential client', GRANT, { client_id, client_secret }],
+  ['by the client of the own pages', REQUEST, ownPages],
+  ['for a foreign resource', TARGET, { resource: foreign }],
   [
     'for two resources, the second foreign',
-    '400 invalid_target; the tokens still work',
-    (_form, { url }) => ({ resource: [url, 'https://evil.example'] }),
+    TARGET,
+    (_form, { url }) => ({ resource: [url, foreign] }),
   ],
-  [
-    'for a resource with a fragment',
-    '400 invalid_target; the tokens still work',
-    (_form, { url }) => ({ resource: `${url}#x` }),
-  ],
-  [
-    'for an operator scope',
-    '400 invalid_scope; the tokens still work',
-    { scope: 'openid courses:read' },
-  ],
-  [
-    'for every scope',
-    '400 invalid_scope; the tokens still work',
-    {
-      scope:
-        'openid profile email account:read account:write courses:read courses:write students:read',
-    },
-  ],
-  ['for a scope in upper case', '400 invalid_scope; the tokens still work', { scope: 'OPENID' }],
-  [
-    'for a scope named like an inherited property',
-    '400 invalid_scope; the tokens still work',
-    { scope: '__proto__' },
-  ],
+  ['for a resource with a fragment', TARGET, (_form, { url }) => ({ resource: `${url}#x` })],
+  ['for an operator scope', SCOPE, { scope: 'openid courses:read' }],
+  ['for every scope', SCOPE, { scope: scopeNames().join(' ') }],
+  ['for a scope in upper case', SCOPE, { scope: 'OPENID' }],
+  ['for a scope named like an inherited property', SCOPE, { scope: '__proto__' }],
   [
     'with an access token',
-    '400 invalid_grant; the tokens still work',
-    async (_form, world) => ({ refresh_token: world.last.held?.accessToken ?? '' }),
+    GRANT,
+    (_form, { last }) => ({ refresh_token: last.held?.accessToken ?? '' }),
   ],
-  [
-    'with an id_token',
-    '400 invalid_grant; the tokens still work',
-    async (_form, world) => ({ refresh_token: world.last.held?.idToken ?? '' }),
-  ],
-  [
-    'with a truncated token (CVE-2026-27840)',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: String(refresh_token).slice(0, -4) }),
-  ],
-  [
-    'with characters after the token',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: `${refresh_token}.x` }),
-  ],
-  [
-    'with a space before the token',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: ` ${refresh_token}` }),
-  ],
-  [
-    'with a NUL after the token',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: `${refresh_token}\0` }),
-  ],
-  [
-    'with the token in upper case',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: String(refresh_token).toUpperCase() }),
-  ],
-  [
-    'with SQL as the token',
-    '400 invalid_grant; the tokens still work',
-    { refresh_token: "%' or '1'='1" },
-  ],
-  ['with an empty token', '400 invalid_request; the tokens still work', { refresh_token: '' }],
+  ['with an id_token', GRANT, (_form, { last }) => ({ refresh_token: last.held?.idToken ?? '' })],
+  ['with a truncated token (CVE-2026-27840)', GRANT, changedToken((token) => token.slice(0, -4))],
+  ['with characters after the token', GRANT, changedToken((token) => `${token}.x`)],
+  ['with a space before the token', GRANT, changedToken((token) => ` ${token}`)],
+  ['with a NUL after the token', GRANT, changedToken((token) => `${token}\0`)],
+  ['with the token in upper case', GRANT, changedToken((token) => token.toUpperCase())],
+  ['with SQL as the token', GRANT, { refresh_token: "%' or '1'='1" }],
+  ['with an empty token', REQUEST, { refresh_token: '' }],
   [
     'with a changed character near the end of the token',
-    '400 invalid_grant; the tokens still work',
-    ({ refresh_token }) => ({ refresh_token: withAnotherLetter(String(refresh_token)) }),
+    GRANT,
+    changedToken(
+      (token) => token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4),
+    ),
   ],
   [
     'with the token as a code',
-    '400 invalid_grant; the tokens still work',
+    GRANT,
     ({ refresh_token }) => ({
       grant_type: 'authorization_code',
       code: String(refresh_token),
@@ -260,7 +195,7 @@ const refreshes: readonly Change[] = [
   ],
   [
     'with the token as a password',
-    '400 unsupported_grant_type; the tokens still work',
+    UNSUPPORTED,
     ({ refresh_token }) => ({
       grant_type: 'password',
       username: 'sam@northlight.example',
@@ -269,10 +204,8 @@ const refreshes: readonly Change[] = [
   ],
 ]
 
-/** Forges a token of the right form. */
-function withAnotherLetter(token: string): string {
-  const letter = token.at(-5) === 'A' ? 'B' : 'A'
-  return token.slice(0, -5) + letter + token.slice(-4)
+async function token({ url }: World, form: Fields, headers: readonly string[] = []) {
+  return await postForm(url + paths.token, form, headers)
 }
 
 async function changed(form: Fields, change: Change[2], world: World): Promise<Fields> {
@@ -286,93 +219,69 @@ const exchangeRows = exchanges.map(
     answer,
     async (world) => {
       const form = await changed(await world.code(), change, world)
-      return await token(
-        world,
-        form,
-        what.includes('in the header') ? [`${form['client_id']}:`] : [],
-      )
+      return await token(world, form, what.includes('header') ? basic(notes.clientId, '') : [])
     },
   ],
 )
 
-async function token({ url }: World, form: Fields, pairs: readonly string[] = []): Promise<Answer> {
-  const headers = pairs.flatMap((pair) => ['Authorization', `Basic ${btoa(pair)}`])
-  return await postForm(url + paths.token, form, headers)
-}
+const asNotes = { grant_type: 'refresh_token', client_id: notes.clientId }
 
 const refreshRows = refreshes.map(
   ([what, answer, change], position): Row => [
     1950 + position,
     `refresh ${what}`,
-    answer,
+    answer + TOKENS_WORK,
     async (world) => {
-      const { refreshToken } = await world.tokens()
-      const form = {
-        grant_type: 'refresh_token',
-        refresh_token: refreshToken,
-        client_id: notes.clientId,
-      }
+      const form = { ...asNotes, refresh_token: (await world.tokens()).refreshToken }
       return await token(world, await changed(form, change, world))
     },
   ],
 )
+
+const plain = { scope: 'openid email', resource: undefined }
 
 /** Tokens without a resource never get one. */
 const unbound: readonly Row[] = [
   [
     1980,
     'refresh for this service of a token without a resource',
-    '400 invalid_target; the tokens still work',
+    TARGET + TOKENS_WORK,
     async (world) => {
-      const { refreshToken } = await world.tokens({ scope: 'openid email', resource: undefined })
-      return await token(world, {
-        grant_type: 'refresh_token',
-        refresh_token: refreshToken,
-        client_id: notes.clientId,
-        resource: world.url,
-      })
+      const { refreshToken } = await world.tokens(plain)
+      return await token(world, { ...asNotes, refresh_token: refreshToken, resource: world.url })
     },
   ],
   [
     1981,
     'code without a resource, redeemed for this service',
-    '400 invalid_target',
-    async (world) => {
-      const form = await world.code('notes', { scope: 'openid email', resource: undefined })
-      return await token(world, { ...form, resource: world.url })
-    },
+    TARGET + CODE_WORKS,
+    async (world) =>
+      await token(world, { ...(await world.code('notes', plain)), resource: world.url }),
   ],
   [
     1982,
     'access token of a refresh for fewer scopes, used for the others',
     '403 insufficient_scope',
-    async (world) => {
-      const { refreshToken } = await world.tokens()
-      const { body } = await refresh(world.url, refreshToken, { scope: 'openid email' })
+    async ({ url, tokens }) => {
+      const { body } = await refresh(url, (await tokens()).refreshToken, { scope: 'openid email' })
       const query = encodeURIComponent('{ viewer { id } }')
-      return await get(`${world.url}${paths.graphql}?query=${query}`, bearer(body.access_token))
+      return await get(`${url}${paths.graphql}?query=${query}`, bearer(body.access_token))
     },
   ],
 ]
 
 /** Revocation by another client is a no-op (RFC 7009 §2.1). */
-const revocations: readonly Row[] = [
-  ['a platform', { client_id: claude.clientId }],
-  ['a confidential client', { client_id, client_secret }],
-].map(
+const revocations = Object.entries({
+  'a platform': { client_id: claude.clientId },
+  'a confidential client': { client_id, client_secret },
+}).map(
   ([who, fields], position): Row => [
     1985 + position,
     `revocation of the tokens of another client by ${who} (workers-oauth-provider #188)`,
-    '200 nothing; the tokens still work',
-    async (world) => {
-      const { accessToken, refreshToken } = await world.tokens()
-      const answers: Answer[] = []
-      for (const value of [accessToken, refreshToken]) {
-        answers.push(
-          await postForm(world.url + paths.revocation, { ...Object(fields), token: value }),
-        )
-      }
-      return answers
+    `200 nothing${TOKENS_WORK}`,
+    async ({ url, tokens }) => {
+      const { accessToken, refreshToken } = await tokens()
+      return [await revoke(url, accessToken, fields), await revoke(url, refreshToken, fields)]
     },
   ],
 )

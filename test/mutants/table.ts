@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile(
     'resource/resource-server/judge-token.ts',
-    'resource-server hostile/token-kind introspect',
+    'resource-server hostile/token-kind introspection-answers',
     [
       ["if (token.expiresAt * 1000 <= nowMs) return 'the token has expired'", ''],
       ["return use.kind === 'good' ? undefined : 'the refresh token was used'", 'return undefined'],

@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+
+import { asClaude, asPortal, obtain, type Tokens } from './client.ts'
+import { bindTo, expiredToken } from './families.ts'
+import { olivia, type RunningService } from './gatehouse.ts'
+import { type Answer, send, type WireRequest } from './wire.ts'
+
+/** Tokens that the rows of a table send. */
+export interface Held {
+  readonly bound: Tokens
+  /** Of a plain sign-in that requested claims by name. */
+  readonly unbound: Tokens
+  /** With the scope openid only. */
+  readonly bare: Tokens
+  readonly withoutOpenid: Tokens
+  readonly confidential: Tokens
+  readonly foreign: string
+  readonly expired: string
+}
+
+export interface Expected {
+  readonly status: number
+  /** `WWW-Authenticate`, after the realm. */
+  readonly challenge?: string
+  /** With `{base}` for the address of the service. */
+  readonly body: object | string
+  /** `Access-Control-Allow-Origin`, where it is not `*`. */
+  readonly open?: string | null
+}
+
+/** Requests by title that have the same response. */
+export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
+
+export async function obtainHeld(running: RunningService): Promise<Held> {
+  const { url, service } = running
+  const bound = await obtain(url)
+  const claims = JSON.stringify({ userinfo: { email: { essential: true }, nothing: null } })
+  const foreign = (await obtain(url)).access_token
+  const [family = ''] = foreign.split('.')
+  await bindTo('https://elsewhere.example', family, service.stores.database)
+  return {
+    bound,
+    unbound: await obtain(url, {
+      authorization: { ...asClaude, scope: 'openid profile', resource: undefined, claims },
+      token: { ...asClaude, resource: undefined },
+      person: olivia,
+    }),
+    bare: await obtain(url, { authorization: { scope: 'openid' } }),
+    withoutOpenid: await obtain(url, { authorization: { scope: 'account:read' } }),
+    confidential: await obtain(url, { authorization: asPortal, token: asPortal }),
+    foreign,
+    expired: await expiredToken(bound.access_token, running),
+  }
+}
+
+/** A test for each request; `bodyOf` removes what differs from run to run. */
+export function runGroups(
+  service: () => RunningService,
+  groups: readonly Group[],
+  bodyOf = ({ body }: Answer): unknown => body,
+): void {
+  let held: Held
+  before(async () => {
+    held = await obtainHeld(service())
+  })
+  for (const [expected, requests] of groups) {
+    for (const [title, request] of Object.entries(requests)) {
+      it(`${title}: ${expected.status}`, async () => {
+        const { url } = service()
+        const { status, challenge, body, open = '*' } = expected
+        const answer = await send(url, request(held))
+        expect([answer.status, bodyOf(answer)]).to.deep.equal([
+          status,
+          JSON.parse(JSON.stringify(body).replaceAll('{base}', url)),
+        ])
+        expect(
+          Object.fromEntries([...answer.headers].filter(([name]) => checked.test(name))),
+        ).to.deep.equal({
+          ...(challenge !== undefined && {
+            'www-authenticate': challenge.replaceAll('{base}', url),
+          }),
+          'cache-control': 'no-store',
+          'content-type': 'application/json; charset=utf-8',
+          vary: 'Origin',
+          ...(open !== null && { 'access-control-allow-origin': open }),
+          'access-control-expose-headers': 'WWW-Authenticate',
+        })
+      })
+    }
+  }
+}
+
+const checked = /^(www-authenticate|cache-control|content-type|vary|access-control-.*)$/
