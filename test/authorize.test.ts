@@ -103,7 +103,7 @@ describe('/oauth/authorize', () => {
     })
   })
 
-  // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1]
+  // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   describe('takes a redirect_uri exactly as it is registered [design 19]', () => {
     const native = notes.clientId
     const web = portal.clientId

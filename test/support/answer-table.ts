@@ -31,7 +31,7 @@ export interface Expected {
 /** Requests by title that have the same response. */
 export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
 
-export async function obtainHeld(running: RunningService): Promise<Held> {
+async function obtainHeld(running: RunningService): Promise<Held> {
   const { url, service } = running
   const bound = await obtain(url)
   const claims = JSON.stringify({ userinfo: { email: { essential: true }, nothing: null } })
