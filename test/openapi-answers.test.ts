@@ -26,7 +26,14 @@ import {
   userinfo,
 } from './support/client.ts'
 import { pdf, type Sending, sendFile } from './support/files.ts'
-import { noor, notes, resourceServer, sam, startService } from './support/gatehouse.ts'
+import {
+  noor,
+  notes,
+  type RunningService,
+  resourceServer,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
@@ -34,12 +41,34 @@ import { sharedService } from './support/shared-service.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
 
-/** An answer of the service, and which operation of the document gave it. */
-type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
+type Method = 'GET' | 'POST'
+type Ask = (url: string) => Promise<Answer>
+type TokenOf = (url: string) => Promise<string>
 
+interface Call {
+  readonly token?: string | undefined
+  readonly headers?: Record<string, string>
+  readonly body?: unknown
+}
+
+/** One request with JSON, unless the headers name another type; follows no redirect. */
+async function call(method: Method, address: string, { token, headers, body }: Call = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const init = {
+    method,
+    redirect: 'manual' as const,
+    headers: {
+      ...(method === 'POST' && { 'content-type': 'application/json' }),
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(text !== undefined && { body: text }),
+  }
+  return await answerOf(await fetch(address, init))
+}
+
+/** An operator's token, one per service and scope: an address may register only a few clients. */
 const operatorTokens = new Map<string, Promise<string>>()
-
-/** An operator's token, one for each service and scope: an address may register only so many clients. */
 function operatorBearer(url: string, scope: string): Promise<string> {
   const key = `${url} ${scope}`
   const token = operatorTokens.get(key) ?? operatorToken(url, scope)
@@ -47,927 +76,597 @@ function operatorBearer(url: string, scope: string): Promise<string> {
   return token
 }
 
-/** The addresses of the tools, and a token where one is demanded. */
-const tools = [
-  [paths.mcp, async () => ''],
-  [paths.mcpMember, async (url: string) => await memberToken(url)],
-  [paths.mcpAdmin, async (url: string) => await operatorBearer(url, readScope('school'))],
-] as const
+const asBrowser = { accept: 'text/html' }
+const asProgram = { accept: 'application/json' }
+const asTool = { accept: 'application/json, text/event-stream' }
+const asStandard = { accept: 'application/graphql-response+json' }
+const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
+const local = { redirect_uris: ['http://127.0.0.1:51234/callback'] }
+const upstream = paths.upstream.replace(':path', '{path}')
 
-/** What of the document a real answer of these tests has shown. */
+/** What the responses of these tests have shown of the document. */
 const shown = documentCoverage()
 
-/** What is counted is used up by the first request. */
-const nothingTwice = (policy: ServicePolicy): ServicePolicy => ({
-  ...policy,
-  limits: {
-    ...policy.limits,
-    authorizationKilobytesPerAddressMax: 1,
-    oauthFailurePointsPerAddressMax: 1,
-    tokenFailurePointsPerAddressMax: 1,
-    pagesPerAddressMax: 1,
-  },
-  mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
-  registration: { ...policy.registration, registrationsPerAddressMax: 1 },
-})
-
-const sentAs = (type: string, body: string) => ({ body, headers: { 'content-type': type } })
-const asForm = sentAs(
-  'application/x-www-form-urlencoded',
-  'client_id=nobody&client_secret=x&token=x',
-)
-const asMessage = sentAs('application/json', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
-const asRecord = sentAs('application/json', '{"redirect_uris":["http://127.0.0.1:51234/callback"]}')
-
-const newGraphql = { headers: { accept: 'application/graphql-response+json' } }
-
-const askedTooOften: readonly (readonly [string, 'GET' | 'POST', RequestInit])[] = [
-  [paths.registration, 'POST', asRecord],
-  [paths.authorization, 'GET', {}],
-  [paths.authorization, 'POST', asForm],
-  [paths.endSession, 'GET', {}],
-  [paths.endSession, 'POST', asForm],
-  [paths.token, 'POST', asForm],
-  [paths.revocation, 'POST', asForm],
-  [paths.introspection, 'POST', asForm],
-  [paths.forwardAuth, 'GET', {}],
-  [paths.userinfo, 'GET', {}],
-  [paths.userinfo, 'POST', asForm],
-  [paths.graphql, 'GET', {}],
-  [paths.graphql, 'GET', newGraphql],
-  [
-    paths.graphql,
-    'POST',
-    { ...asMessage, headers: { ...asMessage.headers, ...newGraphql.headers } },
-  ],
-  [paths.graphql, 'POST', asMessage],
-  [paths.adminGraphql, 'GET', {}],
-  [paths.adminGraphql, 'GET', newGraphql],
-  [
-    paths.adminGraphql,
-    'POST',
-    { ...asMessage, headers: { ...asMessage.headers, ...newGraphql.headers } },
-  ],
-  [paths.adminGraphql, 'POST', asMessage],
-  [paths.adminFiles, 'POST', asMessage],
-  [paths.upstream.replace(':path', '{path}'), 'GET', {}],
-  [paths.upstream.replace(':path', '{path}'), 'POST', asMessage],
-  [paths.mcp, 'POST', asMessage],
-  [paths.mcpMember, 'POST', asMessage],
-  [paths.mcpAdmin, 'POST', asMessage],
-]
-
-/** Holds an answer against the document of the service that gave it, and notes what it shows. */
-async function expectDescribed(url: string, status: number, observed: Observed): Promise<void> {
-  const [path, method, answer] = observed
-  expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
-  const document = (await (await fetch(url + paths.openApi)).json()) as object
-  expect(responseValidator(document)(path, method, status, answer.body)).to.deep.equal([])
-  expect(differences(document, observed)).to.deep.equal([])
-  shown.note(document, [path, method, status, answer.body], mediaTypeOf(answer))
-}
-
-describe('openapi.json, against real answers', () => {
-  const service = sharedService({}, startWithPlatform)
-
-  /** One test for each answer: what the document promises of it, and nothing else, is there. */
-  function describes(title: string, status: number, observe: (url: string) => Promise<Observed>) {
-    it(`${title}: ${status}`, async () => {
-      const { url } = service()
-      await expectDescribed(url, status, await observe(url))
-    })
-  }
-
-  const get = async (url: string, path: string, headers: Record<string, string> = {}) =>
-    [path, 'GET', await answerOf(await fetch(url + path, { headers }))] as const
-  const post = async (url: string, path: string, fields: Fields) =>
-    [path, 'POST', await postForm(url + path, fields)] as const
-
-  describe('discovery', () => {
-    const documents = [
-      paths.openidConfiguration,
-      paths.authorizationServer,
-      paths.jwks,
-      paths.openApi,
-      paths.authMd,
-      paths.llmsTxt,
-      paths.aiCatalog,
-      paths.serverCard,
-      paths.serverCardMember,
-      paths.serverCardAdmin,
-      paths.serverCardEarlier,
-      ...protectedResources.map(protectedResourcePath),
-    ]
-    for (const path of documents) {
-      describes(`GET ${path}`, 200, (url) => get(url, path))
-      describes(`GET ${path}, held already`, 304, (url) => get(url, path, { 'if-none-match': '*' }))
-    }
-  })
-
-  describe('health', () => {
-    describes('GET /healthz', 200, (url) => get(url, paths.health))
-    describes('GET /readyz', 200, (url) => get(url, paths.ready))
-  })
-
-  describe('POST /api/oauth/register', () => {
-    const registered = async (url: string, body: string, type = 'application/json') =>
-      [
-        paths.registration,
-        'POST',
-        await answerOf(
-          await fetch(url + paths.registration, {
-            method: 'POST',
-            body,
-            headers: { 'content-type': type },
-          }),
-        ),
-      ] as const
-    const register = (url: string, record: object) => registered(url, JSON.stringify(record))
-    describes('a known platform', 201, (url) => register(url, { client_name: 'Claude' }))
-    describes('a local client', 201, (url) =>
-      register(url, { client_name: 'mine', redirect_uris: ['http://127.0.0.1:51234/callback'] }),
-    )
-    describes('a local client that signs people out', 201, (url) =>
-      register(url, {
-        redirect_uris: ['http://127.0.0.1:51234/callback'],
-        post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'],
-      }),
-    )
-    describes('an unknown name', 400, (url) => register(url, { client_name: 'nobody' }))
-    describes('a fixed callback', 400, (url) =>
-      register(url, { client_name: 'mine', redirect_uris: ['https://elsewhere.example/callback'] }),
-    )
-    describes('nothing', 400, (url) => register(url, {}))
-    describes('a list', 400, (url) => register(url, []))
-    describes('half of a document', 400, (url) => registered(url, '{'))
-    describes('a form', 415, (url) => registered(url, 'x=y', 'application/x-www-form-urlencoded'))
-    describes('too much', 413, (url) => register(url, { client_name: 'x'.repeat(200_000) }))
-  })
-
-  /** A form that people or programs send to a page of the engine. */
-  const describesForms = (path: string) => {
-    describes('by POST of something else', 415, async (url) => [
-      path,
-      'POST',
-      await postJson(url + path),
-    ])
-    describes('by POST of too much', 413, (url) => post(url, path, { state: 'x'.repeat(100_000) }))
-    describes('by POST of too much, in a browser', 413, async (url) => [
-      path,
-      'POST',
-      await postForm(url + path, { state: 'x'.repeat(100_000) }, asBrowser),
-    ])
-    describes('by POST of something else, in a browser', 415, async (url) => [
-      path,
-      'POST',
-      await postAny(url + path, { headers: asBrowser, body: {} }),
-    ])
-    describes('by POST, for a program', 303, async (url) => [
-      path,
-      'POST',
-      await postForm(url + path, { state: 'x' }, asProgram),
-    ])
-    describes('by POST, in a browser', 303, async (url) => [
-      path,
-      'POST',
-      await postForm(url + path, { state: 'x' }, asBrowser),
-    ])
-  }
-
-  describe('GET and POST /oauth/authorize', () => {
-    const authorized = async (url: string, fields: Fields): Promise<Observed> => [
-      paths.authorization,
-      'GET',
-      await askToAuthorize(url, fields),
-    ]
-    describes('to the sign-in page', 303, (url) => authorized(url, {}))
-    describes('back with an error', 303, (url) => authorized(url, { prompt: 'none' }))
-    describes('with an unknown client', 400, (url) => authorized(url, { client_id: 'nobody' }))
-    describes('to the sign-in page, in a browser', 303, async (url) => [
-      paths.authorization,
-      'GET',
-      await answerOf(await fetch(authorizeUrl(url), { headers: asBrowser, redirect: 'manual' })),
-    ])
-    describes('to the sign-in page, for a program', 303, async (url) => [
-      paths.authorization,
-      'GET',
-      await answerOf(await fetch(authorizeUrl(url), { headers: asProgram, redirect: 'manual' })),
-    ])
-    describes('with an unknown client, for a program', 400, async (url) => {
-      const address = authorizeUrl(url, { client_id: 'nobody' })
-      const headers = { accept: 'application/json' }
-      return [paths.authorization, 'GET', await answerOf(await fetch(address, { headers }))]
-    })
-    describes('with a foreign redirect_uri', 400, (url) =>
-      authorized(url, { redirect_uri: 'https://elsewhere.example' }),
-    )
-    describes('answered by a form', 200, async (url) => {
-      const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizeUrl(url), notes.redirectUri)
-      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
-      return [paths.authorization, 'GET', await answerOf(await person.open(address))]
-    })
-    describes('refused by a form', 400, (url) =>
-      authorized(url, { response_mode: 'form_post', prompt: 'none' }),
-    )
-    describes('by POST', 303, (url) => post(url, paths.authorization, { response_type: 'code' }))
-    describesForms(paths.authorization)
-  })
-
-  // [Token 4]
-  describe('POST /api/oauth/token', () => {
-    const token = async (answer: Promise<Answer>): Promise<Observed> => [
-      paths.token,
-      'POST',
-      await answer,
-    ]
-    const wrong = (url: string, fields: Fields) => token(exchange(url, 'nonsense', fields))
-    describes('a code of a public client', 200, async (url) =>
-      token(exchange(url, await getCode(url))),
-    )
-    describes('a code of a confidential client', 200, async (url) =>
-      token(exchange(url, await getCode(url, asPortal), asPortal)),
-    )
-    describes('a code without openid', 200, async (url) =>
-      token(exchange(url, await getCode(url, { scope: 'account:read' }))),
-    )
-    describes('a refresh', 200, async (url) =>
-      token(refresh(url, (await obtain(url)).refresh_token)),
-    )
-    describes('a refresh of fewer scopes', 200, async (url) =>
-      token(refresh(url, (await obtain(url)).refresh_token, { scope: 'openid' })),
-    )
-    describes('invalid_grant', 400, (url) => wrong(url, {}))
-    describes('invalid_request', 400, (url) => wrong(url, { code: undefined }))
-    describes('invalid_request, no client', 400, (url) => wrong(url, { client_id: undefined }))
-    describes('unsupported_grant_type', 400, (url) => wrong(url, { grant_type: 'password' }))
-    describes('unauthorized_client', 400, (url) =>
-      wrong(url, { ...asResourceServer, redirect_uri: undefined }),
-    )
-    describes('invalid_target', 400, async (url) =>
-      token(exchange(url, await getCode(url), { resource: undefined })),
-    )
-    describes('invalid_target of a refresh', 400, async (url) =>
-      token(
-        refresh(url, (await obtain(url)).refresh_token, { resource: 'https://elsewhere.example' }),
-      ),
-    )
-    describes('invalid_scope', 400, async (url) =>
-      token(refresh(url, (await obtain(url)).refresh_token, { scope: 'account:write' })),
-    )
-    describes('invalid_client, unknown', 401, (url) => wrong(url, { client_id: 'nobody' }))
-    describes('invalid_client, wrong secret', 401, (url) =>
-      wrong(url, { ...asPortal, client_secret: 'x' }),
-    )
-    describes('invalid_client by HTTP Basic', 401, (url) =>
-      token(
-        postForm(
-          url + paths.token,
-          { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier },
-          { authorization: `Basic ${btoa('nobody:x')}` },
-        ),
-      ),
-    )
-    describes('a malformed HTTP Basic', 400, (url) =>
-      token(postForm(url + paths.token, { grant_type: 'x' }, { authorization: 'Basic ?' })),
-    )
-    describes('a confidential client in a browser', 400, (url) =>
-      token(
-        postForm(
-          url + paths.token,
-          { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal },
-          { origin: 'https://spa.example' },
-        ),
-      ),
-    )
-    describes('JSON', 400, (url) => token(postJson(url + paths.token)))
-    describes('too much', 400, (url) => wrong(url, { code: 'x'.repeat(100_000) }))
-  })
-
-  describe('/api/oauth/userinfo', () => {
-    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-    const posted = async (answer: Promise<Answer>): Promise<Observed> => [
-      paths.userinfo,
-      'POST',
-      await answer,
-    ]
-    for (const scope of ['openid', 'openid email', 'openid profile email']) {
-      describes(`GET with ${scope}`, 200, async (url) => {
-        const { access_token } = await obtain(url, { authorization: { scope }, person: noor })
-        return [paths.userinfo, 'GET', await userinfo(url, access_token)]
-      })
-    }
-    describes('POST', 200, async (url) =>
-      posted(
-        postForm(
-          url + paths.userinfo,
-          {},
-          bearer((await obtain(url, { person: noor })).access_token),
-        ),
-      ),
-    )
-    describes('without a token', 401, (url) => get(url, paths.userinfo))
-    describes('with nonsense', 401, (url) => get(url, paths.userinfo, bearer('nonsense')))
-    describes('with a malformed header', 400, (url) =>
-      get(url, paths.userinfo, { authorization: 'Bearer a b' }),
-    )
-    describes('without openid', 403, async (url) => {
-      const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
-      return [paths.userinfo, 'GET', await userinfo(url, access_token)]
-    })
-    describes('POST without a token', 401, (url) => post(url, paths.userinfo, {}))
-    describes('POST with a malformed header', 400, (url) =>
-      posted(postForm(url + paths.userinfo, {}, { authorization: 'Bearer a b' })),
-    )
-    describes('POST without openid', 403, async (url) => {
-      const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
-      return posted(postForm(url + paths.userinfo, {}, bearer(access_token)))
-    })
-    describes('POST of JSON', 415, (url) => posted(postJson(url + paths.userinfo)))
-    describes('POST of too much', 413, (url) =>
-      posted(postForm(url + paths.userinfo, { access_token: 'x'.repeat(100_000) })),
-    )
-  })
-
-  describe('GET /api/oauth/forward-auth', () => {
-    const ask = (url: string, token: string, scope = '') => forwardAuth(url, { token, scope })
-    describes('a good token', 200, async (url) =>
-      ask(url, (await obtain(url)).access_token, 'account:read'),
-    )
-    describes('nonsense', 401, (url) => ask(url, 'nonsense'))
-    describes('a scope too much', 403, async (url) =>
-      ask(url, (await obtain(url)).access_token, 'account:write'),
-    )
-    describes('a proxy without credentials', 400, (url) => get(url, paths.forwardAuth))
-    describes('a scope that does not exist', 400, (url) => ask(url, 'nonsense', 'nonsense'))
-  })
-
-  describe('POST /api/oauth/introspect', () => {
-    const seen = async (answer: Promise<Answer>): Promise<Observed> => [
-      paths.introspection,
-      'POST',
-      await answer,
-    ]
-    describes('an access token', 200, async (url) =>
-      seen(introspect(url, (await obtain(url)).access_token)),
-    )
-    describes('a refresh token', 200, async (url) =>
-      seen(introspect(url, (await obtain(url)).refresh_token)),
-    )
-    describes('a token without a site', 200, async (url) => {
-      const scope = 'openid account:read'
-      return seen(introspect(url, (await obtain(url, { authorization: { scope } })).access_token))
-    })
-    describes('nonsense', 200, (url) => seen(introspect(url, 'nonsense')))
-    describes('a signed token, as nobody here issues', 200, async (url) =>
-      seen(introspect(url, (await obtain(url)).id_token ?? '')),
-    )
-    describes('no token', 400, (url) => post(url, paths.introspection, asResourceServer))
-    describes('no client', 401, (url) => post(url, paths.introspection, { token: 'x' }))
-    describes('a wrong secret', 401, (url) => seen(introspect(url, 'x', { client_secret: 'x' })))
-    describes('JSON', 415, (url) => seen(postJson(url + paths.introspection)))
-    describes('too much', 413, (url) => seen(introspect(url, 'x'.repeat(100_000))))
-  })
-
-  describe('POST /api/oauth/revoke', () => {
-    const done = async (answer: Promise<Answer>): Promise<Observed> => [
-      paths.revocation,
-      'POST',
-      await answer,
-    ]
-    describes('a token', 200, async (url) => done(revoke(url, (await obtain(url)).access_token)))
-    describes('nonsense', 200, (url) => done(revoke(url, 'nonsense')))
-    describes('a signed token, as nobody here issues', 200, async (url) =>
-      done(revoke(url, (await obtain(url)).id_token ?? '')),
-    )
-    describes('no token', 400, (url) => post(url, paths.revocation, { client_id: notes.clientId }))
-    describes('no client', 400, (url) => post(url, paths.revocation, { token: 'x' }))
-    describes('an unknown client', 401, (url) => done(revoke(url, 'x', { client_id: 'nobody' })))
-  })
-
-  const graphqlApis = {
-    [paths.graphql]: {
-      schema: paths.memberSchema,
-      bearer: async (url: string, scope = `openid ${MEMBER_READ}`) =>
-        (await obtain(url, { authorization: { scope } })).access_token,
-      without: 'openid',
-      reads: { query: '{ viewer { id } }' },
-      fails: { query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }' },
-      changes: { query: 'mutation { markAllNotificationsRead { __typename } }' },
-    },
-    [paths.adminGraphql]: {
-      schema: paths.adminSchema,
-      bearer: async (url: string, scope = readScope('courses')) => await operatorBearer(url, scope),
-      without: readScope('school'),
-      reads: { query: '{ courses { totalCount } }' },
-      fails: { query: '{ courses(first: 1, after: "x") { nodes { slug } } }' },
-      changes: { query: 'mutation { archiveCourse(id: "x") { id } }' },
-    },
-  }
-  const asStandard = { accept: 'application/graphql-response+json' }
-  const tooDeep = { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` }
-  for (const [address, api] of Object.entries(graphqlApis)) {
-    const { bearer, reads } = api
-    describe(address, () => {
-      describes('the schema', 200, (url) => get(url, api.schema))
-    })
-    const both = { POST: postAny, GET: getQuery }
-    for (const method of ['POST', 'GET'] as const)
-      describe(`${method} ${address}`, () => {
-        const asked = async (url: string, caller: Caller, body: object) =>
-          [address, method, await both[method](url + address, { ...caller, body })] as const
-        const byMember = async (url: string, body: object, headers: Caller['headers'] = {}) =>
-          asked(url, { token: await bearer(url), headers }, body)
-        describes('a query', 200, (url) => byMember(url, reads))
-        describes('a query of a client of the standard', 200, (url) =>
-          byMember(url, reads, asStandard),
-        )
-        describes('a field that fails', 200, (url) => byMember(url, api.fails))
-        describes('an invalid document', 400, (url) =>
-          byMember(url, { query: '{ nothing }' }, asStandard),
-        )
-        describes('no query', 400, (url) => byMember(url, {}))
-        describes('no token', 401, (url) => asked(url, {}, reads))
-        describes('too deep', 400, (url) => byMember(url, tooDeep))
-        describes('too deep, for a client of the standard', 400, (url) =>
-          byMember(url, tooDeep, asStandard),
-        )
-        describes('a token without its scope', 403, async (url) =>
-          asked(url, { token: await bearer(url, api.without) }, reads),
-        )
-        describes('a mutation with a token that reads', method === 'GET' ? 405 : 403, (url) =>
-          byMember(url, api.changes),
-        )
-        describes('of another media type', 406, (url) =>
-          byMember(url, reads, { accept: 'image/png' }),
-        )
-        if (method === 'GET') {
-          describes('too long', 414, (url) => byMember(url, { query: 'x'.repeat(9000) }))
-          return
-        }
-        describes('too much', 413, (url) => byMember(url, { query: 'x'.repeat(1_000_000) }))
-        describes('a form', 415, (url) =>
-          byMember(url, reads, { 'content-type': 'application/x-www-form-urlencoded' }),
-        )
-      })
-  }
-
-  describe('below /admin/api/', () => {
-    const described = paths.upstream.replace(':path', '{path}')
-    const below = addressOf(paths.upstream, { path: '' })
-    type Asking = Omit<Call, 'method'>
-    const asked = (method: 'GET' | 'POST') => async (url: string, path: string, caller: Asking) =>
-      [described, method, await callAny(`${url}${below}${path}`, { ...caller, method })] as const
-    const tokenFor = async (url: string) => await operatorBearer(url, 'coupons:read coupons:write')
-    for (const method of ['GET', 'POST'] as const) {
-      const ask = asked(method)
-      const withToken = async (url: string, path: string) =>
-        await ask(url, path, { token: await tokenFor(url) })
-      describes(`${method} of what the platform has`, 200, (url) => withToken(url, 'coupons/7'))
-      describes(`${method} spelled in another way`, 400, (url) => withToken(url, 'coupons/%41'))
-      describes(`${method} without a token`, 401, (url) => ask(url, 'coupons', {}))
-      describes(`${method} without the scope`, 403, async (url) =>
-        ask(url, 'coupons', { token: await operatorBearer(url, readScope('courses')) }),
-      )
-      describes(`${method} of what is not mapped`, 404, (url) => ask(url, 'pages', {}))
-      describes(`${method} that fails there`, 502, (url) => withToken(url, 'coupons/redirect'))
-      describes(`${method} that is not answered there`, 504, (url) => withToken(url, 'slow/silent'))
-    }
-    describes('GET of what is only written', 405, (url) => asked('GET')(url, 'events', {}))
-    describes('POST of what is only read', 405, (url) => asked('POST')(url, 'shop/forms', {}))
-    describes('POST of too much', 413, async (url) =>
-      asked('POST')(url, 'coupons', { token: await tokenFor(url), body: 'x'.repeat(1_000_001) }),
-    )
-  })
-
-  describe('POST /admin/files', () => {
-    const sent = async (url: string, sending: Partial<Sending>): Promise<Observed> => [
-      paths.adminFiles,
-      'POST',
-      await sendFile({
-        url,
-        token: await operatorBearer(url, writeScope('storage')),
-        name: 'described.pdf',
-        bytes: pdf,
-        ...sending,
-      }),
-    ]
-    describes('a file', 201, (url) => sent(url, {}))
-    describes('the same file again', 200, (url) => sent(url, {}))
-    describes('a file without a name', 400, (url) => sent(url, { name: '' }))
-    describes('no token', 401, (url) => sent(url, { token: undefined }))
-    describes('a token that may not', 403, async (url) =>
-      sent(url, { token: await operatorBearer(url, readScope('school')) }),
-    )
-    describes('too much', 413, (url) => sent(url, { bytes: Buffer.alloc(21_000_000, pdf) }))
-    describes('markup', 415, (url) => sent(url, { bytes: Buffer.from('<svg/>') }))
-    it('too slow: 408', async () => {
-      await using slow = await startService({
-        policy: (policy) => ({ ...policy, files: { ...policy.files, uploadSeconds: 1 } }),
-      })
-      // The rest of the body never comes.
-      const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
-      const observed = await sent(slow.url, { bytes })
-      await expectDescribed(slow.url, 408, observed)
-    })
-  })
-
-  for (const [path, own] of tools) {
-    describe(`POST ${path}`, () => {
-      const called = async (url: string, { token, headers }: Caller, body: unknown) => {
-        const sent = { token: token ?? (await own(url)), headers: { ...asTool, ...headers }, body }
-        return [path, 'POST', await postAny(url + path, sent)] as const
-      }
-      const message = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 1, method, params })
-      const list = message('tools/list')
-
-      describes('a list', 200, (url) => called(url, {}, list))
-      describes('a list for the next generation', 200, (url) => {
-        const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
-        return called(url, { headers }, modern)
-      })
-      describes('a list for a client that would take a stream', 200, (url) =>
-        called(url, { headers: { accept: 'text/event-stream' } }, list),
-      )
-      describes('a subscription', 200, async (url) => {
-        const asked = { notifications: { toolsListChanged: true } }
-        const { message: modern, headers } = messageOf('subscriptions/listen', '2026-07-28', asked)
-        const response = await fetch(url + path, {
-          method: 'POST',
-          body: JSON.stringify(modern),
-          headers: { ...headers, ...asTool, ...authorizationOf(await own(url)) },
-        })
-        // The stream stays open; its first event is enough.
-        const reader = response.body?.getReader()
-        const read = await reader?.read()
-        await reader?.cancel()
-        const text = new TextDecoder().decode(read?.value)
-        const { status, headers: answered } = response
-        return [path, 'POST', { status, headers: answered, text, body: text }]
-      })
-      describes('an unknown tool', 200, (url) =>
-        called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
-      )
-      describes('a version that nobody speaks', 400, (url) => {
-        const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
-        const other = { ...headers, 'mcp-protocol-version': '2030-01-01' }
-        return called(url, { headers: other }, modern)
-      })
-      describes('a notification', 202, (url) =>
-        called(url, {}, { jsonrpc: '2.0', method: 'notifications/initialized' }),
-      )
-      describes('a batch', 400, (url) => called(url, {}, [list]))
-      describes('a malformed header', 401, (url) =>
-        called(url, { headers: { authorization: 'Bearer a b' } }, list),
-      )
-      describes('nonsense for a token', 401, (url) => called(url, { token: 'nonsense' }, list))
-      describes('a tool of members without a token', 401, (url) =>
-        called(url, { token: '' }, message('tools/call', { name: 'get_viewer', arguments: {} })),
-      )
-      describes('a tool without its scope', 403, async (url) => {
-        const { access_token } = await obtain(url, { authorization: { scope: 'openid' } })
-        return called(
-          url,
-          { token: access_token },
-          message('tools/call', { name: 'get_viewer', arguments: {} }),
-        )
-      })
-      describes('from a foreign page', 403, (url) =>
-        called(url, { headers: { origin: 'https://elsewhere.example' } }, list),
-      )
-      describes('an unknown method of the next generation', 404, (url) => {
-        const { message: modern, headers } = messageOf('nothing/like-it', '2026-07-28', {})
-        return called(url, { headers }, modern)
-      })
-      describes('too much', 413, (url) => called(url, {}, { ...list, x: 'x'.repeat(300_000) }))
-      describes('a form', 415, (url) =>
-        called(url, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, list),
-      )
-    })
-  }
-
-  describe('GET and POST /oauth/logout', () => {
-    describes('a question', 200, async (url) => {
-      const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizeUrl(url), notes.redirectUri)
-      const answer = await person.open(new URL(paths.endSession, url))
-      return [paths.endSession, 'GET', await answerOf(answer)]
-    })
-    describes('nobody signed in', 200, (url) => get(url, paths.endSession))
-    describes('an unknown client', 400, async (url) => {
-      const query = encode({ client_id: 'nobody' })
-      const answer = await fetch(`${url}${paths.endSession}?${query}`)
-      return [paths.endSession, 'GET', await answerOf(answer)]
-    })
-    describes('an unknown client, in a browser', 400, async (url) => {
-      const address = `${url}${paths.endSession}?${encode({ client_id: 'nobody' })}`
-      return [paths.endSession, 'GET', await answerOf(await fetch(address, { headers: asBrowser }))]
-    })
-    describes('by POST', 303, (url) => post(url, paths.endSession, { state: 'x' }))
-    describesForms(paths.endSession)
-  })
-})
-
-describe('openapi.json, against a fault', () => {
-  it('describes what is said of a fault, whose cause only the log tells', async () => {
-    await using service = await startService()
-    const { url } = service
-    const adapter = service.service.stores.state.adapterFor('AuthorizationCode')
-    const code = await getCode(url)
-    const stored = await adapter.find(code)
-    // A record that no version of the service writes.
-    await adapter.destroy(code)
-    await adapter.upsert(code, { ...stored, scope: 42 as unknown as string }, 60)
-    const answer = await exchange(url, code)
-    expect(answer.status).to.equal(500)
-    expect(answer.body).to.include({ error: 'server_error' })
-    const document = (await (await fetch(url + paths.openApi)).json()) as object
-    const found = responseValidator(document)(paths.token, 'POST', 500, answer.body)
-    expect(found).to.deep.equal([])
-    const { error_description: said } = answer.body as { error_description: string }
-    const id = answer.headers.get('x-request-id') ?? '-'
-    expect(said).to.include(id)
-    expect(service.log.join('')).to.include(id)
-  })
-})
-
-/** What the document says and no answer of these tests can show, with the reason. */
+const mistake = 'a mistake in the code'
+/** What the document describes and these tests cannot show, with the reason. */
 const unshown: Readonly<Record<string, string>> = {
-  'GET /admin/api/{path} 500 application/json': 'a mistake in the code',
+  'GET /admin/api/{path} 500 application/json': mistake,
   'GET /admin/graphql 500 application/json': 'as by POST',
   'GET /member/graphql 500 application/json': 'as by POST',
-  'POST /admin/api/{path} 500 application/json': 'a mistake in the code',
-  'POST /admin/files 500 application/json':
-    'a mistake in the code; a token that cannot be judged is 503, whatever the reason',
-  'POST /admin/graphql 500 application/json':
-    'a mistake in the code, none of which is known; a resolver that fails is an error in 200',
-  'POST /mcp 500 application/json': 'a mistake in the code',
-  'POST /mcp/admin 500 application/json': 'a mistake in the code',
-  'POST /mcp/member 500 application/json': 'a mistake in the code',
+  'POST /admin/api/{path} 500 application/json': mistake,
+  'POST /admin/files 500 application/json': `${mistake}; the token check fails with 503`,
+  'POST /admin/graphql 500 application/json': `${mistake}; a resolver fails with an error in 200`,
+  'POST /mcp 500 application/json': mistake,
+  'POST /mcp/admin 500 application/json': mistake,
+  'POST /mcp/member 500 application/json': mistake,
   'POST /member/graphql 500 application/json': 'as at /admin/graphql',
   'components schemas AuthorizationServer properties agent_auth': 'described as never there',
 }
 
-describe('openapi.json, against a service in need', () => {
-  let service: BreakableService
-  let token = ''
-  before(async () => {
-    service = await startBreakable()
-    token = (await obtain(service.url)).access_token
-  })
-  after(async () => {
-    await service?.[Symbol.asyncDispose]()
-  })
+/** The document of each service, with its validator. */
+const documents = new Map<string, Promise<[object, ReturnType<typeof responseValidator>]>>()
+async function documentOf(url: string) {
+  const read = async () => {
+    const document = (await (await fetch(url + paths.openApi)).json()) as object
+    return [document, responseValidator(document)] as [object, ReturnType<typeof responseValidator>]
+  }
+  const found = documents.get(url) ?? read()
+  documents.set(url, found)
+  return await found
+}
 
-  const asNotes = { client_id: notes.clientId }
-  const operations: readonly (readonly [
-    string,
-    'GET' | 'POST',
-    (url: string) => Promise<Answer>,
-    how?: string,
-  ])[] = [
-    [paths.authorization, 'GET', (url) => askToAuthorize(url)],
-    [
-      paths.endSession,
-      'GET',
-      async (url) => answerOf(await fetch(`${url}${paths.endSession}?${encode(asNotes)}`)),
-    ],
-    [
-      paths.endSession,
-      'GET',
-      async (url) =>
-        answerOf(
-          await fetch(`${url}${paths.endSession}?${encode(asNotes)}`, { headers: asBrowser }),
-        ),
-      ' in a browser',
-    ],
-    [paths.token, 'POST', (url) => exchange(url, 'nonsense')],
-    [paths.userinfo, 'GET', (url) => userinfo(url, token)],
-    [
-      paths.userinfo,
-      'POST',
-      (url) => postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` }),
-    ],
-    [paths.introspection, 'POST', (url) => introspect(url, token)],
-    [paths.forwardAuth, 'GET', async (url) => (await forwardAuth(url, { token }))[2]],
-    [paths.revocation, 'POST', (url) => revoke(url, token)],
-    [
-      paths.registration,
-      'POST',
-      (url) =>
-        postAny(url + paths.registration, {
-          body: { redirect_uris: ['http://127.0.0.1:51234/callback'] },
-        }),
-    ],
-    ...[paths.graphql, paths.adminGraphql].map(
-      (path) =>
-        [
-          path,
-          'GET',
-          (url: string) => getQuery(url + path, { token, body: { query: '{ __typename }' } }),
-        ] as const,
-    ),
-    [
-      paths.graphql,
-      'POST',
-      (url) => postAny(url + paths.graphql, { token, body: { query: '{ viewer { id } }' } }),
-    ],
-    [
-      paths.adminGraphql,
-      'POST',
-      (url) => postAny(url + paths.adminGraphql, { token, body: { query: '{ __typename }' } }),
-    ],
-    ...(['GET', 'POST'] as const).map(
-      (method) =>
-        [
-          paths.upstream.replace(':path', '{path}'),
-          method,
-          (url: string) =>
-            callAny(url + addressOf(paths.upstream, { path: 'coupons' }), { method, token }),
-        ] as const,
-    ),
-    [
-      paths.adminFiles,
-      'POST',
-      (url) => sendFile({ url, token, name: 'described.pdf', bytes: pdf }),
-    ],
-    [
-      paths.mcp,
-      'POST',
-      (url) =>
-        postAny(url + paths.mcp, {
-          token,
-          headers: asTool,
-          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        }),
-    ],
-    [
-      paths.mcpMember,
-      'POST',
-      (url) =>
-        postAny(url + paths.mcpMember, {
-          token,
-          headers: asTool,
-          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        }),
-    ],
-    [
-      paths.mcpAdmin,
-      'POST',
-      (url) =>
-        postAny(url + paths.mcpAdmin, {
-          token,
-          headers: asTool,
-          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        }),
-    ],
-  ]
-  for (const [path, method, observe, how = ''] of operations) {
-    it(`${method} ${path}${how} without its store: 503`, async () => {
-      await service.broken(new Error('out of reach'), async () => {
-        await expectDescribed(service.url, 503, [path, method, await observe(service.url)])
+/** Compares a response with the document of its service, and notes what it shows. */
+async function expectDescribed(
+  url: string,
+  [method, path, status]: readonly [Method, string, number],
+  answer: Answer,
+): Promise<void> {
+  expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
+  const [document, validate] = await documentOf(url)
+  expect(validate(path, method, status, answer.body)).to.deep.equal([])
+  expect(differences(document, [method, path], answer)).to.deep.equal([])
+  shown.note(document, [path, method, status, answer.body], mediaTypeOf(answer))
+}
+
+describe('openapi.json describes', () => {
+  const service = sharedService({}, startWithPlatform)
+
+  /** A test for each row: "what is sent: the status". */
+  function answers(method: Method, path: string, rows: Readonly<Record<string, Ask>>) {
+    for (const [title, ask] of Object.entries(rows)) {
+      it(`${method} ${path}, ${title}`, async () => {
+        const { url } = service()
+        await expectDescribed(url, [method, path, Number(title.slice(-3))], await ask(url))
       })
-    })
-    if (`${method} ${path} 500 application/json` in unshown) continue
-    it(`${method} ${path}${how} with a mistake in the code: 500`, async () => {
-      await service.broken(new TypeError('a mistake'), async () => {
-        await expectDescribed(service.url, 500, [path, method, await observe(service.url)])
-      })
-    })
+    }
   }
 
-  it('GET /readyz without its store: 503', async () => {
-    await service.broken(new Error('out of reach'), async () => {
-      const answer = await answerOf(await fetch(service.url + paths.ready))
-      await expectDescribed(service.url, 503, [paths.ready, 'GET', answer])
+  for (const path of [
+    ...[paths.openidConfiguration, paths.authorizationServer, paths.jwks, paths.openApi],
+    ...[paths.authMd, paths.llmsTxt, paths.aiCatalog, paths.serverCard, paths.serverCardMember],
+    ...[paths.serverCardAdmin, paths.serverCardEarlier],
+    ...protectedResources.map(protectedResourcePath),
+  ]) {
+    answers('GET', path, {
+      'the document: 200': (url) => call('GET', url + path),
+      'with If-None-Match: 304': (url) =>
+        call('GET', url + path, { headers: { 'if-none-match': '*' } }),
+    })
+  }
+  for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema]) {
+    answers('GET', path, { 'a check: 200': (url) => call('GET', url + path) })
+  }
+
+  const register =
+    (body: unknown, headers = {}): Ask =>
+    (url) =>
+      call('POST', url + paths.registration, { body, headers })
+  answers('POST', paths.registration, {
+    'a known platform: 201': register({ client_name: 'Claude' }),
+    'a local client: 201': register({ client_name: 'mine', ...local }),
+    'a local client with sign-out: 201': register({
+      ...local,
+      post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'],
+    }),
+    'an unknown name: 400': register({ client_name: 'nobody' }),
+    'a callback elsewhere: 400': register({
+      client_name: 'mine',
+      redirect_uris: ['https://elsewhere.example/callback'],
+    }),
+    'an empty record: 400': register({}),
+    'a list: 400': register([]),
+    'truncated JSON: 400': register('{'),
+    'a form: 415': register('x=y', asForm),
+    'too large: 413': register({ client_name: 'x'.repeat(200_000) }),
+  })
+
+  const form =
+    (path: string, fields: Fields, headers = {}): Ask =>
+    (url) =>
+      postForm(url + path, fields, headers)
+  const json =
+    (path: string, headers = {}): Ask =>
+    (url) =>
+      call('POST', url + path, { body: {}, headers })
+  const long = 'x'.repeat(100_000)
+
+  for (const path of [paths.authorization, paths.endSession]) {
+    answers('POST', path, {
+      'a form: 303': form(path, { response_type: 'code', state: 'x' }),
+      'a form of a program: 303': form(path, { state: 'x' }, asProgram),
+      'a form in a browser: 303': form(path, { state: 'x' }, asBrowser),
+      'JSON: 415': json(path),
+      'JSON in a browser: 415': json(path, asBrowser),
+      'too large: 413': form(path, { state: long }),
+      'too large in a browser: 413': form(path, { state: long }, asBrowser),
+    })
+  }
+  const authorized =
+    (fields: Fields = {}, headers?: Record<string, string>): Ask =>
+    (url) =>
+      headers
+        ? call('GET', authorizeUrl(url, fields).href, { headers })
+        : askToAuthorize(url, fields)
+  answers('GET', paths.authorization, {
+    'to the sign-in page: 303': authorized(),
+    'to the sign-in page in a browser: 303': authorized({}, asBrowser),
+    'to the sign-in page for a program: 303': authorized({}, asProgram),
+    'back with an error: 303': authorized({ prompt: 'none' }),
+    'an unknown client: 400': authorized({ client_id: 'nobody' }),
+    'an unknown client for a program: 400': authorized({ client_id: 'nobody' }, asProgram),
+    'a foreign redirect_uri: 400': authorized({ redirect_uri: 'https://elsewhere.example' }),
+    'an error by form_post: 400': authorized({ response_mode: 'form_post', prompt: 'none' }),
+    'a code by form_post: 200': async (url) => {
+      const person = makeHeadlessPerson(sam)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
+      return await answerOf(await person.open(address))
+    },
+  })
+  const stranger = `${paths.endSession}?client_id=nobody`
+  answers('GET', paths.endSession, {
+    'the question: 200': async (url) => {
+      const person = makeHeadlessPerson(sam)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      return await answerOf(await person.open(new URL(paths.endSession, url)))
+    },
+    'without a session: 200': (url) => call('GET', url + paths.endSession),
+    'an unknown client: 400': (url) => call('GET', url + stranger),
+    'an unknown client in a browser: 400': (url) =>
+      call('GET', url + stranger, { headers: asBrowser }),
+  })
+
+  const wrong =
+    (fields: Fields): Ask =>
+    (url) =>
+      exchange(url, 'nonsense', fields)
+  const redeemed =
+    (asked: Fields = {}, sent: Fields = asked): Ask =>
+    async (url) =>
+      exchange(url, await getCode(url, asked), sent)
+  const refreshed =
+    (fields: Fields = {}): Ask =>
+    async (url) =>
+      refresh(url, (await obtain(url)).refresh_token, fields)
+  const unknownCode = { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier }
+  const portalRefresh = { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal }
+  // [Token 4]
+  describe('the token endpoint', () => {
+    answers('POST', paths.token, {
+      'a code of a public client: 200': redeemed(),
+      'a code of a confidential client: 200': redeemed(asPortal),
+      'a code without openid: 200': redeemed({ scope: 'account:read' }, {}),
+      'a refresh: 200': refreshed(),
+      'a refresh of fewer scopes: 200': refreshed({ scope: 'openid' }),
+      'invalid_grant: 400': wrong({}),
+      'invalid_request: 400': wrong({ code: undefined }),
+      'invalid_request without a client: 400': wrong({ client_id: undefined }),
+      'unsupported_grant_type: 400': wrong({ grant_type: 'password' }),
+      'unauthorized_client: 400': wrong({ ...asResourceServer, redirect_uri: undefined }),
+      'invalid_target: 400': redeemed({}, { resource: undefined }),
+      'invalid_target of a refresh: 400': refreshed({ resource: 'https://elsewhere.example' }),
+      'invalid_scope: 400': refreshed({ scope: 'account:write' }),
+      'invalid_client, unknown: 401': wrong({ client_id: 'nobody' }),
+      'invalid_client, wrong secret: 401': wrong({ ...asPortal, client_secret: 'x' }),
+      'invalid_client by HTTP Basic: 401': form(paths.token, unknownCode, {
+        authorization: `Basic ${btoa('nobody:x')}`,
+      }),
+      'malformed HTTP Basic: 400': form(
+        paths.token,
+        { grant_type: 'x' },
+        { authorization: 'Basic ?' },
+      ),
+      'a confidential client in a browser: 400': form(paths.token, portalRefresh, {
+        origin: 'https://spa.example',
+      }),
+      'JSON: 400': json(paths.token),
+      'too large: 400': wrong({ code: long }),
     })
   })
 
-  for (const [turn, [path, method, ask]] of askedTooOften.entries()) {
-    it(`${method} ${path} too often, in the way ${turn}: 429`, async () => {
-      await using busy = await startService({ policy: nothingTwice })
-      const address = busy.url + path.replace('{path}', 'coupons')
-      const send = async () =>
-        await answerOf(await fetch(address, { redirect: 'manual', method, ...ask }))
-      await send()
-      await expectDescribed(busy.url, 429, [path, method, await send()])
+  const malformed = { authorization: 'Bearer a b' }
+  const identity =
+    (method: Method, scope: string): Ask =>
+    async (url) => {
+      const { access_token: token } = await obtain(url, { authorization: { scope }, person: noor })
+      if (method === 'GET') return await userinfo(url, token)
+      return await postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` })
+    }
+  answers('GET', paths.userinfo, {
+    'with openid: 200': identity('GET', 'openid'),
+    'with openid email: 200': identity('GET', 'openid email'),
+    'with openid profile email: 200': identity('GET', 'openid profile email'),
+    'without openid: 403': identity('GET', 'account:read'),
+    'without a token: 401': (url) => call('GET', url + paths.userinfo),
+    'an unknown token: 401': (url) => call('GET', url + paths.userinfo, { token: 'nonsense' }),
+    'a malformed header: 400': (url) => call('GET', url + paths.userinfo, { headers: malformed }),
+  })
+  answers('POST', paths.userinfo, {
+    'with openid profile email: 200': identity('POST', 'openid profile email'),
+    'without openid: 403': identity('POST', 'account:read'),
+    'without a token: 401': form(paths.userinfo, {}),
+    'a malformed header: 400': form(paths.userinfo, {}, malformed),
+    'JSON: 415': json(paths.userinfo),
+    'too large: 413': form(paths.userinfo, { access_token: long }),
+  })
+
+  answers('GET', paths.forwardAuth, {
+    'a valid token: 200': async (url) =>
+      forwardAuth(url, (await obtain(url)).access_token, 'account:read'),
+    'an unknown token: 401': (url) => forwardAuth(url, 'nonsense'),
+    'a missing scope: 403': async (url) =>
+      forwardAuth(url, (await obtain(url)).access_token, 'account:write'),
+    'a proxy without credentials: 400': (url) => call('GET', url + paths.forwardAuth),
+    'an unknown scope: 400': (url) => forwardAuth(url, 'nonsense', 'nonsense'),
+  })
+
+  const siteless = { authorization: { scope: 'openid account:read' } }
+  answers('POST', paths.introspection, {
+    'an access token: 200': async (url) => introspect(url, (await obtain(url)).access_token),
+    'a refresh token: 200': async (url) => introspect(url, (await obtain(url)).refresh_token),
+    'a token without a site: 200': async (url) =>
+      introspect(url, (await obtain(url, siteless)).access_token),
+    'an ID token: 200': async (url) => introspect(url, (await obtain(url)).id_token ?? ''),
+    'an unknown token: 200': (url) => introspect(url, 'nonsense'),
+    'no token: 400': form(paths.introspection, asResourceServer),
+    'no client: 401': form(paths.introspection, { token: 'x' }),
+    'a wrong secret: 401': (url) => introspect(url, 'x', { client_secret: 'x' }),
+    'JSON: 415': json(paths.introspection),
+    'too large: 413': (url) => introspect(url, long),
+  })
+  answers('POST', paths.revocation, {
+    'a token: 200': async (url) => revoke(url, (await obtain(url)).access_token),
+    'an ID token: 200': async (url) => revoke(url, (await obtain(url)).id_token ?? ''),
+    'an unknown token: 200': (url) => revoke(url, 'nonsense'),
+    'no token: 400': form(paths.revocation, { client_id: notes.clientId }),
+    'no client: 400': form(paths.revocation, { token: 'x' }),
+    'an unknown client: 401': (url) => revoke(url, 'x', { client_id: 'nobody' }),
+  })
+
+  const apis = [
+    {
+      path: paths.graphql,
+      bearer: async (url: string, scope = `openid ${MEMBER_READ}`) =>
+        (await obtain(url, { authorization: { scope } })).access_token,
+      without: 'openid',
+      reads: '{ viewer { id } }',
+      fails: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }',
+      changes: 'mutation { markAllNotificationsRead { __typename } }',
+    },
+    {
+      path: paths.adminGraphql,
+      bearer: (url: string, scope = readScope('courses')) => operatorBearer(url, scope),
+      without: readScope('school'),
+      reads: '{ courses { totalCount } }',
+      fails: '{ courses(first: 1, after: "x") { nodes { slug } } }',
+      changes: 'mutation { archiveCourse(id: "x") { id } }',
+    },
+  ]
+  const deep = `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }`
+  for (const { path, bearer, without, reads, fails, changes } of apis) {
+    for (const method of ['GET', 'POST'] as const) {
+      const asked =
+        (query: string | undefined, headers = {}, token: TokenOf = bearer): Ask =>
+        async (url) => {
+          const caller = { token: await token(url), headers }
+          const body = query === undefined ? {} : { query }
+          return method === 'POST'
+            ? await call('POST', url + path, { ...caller, body })
+            : await call('GET', `${url}${path}?${new URLSearchParams(body)}`, caller)
+        }
+      const only = {
+        GET: { 'a mutation: 405': asked(changes), 'too long: 414': asked('x'.repeat(9000)) },
+        POST: {
+          'a mutation: 403': asked(changes),
+          'too large: 413': asked('x'.repeat(1_000_000)),
+          'a form: 415': asked(reads, asForm),
+        },
+      }
+      answers(method, path, {
+        'a query: 200': asked(reads),
+        'a query by the standard: 200': asked(reads, asStandard),
+        'a field that fails: 200': asked(fails),
+        'an invalid document: 400': asked('{ nothing }', asStandard),
+        'no query: 400': asked(undefined),
+        'no token: 401': asked(reads, {}, async () => ''),
+        'too deep: 400': asked(deep),
+        'too deep by the standard: 400': asked(deep, asStandard),
+        'without the scope: 403': asked(reads, {}, (url) => bearer(url, without)),
+        'another media type: 406': asked(reads, { accept: 'image/png' }),
+        ...only[method],
+      })
+    }
+  }
+
+  const forwarded =
+    (method: Method, path: string, scope = 'coupons:read coupons:write', body = ''): Ask =>
+    async (url) => {
+      const token = scope && (await operatorBearer(url, scope))
+      const address = url + addressOf(paths.upstream, { path: '' }) + path
+      return await call(method, address, { token, ...(body && { body }) })
+    }
+  for (const method of ['GET', 'POST'] as const) {
+    answers(method, upstream, {
+      'a path of the platform: 200': forwarded(method, 'coupons/7'),
+      'a path that is not canonical: 400': forwarded(method, 'coupons/%41'),
+      'without a token: 401': forwarded(method, 'coupons', ''),
+      'without the scope: 403': forwarded(method, 'coupons', readScope('courses')),
+      'an unmapped path: 404': forwarded(method, 'pages', ''),
+      'a failing platform: 502': forwarded(method, 'coupons/redirect'),
+      'a silent platform: 504': forwarded(method, 'slow/silent'),
+    })
+  }
+  answers('GET', upstream, { 'a path to write only: 405': forwarded('GET', 'events', '') })
+  answers('POST', upstream, {
+    'a path to read only: 405': forwarded('POST', 'shop/forms', ''),
+    'too large: 413': forwarded('POST', 'coupons', undefined, 'x'.repeat(1_000_001)),
+  })
+
+  const uploaded =
+    (sending: Partial<Sending>, scope = writeScope('storage')): Ask =>
+    async (url) => {
+      const token = scope === '' ? undefined : await operatorBearer(url, scope)
+      return await sendFile({ url, token, name: 'described.pdf', bytes: pdf, ...sending })
+    }
+  answers('POST', paths.adminFiles, {
+    'a file: 201': uploaded({}),
+    'the same file again: 200': uploaded({}),
+    'no name: 400': uploaded({ name: '' }),
+    'no token: 401': uploaded({}, ''),
+    'without the scope: 403': uploaded({}, readScope('school')),
+    'too large: 413': uploaded({ bytes: Buffer.alloc(21_000_000, pdf) }),
+    'markup: 415': uploaded({ bytes: Buffer.from('<svg/>') }),
+  })
+  it(`POST ${paths.adminFiles}, too slow: 408`, async () => {
+    await using slow = await startService({
+      policy: (policy) => ({ ...policy, files: { ...policy.files, uploadSeconds: 1 } }),
+    })
+    // The rest of the body never comes.
+    const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
+    const answer = await uploaded({ bytes })(slow.url)
+    await expectDescribed(slow.url, ['POST', paths.adminFiles, 408], answer)
+  })
+
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  const toolCall = (name: string) => ({ ...list, method: 'tools/call', params: { name } })
+  for (const [path, own] of [
+    [paths.mcp, async () => ''],
+    [paths.mcpMember, memberToken],
+    [paths.mcpAdmin, (url: string) => operatorBearer(url, readScope('school'))],
+  ] as const) {
+    const sent =
+      (body: unknown, headers = {}, token: TokenOf = own): Ask =>
+      async (url) =>
+        call('POST', url + path, {
+          token: await token(url),
+          headers: { ...asTool, ...headers },
+          body,
+        })
+    const modern = (method: string, headers = {}) => {
+      const { message, headers: usual } = messageOf(method, '2026-07-28', {})
+      return sent(message, { ...usual, ...headers })
+    }
+    answers('POST', path, {
+      'a list: 200': sent(list),
+      'a list for 2026-07-28: 200': modern('tools/list'),
+      'a list for a client that accepts streams: 200': sent(list, { accept: 'text/event-stream' }),
+      'a subscription: 200': async (url) => listen(url + path, await own(url)),
+      'an unknown tool: 200': sent(toolCall('nothing')),
+      'an unknown revision: 400': modern('tools/list', { 'mcp-protocol-version': '2030-01-01' }),
+      'an unknown method of 2026-07-28: 404': modern('nothing/like-it'),
+      'a notification: 202': sent({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+      'a batch: 400': sent([list]),
+      'a malformed header: 401': sent(list, malformed),
+      'an unknown token: 401': sent(list, {}, async () => 'nonsense'),
+      'a member tool without a token: 401': sent(toolCall('get_viewer'), {}, async () => ''),
+      'a tool without its scope: 403': sent(toolCall('get_viewer'), {}, (url) =>
+        memberToken(url, 'openid'),
+      ),
+      'a foreign page: 403': sent(list, { origin: 'https://elsewhere.example' }),
+      'too large: 413': sent({ ...list, x: 'x'.repeat(300_000) }),
+      'a form: 415': sent(list, asForm),
     })
   }
 })
 
-describe('openapi.json, where clients describe themselves', () => {
-  it('describes the metadata that says so', async () => {
+describe('openapi.json describes a service that fails', () => {
+  const running = sharedService({ policy: (policy) => ({ ...policy, upstreams: mapping(1) }) })
+  const busy = sharedService({ policy: nothingTwice })
+  let token = ''
+  before(async () => {
+    token = (await obtain(running().url)).access_token
+  })
+
+  it('a record that no version of the service writes: 500 with the error id of the log', async () => {
+    const { url, service, log } = running()
+    const adapter = service.stores.state.adapterFor('AuthorizationCode')
+    const code = await getCode(url)
+    const stored = await adapter.find(code)
+    await adapter.destroy(code)
+    await adapter.upsert(code, { ...stored, scope: 42 as unknown as string }, 60)
+    const answer = await exchange(url, code)
+    expect(answer.body).to.include({ error: 'server_error' })
+    await expectDescribed(url, ['POST', paths.token, 500], answer)
+    const id = answer.headers.get('x-request-id') ?? '-'
+    expect(answer.body.error_description).to.include(id)
+    expect(log.join('')).to.include(id)
+  })
+
+  const sent = (method: Method, path: string, rest: Call = {}): Ask => {
+    return (url) => call(method, url + path, { token, ...rest })
+  }
+  const signOut = `${paths.endSession}?${encode({ client_id: notes.clientId })}`
+  const coupons = addressOf(paths.upstream, { path: 'coupons' })
+  const query = { query: '{ __typename }' }
+  const toolList = { headers: asTool, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
+  const operations: Readonly<Record<string, Ask>> = {
+    [`GET ${paths.authorization}`]: (url) => askToAuthorize(url),
+    [`GET ${paths.endSession}`]: sent('GET', signOut),
+    [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
+    [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),
+    [`GET ${paths.userinfo}`]: (url) => userinfo(url, token),
+    [`POST ${paths.userinfo}`]: (url) =>
+      postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` }),
+    [`POST ${paths.introspection}`]: (url) => introspect(url, token),
+    [`GET ${paths.forwardAuth}`]: (url) => forwardAuth(url, token),
+    [`POST ${paths.revocation}`]: (url) => revoke(url, token),
+    [`POST ${paths.registration}`]: sent('POST', paths.registration, { body: local }),
+    [`POST ${paths.adminFiles}`]: (url) =>
+      sendFile({ url, token, name: 'described.pdf', bytes: pdf }),
+    [`GET ${upstream}`]: sent('GET', coupons),
+    [`POST ${upstream}`]: sent('POST', coupons),
+    ...Object.fromEntries(
+      [paths.graphql, paths.adminGraphql].flatMap((path) => [
+        [`GET ${path}`, sent('GET', `${path}?${new URLSearchParams(query)}`)],
+        [`POST ${path}`, sent('POST', path, { body: query })],
+      ]),
+    ),
+    ...Object.fromEntries(
+      [paths.mcp, paths.mcpMember, paths.mcpAdmin].map((path) => [
+        `POST ${path}`,
+        sent('POST', path, toolList),
+      ]),
+    ),
+    [`GET ${paths.ready}`]: sent('GET', paths.ready),
+  }
+  for (const [operation, ask] of Object.entries(operations)) {
+    const [method = '', path = ''] = operation.split(' ')
+    const fails = async (error: Error, status: number) => {
+      const { url } = running()
+      const answer = await withBrokenStore(running(), error, () => ask(url))
+      await expectDescribed(url, [method as Method, path, status], answer)
+    }
+    it(`${operation} without its store: 503`, () => fails(new Error('out of reach'), 503))
+    if (path === paths.ready || `${method} ${path} 500 application/json` in unshown) continue
+    it(`${operation} with a mistake in the code: 500`, () => fails(new TypeError('mistake'), 500))
+  }
+
+  const asClient = { headers: asForm, body: 'client_id=nobody&client_secret=x&token=x' }
+  const overLimit: readonly (readonly [Method, string, Call?])[] = [
+    ['POST', paths.registration, { body: local }],
+    ...[paths.authorization, paths.endSession, paths.userinfo].flatMap(
+      (path) => [['GET', path] as const, ['POST', path, asClient] as const] as const,
+    ),
+    ...[paths.token, paths.revocation, paths.introspection].map(
+      (path) => ['POST', path, asClient] as const,
+    ),
+    ['GET', paths.forwardAuth],
+    ...[paths.graphql, paths.adminGraphql].flatMap((path) =>
+      [{}, asStandard].flatMap(
+        (headers) =>
+          [
+            ['GET', path, { headers }],
+            ['POST', path, { ...toolList, headers }],
+          ] as const,
+      ),
+    ),
+    ['GET', upstream],
+    ...[upstream, paths.adminFiles, paths.mcp, paths.mcpMember, paths.mcpAdmin].map(
+      (path) => ['POST', path, toolList] as const,
+    ),
+  ]
+  for (const [method, path, rest] of overLimit) {
+    it(`${method} ${path} ${rest?.headers?.['accept'] ?? ''} over the limit: 429`, async () => {
+      const { url } = busy()
+      const address = url + path.replace('{path}', 'coupons')
+      await call(method, address, rest)
+      await expectDescribed(url, [method, path, 429], await call(method, address, rest))
+    })
+  }
+})
+
+/** The first request uses up every limit. */
+function nothingTwice(policy: ServicePolicy): ServicePolicy {
+  const limits = {
+    authorizationKilobytesPerAddressMax: 1,
+    oauthFailurePointsPerAddressMax: 1,
+    tokenFailurePointsPerAddressMax: 1,
+    pagesPerAddressMax: 1,
+  }
+  return {
+    ...policy,
+    limits: { ...policy.limits, ...limits },
+    mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
+    registration: { ...policy.registration, registrationsPerAddressMax: 1 },
+  }
+}
+
+describe('openapi.json as a whole', () => {
+  it('describes the metadata of a service where clients describe themselves', async () => {
     await using service = await startService({
       policy: (policy) => ({ ...policy, metadataDocuments: { hosts: [], openRegistration: true } }),
     })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
-      const answer = await answerOf(await fetch(service.url + path))
+      const answer = await call('GET', service.url + path)
       expect(answer.body).to.include({ client_id_metadata_document_supported: true })
-      await expectDescribed(service.url, 200, [path, 'GET', answer])
+      await expectDescribed(service.url, ['GET', path, 200], answer)
     }
   })
-})
 
-describe('openapi.json, as a whole', () => {
-  it('promises no answer and no member of one that no real answer has shown', async () => {
+  it('promises no response and no member that no real response has shown', () => {
     expect(shown.missing()).to.deep.equal(Object.keys(unshown))
   })
 })
 
-function authorizationOf(token: string) {
-  return token ? { authorization: `Bearer ${token}` } : undefined
-}
-
-interface Caller {
-  readonly token?: string | undefined
-  readonly headers?: Record<string, string> | undefined
-}
-
-const asBrowser = { accept: 'text/html' }
-const asProgram = { accept: 'application/json' }
-const asTool = { accept: 'application/json, text/event-stream' }
-
-interface Call extends Caller {
-  readonly method: 'GET' | 'POST'
-  readonly body?: string
-}
-
-/** One request of any kind to what the platform serves. */
-async function callAny(address: string, { method, token, body }: Call): Promise<Answer> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  return await answerOf(await fetch(address, { method, headers, ...(body && { body }) }))
-}
-
-async function postAny(
-  address: string,
-  { token, headers, body }: Caller & { body: unknown },
-): Promise<Answer> {
-  return await answerOf(
-    await fetch(address, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', ...authorizationOf(token ?? ''), ...headers },
-    }),
-  )
-}
-
-/** The same by GET: what is an object in a body is its JSON in the address. */
-async function getQuery(
-  address: string,
-  { token, headers, body }: Caller & { body: object },
-): Promise<Answer> {
-  const fields = Object.entries(body).map(([name, value]): [string, string] => [
-    name,
-    typeof value === 'string' ? value : JSON.stringify(value),
-  ])
-  return await answerOf(
-    await fetch(`${address}?${new URLSearchParams(fields)}`, {
-      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
-    }),
-  )
-}
-
-interface BreakableService extends AsyncDisposable {
-  readonly url: string
-  /** Every use of the database fails with this error while the work is done. */
-  broken(error: Error, work: () => Promise<void>): Promise<void>
-}
-
-async function startBreakable(): Promise<BreakableService> {
-  const running = await startService({ policy: (policy) => ({ ...policy, upstreams: mapping(1) }) })
-  const executor = running.service.stores.database.kysely.getExecutor()
+/** Fails every use of the database with this error during the work. */
+async function withBrokenStore<T>(
+  { service }: RunningService,
+  error: Error,
+  work: () => Promise<T>,
+): Promise<T> {
+  const executor = service.stores.database.kysely.getExecutor()
   if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
   const { run } = executor
   const provideConnection = executor.provideConnection.bind(executor)
-  return {
-    url: running.url,
-    async broken(error, work) {
-      const fail = () => orUnavailable(() => Promise.reject(error), isStoreFailure)
-      Object.assign(executor, { run: fail, provideConnection: fail })
-      try {
-        await work()
-      } finally {
-        Object.assign(executor, { run, provideConnection })
-      }
-    },
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  const fail = () => orUnavailable(() => Promise.reject(error), isStoreFailure)
+  Object.assign(executor, { run: fail, provideConnection: fail })
+  try {
+    return await work()
+  } finally {
+    Object.assign(executor, { run, provideConnection })
   }
 }
 
-async function forwardAuth(
-  url: string,
-  { token, scope = '' }: { readonly token: string; readonly scope?: string },
-): Promise<Observed> {
+async function forwardAuth(url: string, token: string, scope = ''): Promise<Answer> {
   const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
-  const headers = { authorization: `Bearer ${token}`, 'x-forward-auth-client': proxy }
+  const headers = { 'x-forward-auth-client': proxy }
   const query = encode({ scope: scope || undefined })
-  const response = await fetch(`${url}${paths.forwardAuth}?${query}`, { headers })
-  return [paths.forwardAuth, 'GET', await answerOf(response)]
+  return await call('GET', `${url}${paths.forwardAuth}?${query}`, { token, headers })
 }
 
-async function postJson(address: string): Promise<Answer> {
-  const headers = { 'content-type': 'application/json' }
-  return await answerOf(await fetch(address, { method: 'POST', body: '{}', headers }))
+/** The first event of a subscription, whose stream stays open. */
+async function listen(address: string, token: string): Promise<Answer> {
+  const wanted = { notifications: { toolsListChanged: true } }
+  const { message, headers: usual } = messageOf('subscriptions/listen', '2026-07-28', wanted)
+  const { status, headers, body } = await fetch(address, {
+    method: 'POST',
+    body: JSON.stringify(message),
+    headers: { ...usual, ...asTool, ...(token && { authorization: `Bearer ${token}` }) },
+  })
+  const reader = body?.getReader()
+  const text = new TextDecoder().decode((await reader?.read())?.value)
+  await reader?.cancel()
+  return { status, headers, text, body: text }
 }
 
 interface Described {
@@ -977,31 +676,32 @@ interface Described {
   readonly headers?: Record<string, Described>
 }
 
-/** What the media type and the headers of an answer lack of what is described. */
-function differences(document: object, [path, method, { status, headers }]: Observed): string[] {
+/** How the media type and the headers of a response differ from the document. */
+function differences(
+  document: object,
+  [method, path]: readonly [Method, string],
+  answer: Answer,
+): string[] {
+  const { status, headers } = answer
   const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
-  const mediaType = mediaTypeOf({ headers })
-  const mediaTypes = Object.keys(described.content ?? {})
-  const missing = Object.entries(described.headers ?? {})
-    .filter(([, header]) => resolve(document, header).required === true)
-    .map(([name]) => name)
-    .filter((name) => !headers.has(name))
-  const unsaid = ['location', 'retry-after', 'www-authenticate']
-    .filter((name) => headers.has(name))
-    .filter((name) => !lowerCase(described.headers).includes(name))
+  const mediaType = mediaTypeOf(answer)
+  const known = Object.entries(described.headers ?? {})
+  const names = known.map(([name]) => name.toLowerCase())
   return [
-    ...(described.content && !mediaTypes.includes(mediaType) ? [`it is ${mediaType}`] : []),
-    ...missing.map((name) => `it lacks ${name}`),
-    ...unsaid.map((name) => `it has ${name}`),
+    ...(described.content && !Object.keys(described.content).includes(mediaType)
+      ? [`it is ${mediaType}`]
+      : []),
+    ...known
+      .filter(([name, header]) => resolve(document, header).required && !headers.has(name))
+      .map(([name]) => `it lacks ${name}`),
+    ...['location', 'retry-after', 'www-authenticate']
+      .filter((name) => headers.has(name) && !names.includes(name))
+      .map((name) => `it has ${name}`),
   ]
 }
 
-function mediaTypeOf({ headers }: Pick<Answer, 'headers'>): string {
+function mediaTypeOf({ headers }: Answer): string {
   return headers.get('content-type')?.split(';')[0] ?? 'none'
-}
-
-function lowerCase(headers: Record<string, unknown> = {}): string[] {
-  return Object.keys(headers).map((name) => name.toLowerCase())
 }
 
 function at(document: object, place: readonly string[]): Described {

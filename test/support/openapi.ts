@@ -56,14 +56,22 @@ export interface DocumentCoverage {
 
 /** Begins with nothing shown. */
 export function documentCoverage(): DocumentCoverage {
+  const answers = new WeakMap<object, ReturnType<typeof answersOf>>()
   const described = new Set<string>()
   const shown = new Set<string>()
+  const describedIn = (document: object) => {
+    const found = answersOf(document)
+    answers.set(document, found)
+    for (const { name, place } of found) {
+      described.add(name)
+      collect({ document, place }, undefined, described)
+    }
+    return found
+  }
   return {
     note(document, [path, method, status, body], mediaType) {
-      for (const { name, place } of answersOf(document)) {
-        described.add(name)
-        collect({ document, place }, undefined, described)
-        const type = isEmpty(body) ? 'no body' : mediaType
+      const type = isEmpty(body) ? 'no body' : mediaType
+      for (const { name, place } of answers.get(document) ?? describedIn(document)) {
         if (name !== `${method} ${path} ${status} ${type}`) continue
         shown.add(name)
         collect({ document, place }, [body], shown)
