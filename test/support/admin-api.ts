@@ -1,9 +1,10 @@
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
-import type { RunningService } from './gatehouse.ts'
+import type { RunningService, ServiceSetup } from './gatehouse.ts'
 import { operatorToken } from './mcp.ts'
 import type { MemberAnswer } from './member-api.ts'
+import type { Start } from './storages.ts'
 import { answerOf } from './wire.ts'
 
 /** Where an operator's request goes, and by which token. */
@@ -41,28 +42,73 @@ export async function startOperator(
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}) =>
     await askAdmin({ url, token }, { query, variables })
+  /** The data of an operation that has to succeed. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+  const run = async (query: string, variables: object = {}): Promise<any> => {
+    const { body } = await ask(query, variables)
+    if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
+    return body.data
+  }
   return {
     url,
     token,
     ask,
-    /** The data of an operation that has to succeed. */
+    run,
+    /** The only field of the data. */
     // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
-    async run(query: string, variables: object = {}): Promise<any> {
-      const { body } = await ask(query, variables)
-      if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
-      return body.data
-    },
-    /** What is wrong with an operation that has to fail: its code, and the argument that it names. */
-    async refused(query: string, variables: object = {}) {
+    value: async (query: string, variables?: object): Promise<any> =>
+      Object.values(await run(query, variables))[0],
+    /** The code of an operation that has to fail, and the argument that it names. */
+    async refused(query: string, variables: object = {}): Promise<string> {
       const { body } = await ask(query, variables)
       const [error] = body.errors ?? []
       if (!error) throw new Error(`no error: ${JSON.stringify(body)}`)
-      return { code: error.extensions?.['code'], argument: error.extensions?.['argument'] }
+      const { code, argument } = error.extensions ?? {}
+      return [code, argument].filter(Boolean).join(' ')
     },
   }
 }
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
+
+/** A service with an operator: one for all tests of a block, or a new one for each test. */
+export function operatorSite(
+  start: Start,
+  { each = false, ...setup }: ServiceSetup & { readonly each?: boolean } = {},
+) {
+  const open = new Map<'now', { running: RunningService; operator: Operator }>()
+  const begin = async () => {
+    const running = await start(setup)
+    open.set('now', { running, operator: await startOperator(running) })
+  }
+  const end = async () => await open.get('now')?.running[Symbol.asyncDispose]()
+  if (each) beforeEach(begin)
+  else before(begin)
+  if (each) afterEach(end)
+  else after(end)
+  const now = () => {
+    const found = open.get('now')
+    if (!found) throw new Error('the service runs only while tests of its block do')
+    return found
+  }
+  type Parameters = [query: string, variables?: object]
+  return {
+    running: () => now().running,
+    operator: () => now().operator,
+    kysely: () => now().running.service.stores.database.kysely,
+    run: async (...asked: Parameters) => await now().operator.run(...asked),
+    ask: async (...asked: Parameters) => await now().operator.ask(...asked),
+    value: async (...asked: Parameters) => await now().operator.value(...asked),
+    refused: async (...asked: Parameters) => await now().operator.refused(...asked),
+    audited: async (action: string) => await auditEvents(now().running, action),
+  }
+}
+
+/** A mutation with one input object: `createCourse`, with the fields that are read of its payload. */
+export function mutationOf(name: string, fields = 'id'): string {
+  const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
+  return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`
+}
 
 /** The lines of the audit trail with this action. */
 export async function auditEvents({ service }: RunningService, action: string) {
@@ -70,5 +116,6 @@ export async function auditEvents({ service }: RunningService, action: string) {
     .selectFrom('audit_event')
     .selectAll()
     .where('action', '=', action)
+    .orderBy('occurred_at')
     .execute()
 }

@@ -81,6 +81,12 @@ export async function memberToken(
   return tokens.access_token
 }
 
+/** Reads as one member: Sam at Northlight unless another person is named. */
+export async function memberReader(url: string, person: Answers = sam) {
+  const token = await memberToken(url, readWrite, { person })
+  return async (query: string) => await readMember({ url, token }, query)
+}
+
 /** Lets the second site of the demo have a member application too. */
 export async function addKitchenClient({ service }: RunningService): Promise<string> {
   const { kysely } = service.stores.database

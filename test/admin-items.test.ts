@@ -1,0 +1,380 @@
+import { expect } from 'chai'
+
+import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { amir } from './support/gatehouse.ts'
+import { readTool } from './support/mcp.ts'
+import { memberReader } from './support/member-api.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const item = { slug: 'winter', title: 'Winter', summary: 'Six walks in the snow.' }
+const times = { startsAt: '2027-01-10T18:00:00.000Z', endsAt: '2027-01-10T21:00:00.000Z' }
+const post = { title: 'The studio opens earlier', body: 'From Monday on.' }
+const member = { email: 'new@example.com', name: 'New', roles: ['STUDENT'] }
+
+/** What is published, with the input that creates one. */
+const kinds = {
+  Course: item,
+  DigitalProduct: { ...item, fileName: 'snow.zip' },
+  Event: { ...item, location: null, ...times },
+}
+
+/** Input of a mutation that is valid, and then with one wrong field. */
+const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: object[]])[] = [
+  ['createCourse', item, { slug: 'Not A Slug' }, { title: 'x'.repeat(201) }, { summary: 'a\0b' }],
+  ['updateCourse', { id: 'crs_street' }, { url: 'javascript:alert(1)' }],
+  ['updateCourse', { id: 'crs_street' }, { imageUrl: 'javascript:alert(1)' }],
+  ['createDigitalProduct', kinds.DigitalProduct, { fileName: '' }],
+  ['createEvent', kinds.Event, { endsAt: times.startsAt }, { title: ' ' }],
+  ['updateEvent', { id: 'evt_dawn_walk', startsAt: times.endsAt }, { endsAt: times.startsAt }],
+  ['updateEvent', { id: 'evt_dawn_walk' }, { endsAt: '2020-01-01T00:00:00Z' }],
+  ['updateEvent', { id: 'evt_dawn_walk' }, { joinUrl: 'javascript:alert(1)' }],
+  ['updateEvent', { id: 'evt_dawn_walk' }, { joinUrl: 'fog-watch' }, { joinUrl: '' }],
+  ['updateSite', {}, { timeZone: 'Mars/Olympus' }, { language: 'klingon!' }],
+  ['updateSite', {}, { address: 'javascript:alert(1)' }],
+  ['createPost', post, { link: 'javascript:alert(1)' }, { link: 'ftp://northlight.example/a' }],
+  ['createPost', post, { topic: 'No Topic' }, { title: '' }, { body: 'x'.repeat(2001) }],
+  ['updateAppearance', {}, { displayName: '' }, { displayName: 'x'.repeat(121) }],
+  ['updateAppearance', {}, { signInWords: 'x'.repeat(501) }, { logoFileId: 'fil_nothing' }],
+  ['updateAppearance', {}, { accentColor: 'red' }, { accentColor: '#0c6' }],
+  ['updateAppearance', {}, { backgroundColor: '#fff;} body{' }],
+  ['addMember', member, { email: 'no address' }, { email: 'a\0b@example.com' }],
+  ['addMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
+  ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
+]
+
+/** What is wrong, and the sentence about it. */
+const sentences: readonly (readonly [mutation: string, input: object, message: string])[] = [
+  [
+    'createLecture',
+    { courseId: 'crs_any', title: 'Too long', durationSeconds: 86_401 },
+    'durationSeconds must be 86400 or less',
+  ],
+  ['updateCourse', { id: 'crs_any', title: null }, 'title must be of type string'],
+  [
+    'updateAppearance',
+    { accentColor: '#ffcc00' },
+    'accentColor must be legible: text in #ffffff on #ffcc00 has a contrast of 1.51:1; ' +
+      'choose a color with 4.5:1 or more',
+  ],
+  [
+    'updateAppearance',
+    { backgroundColor: '#7c7c7c' },
+    'backgroundColor must be legible: text in #ffffff on #7c7c7c has a contrast of 4.17:1; ' +
+      'choose a color with 4.5:1 or more',
+  ],
+]
+
+forEachDatabase('changes by the Admin API', (start) => {
+  const { running, run, ask, value, refused, audited, kysely } = operatorSite(start)
+
+  const actionsOf = async (id: string) => {
+    const trail = kysely().selectFrom('audit_event').selectAll().where('subject_id', '=', id)
+    return (await trail.orderBy('occurred_at').execute()).map(({ action }) => action)
+  }
+  const publicSlugs = async () => {
+    const values = { site: 'northlight', first: 100 }
+    const { nodes } = await readTool(running().url, 'list_public_courses', { values })
+    return nodes.map(({ slug }: { slug: string }) => slug)
+  }
+
+  for (const [kind, input] of Object.entries(kinds)) {
+    const field = kind.charAt(0).toLowerCase() + kind.slice(1)
+    const create = mutationOf(
+      `create${kind}`,
+      `id ${field} { ${Object.keys(input).join(' ')} state }`,
+    )
+
+    // [threat 17]
+    it(`${kind}: creates a draft, publishes, archives and restores it, audited`, async () => {
+      const made = await value(create, { input })
+      expect(made[field]).to.deep.equal({ ...input, state: 'DRAFT' })
+      const change = async (name: string, args = '') =>
+        (
+          await value(`mutation { ${name}${kind}(id: "${made.id}"${args}) { ${field} { state } } }`)
+        )[field].state
+      const states = []
+      for (const name of ['publish', 'archive']) states.push(await change(name))
+      const again = `mutation { publish${kind}(id: "${made.id}") { id } }`
+      expect(await refused(again)).to.equal('CONFLICT')
+      for (const name of ['restore', 'unpublish']) states.push(await change(name))
+      states.push(await change('publish', ', at: "2999-01-01T00:00:00Z"'))
+      expect(states).to.deep.equal([
+        ...['PUBLISHED', 'ARCHIVED', 'PUBLISHED', 'DRAFT', 'SCHEDULED'],
+      ])
+      const area = kind.replace('lP', 'l_p').toLowerCase()
+      const verbs = ['create', 'publish', 'archive', 'restore', 'unpublish', 'publish']
+      expect(await actionsOf(made.id)).to.have.members(verbs.map((verb) => `${area}.${verb}`))
+      expect((await audited(`${area}.create`))[0]).to.include({
+        ...{ actor_person_id: 'per_olivia', site_id: 'sit_northlight', subject_id: made.id },
+        address: '127.0.0.0/24',
+      })
+      expect(await refused(create, { input })).to.equal('CONFLICT slug')
+    })
+  }
+
+  for (const [mutation, valid] of [
+    ...Object.entries(kinds).map(([kind, input]) => [`create${kind}`, input] as const),
+    ['createPost', post] as const,
+  ]) {
+    it(`${mutation} creates one for each idempotency key, also at once`, async () => {
+      const input = { ...valid, ...('slug' in valid && { slug: 'once' }), idempotencyKey: mutation }
+      const made = await Promise.all([1, 2, 3].map(() => value(mutationOf(mutation), { input })))
+      expect(new Set(made.map(({ id }) => id)).size).to.equal(1)
+      const other = { input: { ...input, title: 'Another wish' } }
+      expect(await refused(mutationOf(mutation), other)).to.equal('BAD_INPUT idempotencyKey')
+    })
+  }
+
+  it('names the field that is wrong, and changes nothing', async () => {
+    const before = await kysely().selectFrom('audit_event').select('id').execute()
+    for (const [mutation, valid, ...changes] of wrong) {
+      for (const change of changes) {
+        const [field] = Object.keys(change)
+        const said = await refused(mutationOf(mutation), { input: { ...valid, ...change } })
+        expect(said, JSON.stringify(change)).to.equal(`BAD_INPUT ${field}`)
+      }
+    }
+    const late = { id: 'evt_dawn_walk', startsAt: '2999-01-01T00:00:00Z' }
+    expect(await refused(mutationOf('updateEvent'), { input: late })).to.equal('BAD_INPUT endsAt')
+    for (const [mutation, input, message] of sentences) {
+      const { body } = await ask(mutationOf(mutation), { input })
+      expect(body.errors?.[0]?.message).to.equal(message)
+    }
+    expect(await kysely().selectFrom('audit_event').select('id').execute()).to.deep.equal(before)
+  })
+
+  it('shows a course to visitors only while it is published', async () => {
+    const input = { ...item, slug: 'visible' }
+    const { id } = await value(mutationOf('createCourse'), { input })
+    const seen = [(await publicSlugs()).includes('visible')]
+    for (const change of ['publish', 'archive', 'restore', 'unpublish']) {
+      await run(`mutation { ${change}Course(id: "${id}") { id } }`)
+      seen.push((await publicSlugs()).includes('visible'))
+    }
+    expect(seen).to.deep.equal([false, true, false, true, false])
+  })
+
+  it('keeps the page and the picture of a course, the place and times of an event', async () => {
+    for (const [kind, id, given, then] of [
+      [
+        'Course',
+        'crs_street',
+        { url: 'https://northlight.example/a', imageUrl: 'https://northlight.example/a.jpg' },
+        { url: null },
+      ],
+      ['Event', 'evt_print_evening', { location: 'The bridge', ...times }, { location: null }],
+    ] as const) {
+      const field = kind.toLowerCase()
+      const update = mutationOf(`update${kind}`, `${field} { ${Object.keys(given).join(' ')} }`)
+      const changed = await value(update, { input: { id, ...given } })
+      expect(changed[field]).to.deep.equal(given)
+      const cleared = await value(update, { input: { id, ...then } })
+      expect(cleared[field]).to.deep.equal({ ...given, ...then })
+    }
+  })
+
+  it('shows a changed product to its buyers at their next request', async () => {
+    const reads = await memberReader(running().url)
+    const found = await value('{ digitalProduct(slug: "light-diary") { id buyerCount } }')
+    expect(found.buyerCount).to.be.above(0)
+    const names = { title: 'Another Title', fileName: 'another.pdf' }
+    await run(mutationOf('updateDigitalProduct'), { input: { id: found.id, ...names } })
+    const { viewer } = await reads(
+      '{ viewer { digitalProducts { nodes { slug title fileName } } } }',
+    )
+    expect(viewer.digitalProducts.nodes).to.deep.include({ slug: 'light-diary', ...names })
+  })
+
+  it('keeps sections and lectures in the given order', async () => {
+    const course = { ...item, slug: 'with-curriculum' }
+    const { id: courseId } = await value(mutationOf('createCourse'), { input: course })
+    const add = async (kind: 'Section' | 'Lecture', title: string, place: object = {}) => {
+      const duration = kind === 'Lecture' && { durationSeconds: 60 }
+      const input = { courseId, title, ...duration, ...place }
+      return (await value(mutationOf(`create${kind}`), { input })).id
+    }
+    const outline = async () =>
+      await value(
+        '{ course(slug: "with-curriculum") { lectureCount sections { title position lectures { title } } lectures { title position } } }',
+      )
+    const titles = (...all: string[]) => all.map((title, index) => ({ title, position: index + 1 }))
+    const second = await add('Section', 'Second')
+    const first = await add('Section', 'First', { position: 1 })
+    await add('Lecture', 'b1', { sectionId: second })
+    const a2 = await add('Lecture', 'a2', { sectionId: first })
+    await add('Lecture', 'a1', { sectionId: first, position: 1 })
+    await add('Lecture', 'welcome')
+    expect((await outline()).lectures).to.deep.equal(titles('welcome', 'a1', 'a2', 'b1'))
+    await run(mutationOf('moveLecture'), { input: { id: a2, sectionId: second, position: 1 } })
+    expect((await outline()).sections).to.deep.equal([
+      { title: 'First', position: 1, lectures: [{ title: 'a1' }] },
+      { title: 'Second', position: 2, lectures: [{ title: 'a2' }, { title: 'b1' }] },
+    ])
+    const renamed = { id: second, position: 1, title: 'Now first' }
+    await run(mutationOf('updateSection'), { input: renamed })
+    await run(`mutation { deleteSection(id: "${first}") { deletedId } }`)
+    const after = await outline()
+    expect(after.sections).to.have.length(1)
+    expect(after.sections[0]).to.include({ title: 'Now first' })
+    expect(after.lectures).to.deep.equal(titles('welcome', 'a1', 'a2', 'b1'))
+    await run(`mutation { deleteLecture(id: "${a2}") { deletedId } }`)
+    expect((await outline()).lectureCount).to.equal(3)
+  })
+
+  it('changes the record of the site', async () => {
+    const update = mutationOf('updateSite', 'site { name timeZone language contactEmail }')
+    const changes = {
+      ...{ name: 'Northlight', timeZone: 'Europe/Vienna', language: 'de' },
+      contactEmail: 'hello@northlight.example',
+    }
+    expect(await value(update, { input: changes })).to.deep.equal({ site: changes })
+    const cleared = await value(update, { input: { contactEmail: null } })
+    expect(cleared.site).to.deep.equal({ ...changes, contactEmail: null })
+    const [event] = await audited('site.update')
+    expect(JSON.parse(event?.before ?? '')).to.include({ name: 'Northlight Academy' })
+  })
+
+  describe('registrations', () => {
+    const register = async (eventId: string, personId = 'per_sam') =>
+      await value(
+        `mutation { registerForEvent(eventId: "${eventId}", personId: "${personId}") { id registration { eventId personId name email cancelledAt } } }`,
+      )
+    const cancel = async (id: string) =>
+      (await value(`mutation { cancelRegistration(id: "${id}") { registration { cancelledAt } } }`))
+        .registration.cancelledAt
+    const make = async (slug: string, more = {}) =>
+      (await value(mutationOf('createEvent'), { input: { ...kinds.Event, slug, ...more } })).id
+
+    it('shows a registration and its join address to the member until it is cancelled', async () => {
+      const joinUrl = 'https://live.northlight.example/fog-watch'
+      const eventId = await make('fog-watch', { joinUrl })
+      const reads = await memberReader(running().url)
+      const seen = async () => {
+        const { viewer } = await reads(
+          '{ viewer { eventRegistrations(first: 100) { nodes { slug joinUrl cancelledAt } } } }',
+        )
+        return viewer.eventRegistrations.nodes.find(
+          ({ slug }: { slug: string }) => slug === 'fog-watch',
+        )
+      }
+      expect(await seen()).to.equal(undefined)
+      const [one, same] = await Promise.all([register(eventId), register(eventId)])
+      expect(one).to.deep.equal(same)
+      expect(one.registration).to.deep.equal({
+        ...{ eventId, personId: 'per_sam', name: 'Sam Student', email: 'sam@northlight.example' },
+        cancelledAt: null,
+      })
+      expect(await seen()).to.deep.equal({ slug: 'fog-watch', joinUrl, cancelledAt: null })
+      await run(mutationOf('updateEvent'), { input: { id: eventId, joinUrl: null } })
+      expect((await seen()).joinUrl).to.equal(null)
+      const cancelledAt = await cancel(one.id)
+      expect(await cancel(one.id)).to.equal(cancelledAt)
+      expect((await seen()).cancelledAt).to.equal(cancelledAt)
+      expect((await register(eventId)).id).to.equal(one.id)
+      expect((await seen()).cancelledAt).to.equal(null)
+      expect(await actionsOf(one.id)).to.have.members([
+        ...['event.register', 'event.cancel_registration', 'event.register'],
+      ])
+      await run(`mutation { archiveEvent(id: "${eventId}") { id } }`)
+      const late = `mutation { registerForEvent(eventId: "${eventId}", personId: "per_noor") { id } }`
+      expect(await refused(late)).to.equal('CONFLICT')
+    })
+
+    it('lists registrations page by page, and counts those that stand', async () => {
+      const eventId = await make('listed')
+      const people = ['per_sam', 'per_noor', 'per_theo']
+      const made = []
+      for (const person of people) made.push((await register(eventId, person)).id)
+      await cancel(made[0])
+      const page = async (args: string) =>
+        await value(
+          `{ event(slug: "listed") { registrationCount registrations(${args}) { totalCount nodes { personId } pageInfo { endCursor hasNextPage } } } }`,
+        )
+      const { registrationCount, registrations } = await page('first: 2')
+      expect([registrationCount, registrations.totalCount]).to.deep.equal([2, 3])
+      const rest = (await page(`first: 2, after: "${registrations.pageInfo.endCursor}"`))
+        .registrations
+      const listed = [...registrations.nodes, ...rest.nodes]
+      expect(listed.map(({ personId }) => personId)).to.have.members(people)
+      expect(rest.pageInfo.hasNextPage).to.equal(false)
+    })
+  })
+})
+
+forEachDatabase('changes of one site at once', (start) => {
+  beforeEach(function () {
+    this.currentTest?.retries(0)
+  })
+  const { running, run, ask, value, audited } = operatorSite(start)
+
+  /** The codes of the refused mutations, or the status of a response without a result. */
+  const atOnce = async (...mutations: string[]) => {
+    const answers = await Promise.all(mutations.map((one) => ask(`mutation { ${one} }`)))
+    return answers.flatMap(({ status, body }) =>
+      status === 200 ? (body.errors ?? []).map(({ extensions }) => extensions?.['code']) : [status],
+    )
+  }
+  const make = async (mutation: string, input: object) =>
+    (await value(mutationOf(mutation), { input })).id
+
+  it('keep all of three fields of the appearance', async () => {
+    const fields = ['displayName', 'signInWords', 'consentWords']
+    for (let round = 0; round < 5; round += 1) {
+      const words = `round ${round}`
+      const changes = fields.map(
+        (name) => `updateAppearance(input: { ${name}: "${words}" }) { id }`,
+      )
+      expect(await atOnce(...changes)).to.deep.equal([])
+      const appearance = await value(`{ appearance { ${fields.join(' ')} } }`)
+      expect(Object.values(appearance)).to.deep.equal([words, words, words])
+    }
+  })
+
+  it('let no event end before it starts', async () => {
+    const id = await make('createEvent', kinds.Event)
+    expect(
+      await atOnce(
+        `updateEvent(input: { id: "${id}", startsAt: "2027-01-10T20:30:00Z" }) { id }`,
+        `updateEvent(input: { id: "${id}", endsAt: "2027-01-10T20:00:00Z" }) { id }`,
+      ),
+    ).to.deep.equal(['BAD_INPUT'])
+  })
+
+  it('give a slug to one course, publish once, and refuse the others', async () => {
+    const ids = await Promise.all(
+      ['a', 'b', 'c'].map((slug) => make('createCourse', { ...item, slug })),
+    )
+    const wanted = ids.map((id) => `updateCourse(input: { id: "${id}", slug: "race-won" }) { id }`)
+    expect(await atOnce(...wanted)).to.deep.equal(['CONFLICT', 'CONFLICT'])
+    const publish = `publishCourse(id: "${ids[0]}") { id }`
+    expect(await atOnce(publish, publish, publish)).to.deep.equal([])
+    expect(await audited('course.publish')).to.have.length(1)
+  })
+
+  it('keep lectures in one order, and delete one once', async () => {
+    const moved = ['lec_light_window', 'lec_light_direction', 'lec_light_noon'].map(
+      (id) => `moveLecture(input: { id: "${id}", position: 1 }) { id }`,
+    )
+    expect(await atOnce(...moved, ...moved)).to.deep.equal([])
+    const { lectures } = await value(
+      '{ course(id: "crs_reading_light") { lectures { position } } }',
+    )
+    expect(lectures.map(({ position }: { position: number }) => position)).to.deep.equal(
+      lectures.map((_: unknown, index: number) => index + 1),
+    )
+    const gone = 'deleteLecture(id: "lec_light_review") { deletedId }'
+    expect(await atOnce(gone, gone, gone)).to.deep.equal(['NOT_FOUND', 'NOT_FOUND'])
+    expect(await audited('lecture.delete')).to.have.length(1)
+  })
+
+  it('end with the role of the actor, also within one document', async () => {
+    const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
+    const { body } = await other.ask(
+      'mutation { a: removeMember(id: "per_amir") { deletedId } b: addMember(input: { email: "friend@northlight.example", name: "Friend", roles: [ADMIN] }) { id } c: updateSite(input: { name: "Mine" }) { id } }',
+    )
+    expect(body.data).to.deep.equal({ a: { deletedId: 'per_amir' }, b: null, c: null })
+    const codes = body.errors?.map(({ extensions }) => extensions?.['code'])
+    expect(codes).to.deep.equal(['FORBIDDEN', 'FORBIDDEN'])
+    expect(await run('{ site { name } }')).to.deep.equal({ site: { name: 'Northlight Academy' } })
+  })
+})
