@@ -111,7 +111,7 @@ export function mutationOf(name: string, fields = 'id'): string {
 }
 
 /** The lines of the audit trail with this action. */
-export async function auditEvents({ service }: RunningService, action: string) {
+async function auditEvents({ service }: RunningService, action: string) {
   return await service.stores.database.kysely
     .selectFrom('audit_event')
     .selectAll()
