@@ -1,12 +1,12 @@
--- The tables and indexes that SQLite and PostgreSQL 15 state in the same words; 0002-by-engine has the others.
--- The common subset: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans,
--- rows instead of arrays. A child row that has no meaning without its parent is deleted with it. Statements end with a
+-- The tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest. The common
+-- subset: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows
+-- instead of arrays. A child row without a meaning of its own is deleted with its parent. Statements end with a
 -- semicolon at the end of a line.
 
 -- People.
 
--- Standard claims that the platform did not provide are null and are not released. `imported_at` is null for people
--- whom an operator added; an import may give such a person the platform's id, so references follow the id.
+-- A standard claim that is null was not provided by the platform and is not released. `imported_at` is null for people
+-- whom an operator added. An import may replace the id of such a person, so references follow the id.
 create table person (
   id text not null primary key,
   email text not null,
@@ -24,14 +24,14 @@ create table person (
   imported_at bigint
 );
 
--- Sessions of a person that began before this moment are over, in every browser.
+-- When a person signed out everywhere. Earlier sessions are invalid, in every browser.
 create table signed_out_everywhere (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   signed_out_at bigint not null
 );
 
--- Sessions of browsers that signed out, by the digest of their ids: a Redis that comes back older may still have
--- them. A row is kept for as long as the session could have lived.
+-- Digests of the ids of signed-out sessions, because a restored Redis may still contain them. A row is kept until the
+-- session would have expired.
 create table signed_out_session (
   digest text not null primary key,
   signed_out_at bigint not null,
@@ -39,13 +39,13 @@ create table signed_out_session (
 );
 create index signed_out_session_by_expiry on signed_out_session (kept_until);
 
--- People of the platform itself, who decide about metadata documents for every site.
+-- Platform reviewers, who decide about metadata documents for all sites.
 create table platform_reviewer (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   granted_at bigint not null
 );
 
--- Sites, and the roles of people there.
+-- Sites, and the roles of people.
 
 create table site (
   id text not null primary key,
@@ -67,9 +67,9 @@ create table site_role (
   primary key (person_id, site_id, role)
 );
 create index site_role_by_site on site_role (site_id, person_id);
--- Holders of one role, newest first.
+-- Holders of a role, newest first.
 create index site_role_by_time on site_role (site_id, role, granted_at, person_id);
--- Members by the age of their oldest role, whatever role that is.
+-- Members by the age of their oldest role, of any kind.
 create index site_role_by_age on site_role (site_id, granted_at, person_id);
 
 -- A row means that the beta feature is on.
@@ -80,7 +80,7 @@ create table site_feature (
   primary key (site_id, feature)
 );
 
--- Files of a site. Their bytes are where STORAGE says.
+-- Files of a site. The setting STORAGE determines where their content is.
 create table stored_file (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -93,10 +93,10 @@ create table stored_file (
 );
 create index stored_file_by_site on stored_file (site_id, created_at, id);
 create index stored_file_by_creator on stored_file (created_by);
--- The same bytes sent again under the same name are the same file.
+-- The same content under the same name is the same file.
 create unique index stored_file_by_content on stored_file (site_id, sha256, name);
 
--- How a site looks on the pages of sign-in, consent and account. Null is the service's own look.
+-- How a site looks on sign-in, consent and account pages. Null means the default look.
 create table site_appearance (
   site_id text not null primary key references site (id) on delete cascade,
   display_name text,
@@ -109,7 +109,7 @@ create table site_appearance (
 );
 create index site_appearance_by_logo on site_appearance (logo_file_id);
 
--- What a client created under an idempotency key of its own, so that a repetition creates nothing new.
+-- What a client created under an idempotency key, so that a repeated request creates nothing new.
 create table change_key (
   site_id text not null references site (id) on delete cascade,
   client_id text not null,
@@ -121,7 +121,7 @@ create table change_key (
 );
 create index change_key_by_expiry on change_key (expires_at);
 
--- What a site offers. An archived row is hidden from visitors and stays for those who bought it.
+-- The offers of a site. An archived row is hidden from visitors, but stays for its buyers.
 
 create table course (
   id text not null primary key,
@@ -144,7 +144,7 @@ create table course_lecturer (
 );
 create index course_lecturer_by_person on course_lecturer (person_id);
 
--- A section holds lectures that follow one another; their positions count through the whole course.
+-- A section groups consecutive lectures. Positions of lectures are numbered across the course.
 create table section (
   id text not null primary key,
   course_id text not null references course (id) on delete cascade,
@@ -218,7 +218,7 @@ create table event (
 );
 create index event_by_start on event (site_id, starts_at, id);
 
--- Purchases. One outlives the record of its order.
+-- Purchases. A purchase outlives its order.
 
 create table customer_order (
   id text not null primary key,
@@ -234,7 +234,7 @@ create table customer_order (
   unique (site_id, number)
 );
 create index customer_order_by_time on customer_order (site_id, placed_at, id);
--- The orders of one person at one site, newest first; also of one person alone.
+-- Orders of a person, also at one site. The site's orders are sorted by time.
 create index customer_order_by_person_and_time on customer_order (person_id, site_id, placed_at, id);
 
 -- No expiry means lifetime access.
@@ -261,7 +261,7 @@ create table digital_product_purchase (
 create index digital_product_purchase_by_product on digital_product_purchase (digital_product_id);
 create index digital_product_purchase_by_order on digital_product_purchase (order_id);
 
--- The same service can be bought again, so nothing is unique here.
+-- The same service can be bought repeatedly, so there is no unique constraint.
 create table consulting_service_purchase (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -284,15 +284,15 @@ create table event_registration (
   unique (person_id, event_id)
 );
 create index event_registration_by_time on event_registration (event_id, registered_at, id);
--- Counts the registrations that were not cancelled.
+-- For counting the registrations that are not cancelled.
 create index event_registration_standing on event_registration (event_id) where cancelled_at is null;
 create index event_registration_by_order on event_registration (order_id);
 
 -- Announcements and the inbox.
 
 -- A published post is delivered to inboxes in steps: delivered_to is the last person of the previous step, and
--- delivered_at is set when everyone has it. A removed post stays, hidden, until its notifications are deleted, also
--- in steps.
+-- delivered_at is set at the end. A removed post stays, hidden, until its notifications are deleted, which also takes
+-- several steps.
 create table post (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -340,7 +340,7 @@ create table notification_subscription (
   unique (person_id, site_id, topic, channel)
 );
 create index notification_subscription_by_site on notification_subscription (site_id);
--- The recipients of an announcement, in the order of delivery.
+-- The recipients of an announcement, in delivery order.
 create index notification_subscription_enabled
   on notification_subscription (site_id, topic, channel, person_id) where enabled_at is not null;
 
@@ -353,15 +353,15 @@ create table oauth_application (
   name text not null,
   auth_method text not null check (auth_method in ('none', 'client_secret_post', 'private_key_jwt')),
   application_type text not null check (application_type in ('web', 'native')),
-  -- The row of config/assistants.json for which it was created.
+  -- The row of config/assistants.json from which the application was created.
   assistant text,
-  -- The public keys of the client as JSON, or the address at which they are.
+  -- The public keys of the client as JSON, or the URL where they are published.
   jwks text,
   jwks_uri text,
-  -- Since when requests must be pushed, and tokens must be bound to a key.
+  -- Since when requests must be pushed, and tokens must be sender-constrained.
   pushed_requests_required_at bigint,
   bound_tokens_required_at bigint,
-  -- Where the client is notified of sign-outs, and since when each notice must name the session.
+  -- The back-channel logout URI, and since when every notice must contain the session id.
   backchannel_logout_uri text,
   backchannel_logout_session_required_at bigint,
   created_by text references person (id) on update cascade on delete set null,
@@ -371,7 +371,7 @@ create table oauth_application (
 );
 create index oauth_application_by_site on oauth_application (site_id);
 create index oauth_application_by_creator on oauth_application (created_by);
--- A site has one application for each assistant, so that pressing the button twice creates no second one.
+-- One application per site and assistant, so that pressing the button twice creates only one.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
 
@@ -394,7 +394,7 @@ create table oauth_application_scope (
   primary key (client_id, scope)
 );
 
--- No foreign key: clients of integrations.json have secrets too, and no row of their own.
+-- No foreign key: the clients of integrations.json also have secrets, but no row.
 create table client_secret (
   id text not null primary key,
   client_id text not null,
@@ -412,26 +412,26 @@ create table integration_override (
   updated_at bigint not null
 );
 
--- Callbacks of platforms that give each connection an address of its own: a pattern of config/integrations.json
--- admitted it at a registration, and it is compared exactly from then on.
+-- Callbacks of platforms that use a separate callback for each connection. At registration, a callback had to match a
+-- pattern of config/integrations.json. Since then, it is compared exactly.
 create table platform_callback (
   client_id text not null,
   uri text not null,
   registered_at bigint not null,
-  -- When a person last allowed something that returned there, and the first person who did.
+  -- When a person last authorized a connection with this callback, and the first person who did.
   used_at bigint,
   used_by text,
   expires_at bigint not null,
   primary key (client_id, uri)
 );
 create index platform_callback_by_expiry on platform_callback (expires_at);
--- Those that are evicted first when a platform has as many as it may have.
+-- The first ones to be evicted when a platform has reached its maximum.
 create index platform_callback_unused on platform_callback (client_id, registered_at) where used_at is null;
--- One person keeps only so many from being evicted.
+-- For limiting how many callbacks one person can protect from eviction.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
--- Clients that registered themselves and hold no grant yet, by network: a keyed digest of an address, of IPv6 its
--- /64. The record of each client is OAuth state.
+-- Self-registered clients without a grant, by network: a keyed digest of the IP address, or of its /64 for IPv6. The
+-- clients themselves are OAuth state.
 create table unused_client (
   client_id text not null primary key,
   network text not null,
@@ -441,8 +441,8 @@ create table unused_client (
 create index unused_client_by_network on unused_client (network, registered_at);
 create index unused_client_by_expiry on unused_client (expires_at);
 
--- The last accepted copy of a Client ID Metadata Document, whose address is the id of the client. The review is by
--- people of the platform and holds for every site. An approval is for the document that reviewed_fingerprint names.
+-- The last accepted copy of a Client ID Metadata Document, whose URL is the client_id. Platform reviewers review it
+-- for all sites. An approval applies to the document with the fingerprint reviewed_fingerprint.
 create table document_client (
   client_id text not null primary key,
   document text not null,
@@ -459,8 +459,8 @@ create index document_client_by_time on document_client (first_seen_at, client_i
 create index document_client_by_fetch on document_client (fetched_at) where review is null;
 create index document_client_by_reviewer on document_client (reviewed_by);
 
--- The review by the operators of one site, for that site. It stays when the copy of the document is deleted, so
--- that a blocked client does not come back.
+-- The review of a metadata document by the operators of one site, for that site. It is kept when the copy of the
+-- document is deleted, so that a blocked client stays blocked.
 create table document_site_review (
   client_id text not null,
   site_id text not null references site (id) on delete cascade,
@@ -473,7 +473,7 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The last refusals of each application, for the operators of its site; the client was told less.
+-- The latest refusals of each application, for the operators of its site. The client received fewer details.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
@@ -485,7 +485,7 @@ create table client_refusal (
 );
 create index client_refusal_by_client on client_refusal (client_id, occurred_at);
 
--- How many requests of the applications of a site were refused, by day (since 1970-01-01, UTC) and error.
+-- The number of refused requests of a site's applications, by day (since 1970-01-01, UTC) and error.
 create table site_refusal_day (
   site_id text not null,
   day integer not null,
@@ -497,10 +497,10 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 
 -- Grants and tokens.
 
--- What a person allowed a client. The engine's Grant model is served from it: "allowed" is the engine's part (scopes by
--- resource, claims, refusals) as JSON, and everything that policy asks for is a column. Names are those at the
--- moment of the consent, for clients without a row. An ended grant stays until it expires, so that the log can
--- say of a token why it ended.
+-- A person's authorization of a client. The engine's Grant model is built from it: "allowed" is the engine's part as
+-- JSON (scopes by resource, claims, refusals), and everything that policy needs is a column. Names are those at the
+-- time of consent, for clients without a row. An ended grant is kept until it expires, so that the log can state why
+-- a token is invalid.
 create table oauth_grant (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -516,14 +516,14 @@ create table oauth_grant (
   end_reason text,
   last_used_at bigint
 );
--- Queries by person or client want live grants, however many ended ones there are.
+-- Queries by person or client need only active grants, and there may be many ended ones.
 create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
 create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_of_site on oauth_grant (site_id, id);
 create index oauth_grant_people_of_site on oauth_grant (site_id, person_id);
 create index oauth_grant_by_expiry on oauth_grant (expires_at);
 
--- The names of the scopes in "allowed", for lists and for ending every grant that holds one.
+-- The scope names in "allowed", for lists, and for ending all grants with a scope.
 create table oauth_grant_scope (
   grant_id text not null references oauth_grant (id) on delete cascade,
   scope text not null,
@@ -539,13 +539,13 @@ create table oauth_grant_day (
 );
 create index oauth_grant_day_by_day on oauth_grant_day (day);
 
--- A family of tokens is one row below its grant, however often it is refreshed. No token is stored: a token
--- names its family, and "seed" with a key that is not in the database says whether it is genuine
--- (oauth/token/token-values.ts). "token" is what all of them have in common, as JSON.
+-- A family of refresh tokens is one row, however often it is refreshed. No token is stored: a token contains the id
+-- of its family. "seed" and a key outside of the database prove that it is genuine (oauth/token/token-values.ts).
+-- "token" contains what all tokens of the family have in common, as JSON.
 --
--- The id of a family is the digest of the code that began it, so that a code is exchanged once.
--- "steps" are the times of the last refreshes in epoch milliseconds, or of the start if there was none.
--- "kept_until" never moves, so that a refresh changes no index.
+-- The id of a family is the digest of its authorization code, so that a code can be exchanged only once. "steps" are
+-- the times of the last refreshes in epoch milliseconds, or of the start if there was none. "kept_until" never
+-- changes, so that a refresh updates no index.
 create table refresh_token_family (
   id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -560,8 +560,8 @@ create table refresh_token_family (
 create index refresh_token_family_by_grant on refresh_token_family (grant_id);
 create index refresh_token_family_by_end on refresh_token_family (kept_until);
 
--- Sessions at applications that want back-channel logout: one row for each exchange of a code with openid, as
--- long as what came of it can live. "sid" is that of the id_token.
+-- Sessions at applications with back-channel logout. Each exchange of a code with openid adds a row, which is kept as
+-- long as its tokens can live. "sid" is the sid of the id_token.
 create table relying_party_session (
   family_id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -588,7 +588,7 @@ create table sign_out_notice (
 );
 create index sign_out_notice_by_time on sign_out_notice (next_attempt_at);
 
--- Sessions, interactions, codes and pushed requests, when there is no Redis.
+-- Sessions, interactions, codes and pushed requests, if there is no Redis.
 create table oauth_state (
   model text not null,
   id text not null,
@@ -601,15 +601,15 @@ create table oauth_state (
 create index oauth_state_by_uid on oauth_state (uid) where uid is not null;
 create index oauth_state_by_expiry on oauth_state (expires_at);
 
--- Redis servers that this service has used, by the id of each start, and since when: what was used earlier, that
--- server may have forgotten. The first server of all is stored with 0. Rows are never deleted.
+-- The Redis servers that were used, by run id, and the time of first use. A server may lack what was written before.
+-- The first server of all has the time 0. Rows are never deleted.
 create table redis_server (
   run_id text not null primary key,
   seen_at bigint not null
 );
 
--- Keys that sign id_tokens, and keys that sign what is forwarded to the platform's own API: one current and one
--- announced each. In two tables, so that no reader takes one for the other.
+-- Keys that sign id_tokens, and keys that sign requests to the platform API: one current and one next key each. They
+-- are in two tables, so that they cannot be confused.
 
 create table signing_key (
   kid text not null primary key,
@@ -643,9 +643,9 @@ create table setting (
   updated_at bigint not null
 );
 
--- The audit trail. It has no foreign keys, because it outlives everything that it mentions. person_id is the person
--- concerned, times how many events of one minute the row stands for. streamed_at is set when the event was sent
--- with the stream of events.
+-- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the
+-- affected person, times is how many equal events of a minute the row counts, and streamed_at is when the event was
+-- streamed.
 create table audit_event (
   id text not null primary key,
   occurred_at bigint not null,

@@ -1,16 +1,16 @@
--- What PostgreSQL states in its own words; the .sqlite.sql file of the same name is its counterpart.
+-- SQL that is specific to PostgreSQL. The .sqlite.sql file of the same name has the counterpart.
 
--- Search for people by the start of name or address (platform/store/search.ts). Compared byte by byte, because the
--- collation of a language does not keep equal beginnings together.
+-- For finding people by the beginning of their name or address (platform/store/search.ts). Bytes are compared,
+-- because language collations do not keep equal prefixes together.
 create index person_by_folded_name on person (lower(name) collate "C", id);
 create index person_by_folded_address on person (email_canonical collate "C", id);
 
--- A refresh updates the row of its family and no index. With room on its page the new version stays there, and no
--- index is written (a heap-only tuple): of all refreshes, instead of nine in ten.
+-- A refresh updates the row of its family, but no indexed column. With free space on the page, the new version stays
+-- there and no index is written (a heap-only tuple). This makes all refreshes heap-only, instead of nine in ten.
 alter table refresh_token_family set (fillfactor = 80);
 
--- Rate limits that processes count together when there is no Redis (platform/limits/limit-table.ts). A crash loses
--- nothing that the end of a window would not delete, so the write-ahead log does not need it.
+-- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts). Unlogged, because
+-- losing the counts in a crash is acceptable: each window soon ends anyway.
 create unlogged table request_count (
   key text not null primary key,
   points bigint not null,
@@ -18,9 +18,9 @@ create unlogged table request_count (
 );
 create index request_count_ends_at on request_count (ends_at);
 
--- Every change of a row that a client consists of increments the version of the client, also a change by hand: a
--- compiled client is used while the version is the same (oauth/clients/find-client.ts). A version starts as the
--- time in epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
+-- Every change to a row of a client increments the client's version, including manual changes. A compiled client is
+-- used until the version changes (oauth/clients/find-client.ts). Versions start as the time in epoch milliseconds, so
+-- that the version of a deleted metadata document is never reused.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint

@@ -1,10 +1,10 @@
--- What SQLite states in its own words; the .postgres.sql file of the same name is its counterpart.
+-- SQL that is specific to SQLite. The .postgres.sql file of the same name has the counterpart.
 
--- Search for people by the start of their name (platform/store/search.ts). SQLite compares byte by byte. For addresses
--- the index that keeps them unique serves.
+-- For finding people by the beginning of their name (platform/store/search.ts). SQLite compares bytes. The unique
+-- index of addresses serves to find people by address.
 create index person_by_folded_name on person (lower(name), id);
 
--- Rate limits that processes count together when there is no Redis (platform/limits/limit-table.ts).
+-- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts).
 create table request_count (
   key text not null primary key,
   points bigint not null,
@@ -12,15 +12,15 @@ create table request_count (
 );
 create index request_count_ends_at on request_count (ends_at);
 
--- Every change of a row that a client consists of increments the version of the client, also a change by hand: a
--- compiled client is used while the version is the same (oauth/clients/find-client.ts). A version starts as the
--- time in epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
+-- Every change to a row of a client increments the client's version, including manual changes. A compiled client is
+-- used until the version changes (oauth/clients/find-client.ts). Versions start as the time in epoch milliseconds, so
+-- that the version of a deleted metadata document is never reused.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
 );
 
--- What the triggers of the tables write to: SQLite has no functions.
+-- A view for the triggers to write to, because SQLite has no functions.
 create view changed_client as select client_id from client_version;
 create trigger count_client_version instead of insert on changed_client begin
   insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
