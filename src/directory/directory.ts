@@ -1,4 +1,4 @@
-/** Composes the directory: people and their sign-in, sites with their roles and looks, and scopes. */
+/** Composes the directory: people and sign-in, sites with their roles and appearance, and scopes. */
 
 import type { Platform } from '../platform/platform.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'

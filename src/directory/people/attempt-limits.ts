@@ -7,13 +7,13 @@ export type AttemptLimits = ReturnType<typeof makeAttemptLimits>
 
 export interface Attempt {
   readonly login: string
-  /** The client IP. */
+  /** The client IP address. */
   readonly address: string
-  /** The id of a browser that signed in to the account before. */
+  /** The id of a browser that has signed in to the account before. */
   readonly browserId?: string | undefined
 }
 
-/** The limits that count an attempt; given back unless it fails. */
+/** The limits that counted an attempt. Unless it fails, their points are returned. */
 type Taken = readonly (readonly [LimitName, string])[]
 
 export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
@@ -21,20 +21,18 @@ export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Limits failed sign-ins. Counts an attempt before the password check, so that parallel guesses do not slip
- * through, and gives it back on success or if nothing was checked.
- *
- * A browser that signed in before has its own limit, which attackers cannot exhaust. For other browsers, three
- * limits apply: failures of an address, of an account from an address, and of an account. When attackers
- * exhaust the limit of an account, a wide network without failures for it may still try from a reserve.
- * Locking a person out of a new browser thus takes ever more unrelated networks.
- *
- * Successful sign-ins are limited by account, so that one person cannot occupy every hash thread.
+ * Limits failed sign-ins. Attempts are counted before the password check, so that parallel guesses cannot bypass the
+ * limits. The count is undone on success, or if no password was checked.
+ * A browser that has signed in before has its own limit, which attackers cannot exhaust. For other browsers, three
+ * limits apply: failures per network, per account and network, and per account. If attackers exhaust the limit of an
+ * account, networks without failures for it still get a few reserved attempts. To lock someone out of new browsers,
+ * attackers thus need more and more unrelated networks.
+ * Successful sign-ins are limited per account, so that one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<Begun> => {
     for (const [name, key] of wanted) {
-      // One by one: an exceeded limit must not charge the limits after it.
+      // One by one, because an exceeded limit must not charge the limits after it.
       const exceeded = await limits.takeTogether(name, key)
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     }
@@ -44,7 +42,7 @@ export function makeAttemptLimits(limits: Counts) {
   const ofStranger = async ({ login, address }: Attempt): Promise<Begun> => {
     const account = sha256(login)
     const network = networkOf(address)
-    // An exhausted address does not charge the limits of the account.
+    // If the network's limit is exhausted, do not charge the limits of the account.
     const exceeded = limits.exceeded('attemptsOfAddress', network)
     if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     const near = await takeAll([
@@ -63,7 +61,7 @@ export function makeAttemptLimits(limits: Counts) {
   }
 
   return {
-    /** Counts an attempt, or returns how long to wait. */
+    /** Counts an attempt. If a limit is exceeded, returns how long to wait. */
     async begin(attempt: Attempt): Promise<Begun> {
       const { login, browserId } = attempt
       const exceeded = limits.exceeded('signIns', sha256(login))
@@ -71,7 +69,7 @@ export function makeAttemptLimits(limits: Counts) {
       if (browserId === undefined) return await ofStranger(attempt)
       return await takeAll([['attemptsOfBrowser', `${sha256(login)}:${browserId}`]])
     },
-    /** Counts a sign-in. */
+    /** Counts a successful sign-in. */
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },

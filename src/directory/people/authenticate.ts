@@ -3,7 +3,7 @@ import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import { canonicalEmail, type PersonStore } from './person-store.ts'
 
-/** The outcome of a sign-in. The reason of a refusal is for the audit trail only. */
+/** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
 export type SignIn =
   | {
       readonly kind: 'signed-in'
@@ -17,7 +17,7 @@ export type NotSignedIn =
   | {
       readonly kind: 'refused'
       readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
-      /** The account with this e-mail address, if any. */
+      /** The account with this e-mail address, if there is one. */
       readonly personId?: string
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
@@ -25,7 +25,7 @@ export type NotSignedIn =
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
-  /** The cookie of known browsers. */
+  /** The browser's cookie of known browsers, if it sent one. */
   readonly browser?: string | undefined
 }
 
@@ -38,13 +38,13 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Refuses longer input unread, to bound the cost of hashing.
+// Longer input is refused without hashing, to limit the cost.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Checks an e-mail address and a password. Unknown addresses, wrong passwords and disabled accounts take the
- * same path, the same time and get the same answer.
+ * Makes the check of an e-mail address and a password. Unknown addresses, wrong passwords and disabled accounts take
+ * the same path and the same time, so the caller can respond identically.
  */
 export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
@@ -65,7 +65,10 @@ export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts):
   }
 }
 
-/** Signing out everywhere forgets browsers too. Only known browsers cost a query before they are counted. */
+/**
+ * Returns the browser id, unless the person has signed out everywhere since. Only known browsers cost this extra
+ * query.
+ */
 async function stillKnown(
   login: string,
   { browserId, signedInAt }: KnownBrowser,
@@ -90,8 +93,8 @@ async function check(
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // A check may wait for seconds. If the password changed or the account was disabled meanwhile, the
-    // sign-out of its sessions would miss the one that starts now.
+    // The check may have waited for seconds. If the password changed or the account was disabled in the meantime, the
+    // sign-out of its sessions would miss this new one.
     const { account: now } = await store.findCredentials(login)
     if (now?.passwordHash !== account.passwordHash) {
       return { kind: 'refused', why: 'wrong password', personId }

@@ -8,12 +8,12 @@ import type { HashTask, HashTaskResult } from './password.ts'
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** Gives a tenth of the weight of the request thread when both want the same core. */
+/** If both need the same core, a hash thread gets a tenth of the request thread's share. */
 const BELOW_REQUESTS = 10
 const LOWEST = 19
 
-// Runs in each hash thread. Only on Linux does a thread have its own priority. It is relative to that of the
-// process, because raising a priority is not permitted.
+// Every hash thread lowers its own priority. Only on Linux do threads have separate priorities. The priority is
+// relative to that of the process, because raising it is not permitted.
 if (process.platform === 'linux') setPriority(Math.min(LOWEST, getPriority() + BELOW_REQUESTS))
 
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))

@@ -1,14 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** A browser that signed in to an account before. */
+/** A browser that has signed in to an account before. */
 export interface KnownBrowser {
   readonly browserId: string
-  /** The last sign-in to the account. */
+  /** When it last signed in to the account. */
   readonly signedInAt: number
 }
 
 interface KnownBrowsersPorts {
-  /** The current key first. Older keys still verify cookies. */
+  /** The current key, followed by older keys, which still verify cookies. */
   readonly browserKeys: readonly Buffer[]
   readonly now: () => number
   /** How long a browser is known after its last sign-in. */
@@ -17,7 +17,7 @@ interface KnownBrowsersPorts {
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
 
-/** The accounts that a browser remembers, the latest first. */
+/** The maximum number of accounts in a cookie; the latest come first. */
 const ACCOUNTS_MAX = 5
 const ID_BYTES = 12
 const TIME_BYTES = 6
@@ -25,10 +25,9 @@ const MARK_BYTES = 32
 const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 3)
 
 /**
- * Recognizes browsers that signed in before by a device cookie, to count their failures separately (OWASP,
- * device cookies). The cookie has an entry for each account: a random id, a time, and an HMAC over both and
- * the account. An entry is valid for one account, cannot be forged and does not reveal the account. It does
- * not replace the password.
+ * Recognizes browsers that have signed in before, to count their failures separately (OWASP, device cookies). The
+ * cookie has one entry per account: a random id, a time, and an HMAC over both and the account. An entry is valid for
+ * one account, cannot be forged and does not reveal the account. It does not replace the password.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>
@@ -54,10 +53,10 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
       }
       return undefined
     },
-    /** Makes the cookie after a sign-in to the account. */
+    /** Returns the new cookie after a sign-in to the account. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
-      if (!key) throw new Error('known browsers need a key')
+      if (!key) throw new Error('known browsers need at least one key')
       const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
       randomBytes(ID_BYTES).copy(head)
       head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)
@@ -68,7 +67,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
   }
 }
 
-/** Splits a cookie into entries; none if it is too long. */
+/** Splits a cookie into its entries; empty if the cookie is too long. */
 function entriesOf(cookie = ''): readonly string[] {
   if (cookie.length > ACCOUNTS_MAX * (ENTRY_CHARACTERS + 1)) return []
   return cookie.split('.').filter((entry) => entry.length === ENTRY_CHARACTERS)

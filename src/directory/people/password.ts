@@ -3,24 +3,24 @@ import { Worker } from 'node:worker_threads'
 
 export type Passwords = ReturnType<typeof makePasswords>
 
-/** The queue of password checks is full; nothing was checked. */
+/** Thrown if the queue of password checks is full. Nothing was checked. */
 export class TooManyHashes extends Error {
   override readonly name = 'TooManyHashes'
 }
 
 export interface PasswordLimits {
-  /** By default one less than the machine has cores. */
+  /** Defaults to the number of CPU cores minus one. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
 }
 
-/** The hash of a random password, of the cost of new hashes. */
+/** The hash of a random password, as expensive to check as a new hash. */
 const defaultStandIn =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Hashes passwords with Argon2id, 19 MiB, two passes (OWASP's first choice), in threads of low priority. By
- * default one core stays free for requests. A bounded number of hashes waits; more are refused.
+ * Hashes passwords in low-priority threads, with Argon2id, 19 MiB and two passes (OWASP's first choice). By default,
+ * one core stays free for requests. A limited number of hashes can wait; further ones are refused.
  *
  * @param processes how many processes of this host share the parallel hashes; each runs at least one
  */
@@ -31,15 +31,15 @@ export function makePasswords(
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
   const inTurn = makeQueue(share, waitingHashesMax)
   return {
-    /** How many hashes wait in the queue. */
+    /** The number of hashes in the queue. */
     waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
-     * Verifies a password against a hash. Without a readable hash (unknown address, or no password) it hashes
-     * the stand-in and returns false, so that the time does not tell whether an account exists.
+     * Verifies a password against a hash. If there is no valid hash (unknown address, or no password), it checks the
+     * stand-in and returns false. So the time does not reveal whether an account exists.
      *
-     * @param standIn the hash of another account, of a usual cost here
-     * @throws {TooManyHashes} when the queue is full
+     * @param standIn the hash of another account, which has a typical cost
+     * @throws {TooManyHashes} if the queue is full
      */
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
       inTurn(async () => {
@@ -52,7 +52,7 @@ export function makePasswords(
   }
 }
 
-/** Runs at most `running` tasks at once and queues at most `waitingMax` others. */
+/** Runs up to `running` tasks at once, and queues up to `waitingMax` more. */
 function makeQueue(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running
@@ -71,13 +71,13 @@ function makeQueue(running: number, waitingMax: number) {
   return Object.assign(run, { waiting: () => waiting.length })
 }
 
-/** A password to hash, or to compare with a hash. */
+/** A password to hash, or to check against a hash. */
 export interface HashTask {
   readonly password: string
   readonly passwordHash?: string
 }
 
-/** The new hash, or whether the password matches, or `unreadable` for an invalid hash. */
+/** The new hash, whether the password matches, or `unreadable` for an invalid hash. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 type RunInThread = (task: HashTask) => Promise<string | boolean>
@@ -85,8 +85,7 @@ type RunInThread = (task: HashTask) => Promise<string | boolean>
 const idle: RunInThread[] = []
 
 /**
- * Runs a task in a thread of lower priority than the one that answers requests. Threads start on demand and
- * stay; the caller bounds how many run at once.
+ * Runs a task in a low-priority thread. Threads start on demand and are kept. The caller limits how many run at once.
  */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
   const run = idle.pop() ?? startThread()
@@ -119,24 +118,24 @@ function startThread(): RunInThread {
   return run
 }
 
-/** The accepted form of an Argon2id hash: version 1.3, the cost, the salt and the hash. */
+/** The accepted form of Argon2id hashes: version 1.3, cost, salt and hash. */
 const form =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
-/** The memory limit of one check, in KiB; each parallel check allocates its own. */
+/** The maximum memory of one check, in KiB. Parallel checks need it several times. */
 const MEMORY_KIB_MAX = 262_144
-/** The limit of memory times passes, the cost of a check; common defaults use a quarter of it. */
+/** The maximum of memory times passes, which determines the cost. Common defaults use at most a quarter of it. */
 const WORK_KIB_MAX = 1_048_576
 const LANES_MAX = 16
 
 /**
- * Describes why an imported password hash cannot be accepted, as the rest of a sentence. Returns nothing for a
- * valid hash whose check is cheap enough for a sign-in.
+ * Describes why an imported password hash is not acceptable, as the end of a sentence. Returns undefined if it is
+ * valid and cheap enough to check at a sign-in.
  */
 export function problemOfPasswordHash(text: string): string | undefined {
   const [, memory = '', passes = '', lanes = '', ...encoded] = form.exec(text) ?? []
   if (memory === '' || !encoded.every(isBase64)) {
-    return 'must be an Argon2id hash, as $argon2id$v=19$m=19456,t=2,p=1$salt$hash'
+    return 'must be an Argon2id hash, such as $argon2id$v=19$m=19456,t=2,p=1$salt$hash'
   }
   const [memoryKib, laneCount] = [Number(memory), Number(lanes)]
   const isCheap =
@@ -145,7 +144,7 @@ export function problemOfPasswordHash(text: string): string | undefined {
     memoryKib * Number(passes) <= WORK_KIB_MAX &&
     laneCount <= LANES_MAX
   if (isCheap) return undefined
-  return `must be an Argon2id hash with p=${LANES_MAX}, m=${MEMORY_KIB_MAX} and m times t=${WORK_KIB_MAX} at most; a larger one makes each sign-in too expensive`
+  return `must be an Argon2id hash with p up to ${LANES_MAX}, m up to ${MEMORY_KIB_MAX} and m × t up to ${WORK_KIB_MAX}; a larger one makes each sign-in too expensive`
 }
 
 /** Whether this is canonical base64 without padding; Argon2 rejects other forms. */

@@ -1,4 +1,4 @@
-/** Stores the people who sign in, and their sign-outs. Sessions belong to the engine. */
+/** Stores the people who can sign in, and their sign-outs. The engine stores sessions. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -11,21 +11,21 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
-  /** Ends sessions that started before; undefined if the person never signed out everywhere. */
+  /** Sessions that began before this time are invalid. Undefined if the person never signed out everywhere. */
   readonly signedOutAt?: number | undefined
-  /** Whether the session in question was signed out, even if its store still has it. */
+  /** Whether the given session was signed out, even if its store still contains it. */
   readonly sessionEnded?: boolean | undefined
 }
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Reads and writes people and their sessions. Each function runs one query. */
+/** Makes the functions that read and write people. Each runs one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
-     * Finds the account of an e-mail address, and a stand-in hash to check if there is none. The stand-in is
-     * the hash of the next address in order, because imported hashes have various costs and the time of a
-     * refusal must not tell whether an account exists.
+     * Finds the account with an e-mail address, and a stand-in hash to check if there is none. The stand-in is the
+     * hash of the alphabetically next address. Imported hashes differ in cost, so a fixed stand-in would reveal by
+     * its time whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL fails on NUL, which no address contains.
@@ -44,7 +44,7 @@ export function makePersonStore({ kysely }: Database) {
       if (row.id === null) return { account: undefined, standIn }
       const account = {
         personId: row.id,
-        /** Undefined without a password. */
+        /** Undefined if the account has no password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
@@ -55,7 +55,7 @@ export function makePersonStore({ kysely }: Database) {
     /**
      * Finds a person whose account is not disabled.
      *
-     * @param sessionId the session of the browser, to read whether it was signed out
+     * @param sessionId the browser session, to read whether it was signed out
      */
     async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
@@ -79,7 +79,7 @@ export function makePersonStore({ kysely }: Database) {
       }
     },
 
-    /** Records the end of a session, because a restored session store may bring its record back. */
+    /** Records that a session was signed out, because a restored session store may contain it again. */
     async signOutSession(
       sessionId: string,
       { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
@@ -91,7 +91,7 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
 
-    /** Ends all sessions of a person up to now, in every browser. */
+    /** Ends all current sessions of a person, in every browser. */
     async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')
@@ -105,18 +105,18 @@ export function makePersonStore({ kysely }: Database) {
 }
 
 /**
- * Normalizes an e-mail address for lookups and uniqueness. Ignores case and the order of combining marks.
- * Folds nothing else, because wider folding (full-width signs, dots) would equate addresses of two people.
+ * Normalizes an e-mail address, for lookups and uniqueness. Ignores case and the order of combining marks. Folds
+ * nothing else (full-width characters, dots), because that could make the addresses of two people equal.
  */
 export function canonicalEmail(typed: string): string {
-  // Lower case may separate a letter from its mark (J̌), so normalize afterwards.
+  // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.
   return typed.trim().toLowerCase().normalize('NFC')
 }
 
 /** How many accounts `hashNear` reads to find one with a password. */
 const NEIGHBOURS = 50
 
-/** The first hash after an address in order, from a few rows of an index. */
+/** Selects the first hash after an address, from a few rows of an index. */
 function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
   const near = kysely
     .selectFrom('person')

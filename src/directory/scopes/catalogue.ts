@@ -1,6 +1,6 @@
 /**
- * Lists all scopes; discovery, consent, documents and protected resources read this table. `policy.ts` decides
- * which client may request which.
+ * The table of all scopes, for discovery, consent, documents and protected resources. `policy.ts` decides which
+ * client may request which scope.
  */
 
 export type Audience = 'identity' | 'operator' | 'member'
@@ -10,13 +10,13 @@ export interface Scope {
   readonly name: string
   readonly audience: Audience
   readonly access: ScopeAccess
-  /** The wording of the specification's table, for discovery documents and docs. */
+  /** The wording of the specification, for discovery documents and docs. */
   readonly grants: string
-  /** The rest of "can see …" or "can change …" on the consent page. */
+  /** How "can see …" or "can change …" continues on the consent page. */
   readonly sentence: string
 }
 
-/** Scopes that the code names. */
+/** Scopes that the code refers to. */
 export const OPENID = 'openid'
 export const MEMBER_READ = 'account:read'
 export const MEMBER_WRITE = 'account:write'
@@ -69,15 +69,15 @@ export function findScope(name: string): Scope | undefined {
 }
 
 /**
- * The scope to read an area of the site as an operator.
+ * Returns the scope that lets operators read an area of the site.
  *
- * @throws Error for an unknown area, so that a typo shows at start-up
+ * @throws for an unknown area, so that typos are noticed at start-up
  */
 export function readScope(area: string): string {
   return operatorScope(area, 'read')
 }
 
-/** The scope to change an area of the site as an operator. Throws as `readScope`. */
+/** Returns the scope that lets operators change an area of the site. @throws like `readScope` */
 export function writeScope(area: string): string {
   return operatorScope(area, 'write')
 }
@@ -85,11 +85,11 @@ export function writeScope(area: string): string {
 function operatorScope(area: string, access: ScopeAccess): string {
   const scope = byName.get(`${area}:${access}`)
   if (scope?.audience !== 'operator')
-    throw new Error(`the catalogue has no scope ${area}:${access}`)
+    throw new Error(`the scope catalogue does not contain ${area}:${access}`)
   return scope.name
 }
 
-/** The names of all scopes, or those of one audience, in catalogue order. */
+/** Returns the names of all scopes, or of those for one audience, in catalogue order. */
 export function scopeNames(audience?: Audience): string[] {
   return catalogue
     .filter((scope) => audience === undefined || scope.audience === audience)

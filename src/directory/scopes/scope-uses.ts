@@ -1,6 +1,6 @@
 import { findScope, type Scope } from './catalogue.ts'
 
-/** An address of this deployment, and the operator scopes that some operation there requires. */
+/** A URL of this deployment, and the operator scopes that its operations require. */
 interface ScopedAddress {
   readonly address: string
   readonly scopes: Iterable<string>
@@ -9,9 +9,9 @@ interface ScopedAddress {
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
 /**
- * Tells at which addresses of this deployment an operator scope is of use.
+ * Finds the URLs of this deployment at which an operator scope is useful.
  *
- * @param list is called once, at the first question
+ * @param list is called once, at the first lookup
  */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
@@ -21,15 +21,15 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   }
   return {
     addressesOf,
-    /** Scopes of identity and of members are always in use. */
+    /** Identity and member scopes are always in use. */
     isUsed: (name: string) =>
       findScope(name)?.audience !== 'operator' || addressesOf(name).length > 0,
   }
 }
 
 /**
- * Describes what scopes let an application see and change: the rest of "can see …" and "can change …", in the
- * order of the names. Marks scopes that are of no use in this deployment.
+ * Describes what scopes allow an application, as the ends of "can see …" and "can change …", in the order of the
+ * names. Marks scopes that this deployment does not use.
  */
 export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {
   const known = names.flatMap((name) => findScope(name) ?? [])
@@ -42,7 +42,7 @@ export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeU
   return { canSee: sentences('see'), canChange: sentences('change') }
 }
 
-/** Describes one scope: "can see …" or "can change …". */
+/** Describes one scope, as "can see …" or "can change …". */
 export function describeScope(scope: Scope): string {
   return `can ${verbOf(scope)} ${scope.sentence}`
 }

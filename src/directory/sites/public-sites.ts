@@ -14,12 +14,12 @@ import { holdsWords } from '../../platform/store/search.ts'
 export type PublicSites = ReturnType<typeof makePublicSites>
 
 interface SiteQuestion {
-  /** Part of the name or slug, ignoring case. */
+  /** Text in the name or slug, ignoring case. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Lists the sites of the platform for anonymous callers, cheaply. */
+/** Lists the platform's sites for anonymous callers, with cheap queries. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -33,7 +33,7 @@ export function makePublicSites({ kysely }: Database) {
         .limit(value('limit')),
   )
   return {
-    /** Lists sites by slug, in two parallel queries. */
+    /** Lists sites by slug, with two parallel queries. */
     list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
@@ -45,7 +45,7 @@ export function makePublicSites({ kysely }: Database) {
         request,
       ),
 
-    /** Lists the first slugs with a prefix. */
+    /** Lists the first slugs that begin with `start`. */
     async slugsLike(start: string, limit: number): Promise<string[]> {
       const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit })
       return rows.map(({ slug }) => slug)
@@ -53,10 +53,10 @@ export function makePublicSites({ kysely }: Database) {
   }
 }
 
-/** Sorts after every character of a slug. */
+/** Sorts after every character that a slug may contain. */
 const AFTER_SLUGS = '~'
 
-/** The public data of sites. */
+/** Selects the public data of sites. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
   return kysely.selectFrom('site').select([
     'site.id',
@@ -64,7 +64,7 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
     'site.name',
     'site.description',
     'site.address',
-    // As a subquery in the select list it counts only for the rows of the page.
+    // As a subquery in the select list, it counts only for the rows of the page.
     sql<number>`(select count(*) from course where course.site_id = site.id
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
   ])
@@ -82,14 +82,14 @@ interface Published {
 }
 
 interface PublishedQuestion extends Published {
-  /** Part of the title, slug or summary, ignoring case. */
+  /** Text in the title, slug or summary, ignoring case. */
   readonly words?: string | undefined
 }
 
-/** The most lectures that are listed for a course; `lectureCount` includes the others. */
+/** The maximum number of lectures listed for a course. `lectureCount` includes the rest. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Lists the published courses of a site for anonymous callers, cheaply. */
+/** Lists a site's published courses for anonymous callers, with cheap queries. */
 export function makePublicCourses({ kysely }: Database) {
   const findSiteBy = (column: 'id' | 'slug') => {
     const find = compiled(kysely, (value: Valued<{ key: string }>) =>
@@ -116,14 +116,14 @@ export function makePublicCourses({ kysely }: Database) {
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 
-    /** Lists the published courses of a site by slug, in two parallel queries. */
+    /** Lists the published courses of a site by slug, with two parallel queries. */
     async list(
       { words, ...published }: PublishedQuestion,
       request: PageRequest,
     ): Promise<CountedPage<PublishedCourse>> {
       if (words !== undefined) return await searchCourses(kysely, published, words, request)
       const { first, after: [slug, id] = ['', ''] } = request
-      // One row more tells whether another page follows, as in `platform/store/keyset.ts`.
+      // One extra row shows whether another page follows, as in `platform/store/keyset.ts`.
       const [{ rows: found }, { rows: counted }] = await Promise.all([
         page({ ...published, limit: first + 1, slug, id }),
         count(published),
@@ -137,7 +137,7 @@ export function makePublicCourses({ kysely }: Database) {
       }
     },
 
-    /** Finds a published course with its lectures, in two queries. */
+    /** Finds a published course with its lectures, with two queries. */
     async findCourse(published: Published, slug: string) {
       const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined
@@ -153,7 +153,7 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/** Reads every published course of the site. */
+/** Searches all published courses of the site. */
 async function searchCourses(
   kysely: Kysely<Schema>,
   published: Published,
@@ -177,7 +177,7 @@ function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
       'course.title',
       'course.summary',
       eb.ref('course.published_at').$notNull().as('publishedAt'),
-      // As a subquery in the select list it counts only for the rows of the page.
+      // As a subquery in the select list, it counts only for the rows of the page.
       sql<number>`(select count(*) from lecture where lecture.course_id = course.id)`.as(
         'lectureCount',
       ),

@@ -1,25 +1,25 @@
 import type { DocumentReview } from '../../platform/store/schema.ts'
 
-/** A review of a metadata document, which its fingerprint identifies. */
+/** A review of a metadata document with this fingerprint. */
 export interface Decision {
   readonly review: DocumentReview
   readonly fingerprint: string | null
 }
 
-/** The reviews of a metadata-document client: for all sites, and for one. */
+/** The reviews of a metadata document: for all sites, and for one site. */
 export interface Decisions {
-  /** By platform reviewers. */
+  /** The decision of platform reviewers. */
   readonly platform: Decision | undefined
-  /** By operators of the site; also undefined without a site. */
+  /** The decision of the site's operators; undefined if there is none or no site. */
   readonly site: Decision | undefined
 }
 
-/** `changed`: approved, but its name or redirect addresses have changed since. */
+/** `changed` means that the document was approved, but its name or redirect URIs have changed since. */
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Decides the state of the present document at a site (design 31). A block by either side counts: neither can
- * lift the other's. An approval by either side is enough, but covers one fingerprint only.
+ * Determines the review state of the current document at a site (design 31). A block by either side wins, and the
+ * other side cannot lift it. An approval by either side suffices, but only for the document with its fingerprint.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)
@@ -28,7 +28,7 @@ export function decideReview({ platform, site }: Decisions, fingerprint: string)
   return decisions.some((decision) => decision.fingerprint === fingerprint) ? 'approved' : 'changed'
 }
 
-/** Reads a decision from its two columns. */
+/** Converts the two columns of a decision. */
 export function decisionOf(
   review: DocumentReview | null | undefined,
   fingerprint: string | null | undefined,

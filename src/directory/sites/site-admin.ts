@@ -1,6 +1,6 @@
 /**
- * Reads a site with a person's roles for the pages of operators, and switches its beta feature. Roles and the
- * choice of a site are in `site-choice.ts`.
+ * The site data of operator pages, and the switch of the beta feature. Roles and the choice of a site are in
+ * `site-choice.ts`.
  */
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
@@ -10,12 +10,12 @@ import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
 /** The beta feature *MCP connections* of a site (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
 
-/** A site as its operators' pages need it. */
+/** A site, as needed by its operator pages. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /**
- * Finds a site by slug or id, with the roles that the person holds there. A slug never equals the id of
- * another site, because ids contain an underscore.
+ * Finds a site by slug or id, with the person's roles there. A slug never equals the id of another site, because ids
+ * contain an underscore.
  */
 export async function findAdminSite({ kysely }: Database, name: string, personId: string) {
   const rows = await kysely
@@ -34,22 +34,22 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
   const { role: _role, enabled_at, ...site } = row
   return {
     ...site,
-    /** When the feature MCP connections was switched on; undefined while it is off. */
+    /** When MCP connections were switched on; undefined if they are off. */
     mcpConnectionsOnSince: enabled_at ?? undefined,
     roles: rows.flatMap(({ role }) => role ?? []),
   }
 }
 
-/** The sites that a person operates, by name. */
+/** Returns the sites that a person operates, sorted by name. */
 export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
   const sites = await listHeldSites(database, personId)
   return sites.filter(({ roles }) => operates(roles))
 }
 
 /**
- * Switches MCP connections of a site on or off, with an audit event.
+ * Switches MCP connections on or off for a site, and records an audit event.
  *
- * @returns whether that changed anything
+ * @returns whether this changed anything
  */
 export async function switchMcpConnections(
   { kysely }: Database,

@@ -5,65 +5,68 @@ import type { Decision } from './review-policy.ts'
 
 const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
 
-/** Whether these roles make the person an operator of the site (design 15). */
+/** Whether a person with these roles is an operator of the site (design 15). */
 export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
-/** A site at which a person holds roles. */
+/** A site where a person has roles. */
 export interface HeldSite {
   readonly id: string
   readonly slug: string
   readonly name: string
   readonly roles: readonly SiteRole[]
-  /** The review of the requesting client's metadata document by the operators of this site. */
+  /** The review of the client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
 }
 
-/** The site to which a new authorization is bound (design 15 and 16). */
+/** Which site a new authorization is bound to (design 15 and 16). */
 export type SiteDecision =
-  /** A plain sign-in: no site is involved. */
+  /** A plain sign-in, which involves no site. */
   | { readonly kind: 'none' }
   | { readonly kind: 'bound'; readonly site: HeldSite }
   | { readonly kind: 'choose'; readonly sites: readonly HeldSite[] }
   | { readonly kind: 'refused'; readonly why: string }
 
 export interface SiteQuestion {
-  /** The site of a site's own client; undefined for every other client. */
+  /** The site of the client, if it belongs to one. */
   readonly clientSiteId: string | undefined
   /** Whether operator scopes are requested. */
   readonly operator: boolean
-  /** Every site where the person holds a role. */
+  /** All sites where the person has a role. */
   readonly held: readonly HeldSite[]
-  /** Whether the client's review at a site permits the requested scopes there. */
+  /** Whether the review of the client at a site permits the requested scopes. */
   readonly admits: (site: HeldSite) => boolean
   /** The site that the person has just chosen on the page. */
   readonly chosenSiteId: string | undefined
-  /** The site of the grant remembered by the session. */
+  /** The site of the grant that the session remembers. */
   readonly rememberedSiteId: string | undefined
 }
 
-/** Decides the site from what `listHeldSites` found. Pure. */
+/** Decides the site from the sites that `listHeldSites` found. A pure function. */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
     const site = held.find(({ id }) => id === clientSiteId)
     return site
       ? { kind: 'bound', site }
-      : { kind: 'refused', why: 'you have no role at the site of this application' }
+      : {
+          kind: 'refused',
+          why: 'you have no role at the site of this application; ask an operator of the site for one',
+        }
   }
   if (!operator) return { kind: 'none' }
 
   const operated = held.filter(({ roles }) => operates(roles))
   if (operated.length === 0) {
-    return { kind: 'refused', why: 'you are neither owner nor admin of a site' }
+    return { kind: 'refused', why: 'you are not an owner or admin of any site' }
   }
   const sites = operated.filter(question.admits)
   const [only, second] = sites
   if (!only) {
     return {
       kind: 'refused',
-      why: 'no site of yours has approved this application for what it asks',
+      why: 'none of your sites has approved this application for the access that it requests',
     }
   }
   if (!second) return { kind: 'bound', site: only }
@@ -73,8 +76,8 @@ export function decideSite(question: SiteQuestion): SiteDecision {
 }
 
 /**
- * Makes the query for the sites where a person holds a role, by name, with its review of a client. Made once,
- * because the Member API runs it at nearly every request.
+ * Makes the query for the sites where a person has a role, by name, with their reviews of a client. It is compiled
+ * once, because the Member API runs it in nearly every request.
  */
 export function makeFindHeldSites({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>
@@ -104,7 +107,7 @@ export function makeFindHeldSites({ kysely }: Database) {
   }
 }
 
-/** Runs the query of `makeFindHeldSites` once, for pages that people seldom open. */
+/** Runs the query of `makeFindHeldSites` once, for rarely used pages. */
 export async function listHeldSites(
   database: Database,
   personId: string,

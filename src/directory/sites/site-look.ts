@@ -5,21 +5,21 @@ import { type ColorSheet, colorSheet } from '../../../views/stylesheet.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** The colors of a site as `#rrggbb`; null is the service's own. */
+/** The colors of a site as `#rrggbb`; null means the default. */
 export interface SiteColors {
   readonly accentColor: string | null
   readonly backgroundColor: string | null
 }
 
-/** The appearance that a site chose for pages. */
+/** The appearance of a site's pages. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** Finds the look of a site in one query. */
+/** Finds the appearance of a site, with one query. */
 export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
-/** Finds the look of a person's site, if they have roles at only one, in one query. */
+/** Finds the appearance of a person's site, if they have roles at only one, with one query. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
@@ -38,7 +38,7 @@ function looks(kysely: Database['kysely']) {
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
     .select([
       'chosen.site_id as siteId',
-      // By default the name of the site.
+      // The display name defaults to the name of the site.
       sql<string>`coalesce(chosen.display_name, site.name)`.as('name'),
       'chosen.display_name as displayName',
       'chosen.accent_color as accentColor',
@@ -60,7 +60,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Returns the look of a page; undefined if the site has no display name, logo or colors of its own. */
+/** Returns the appearance for a page; undefined if the site has no display name, logo or colors of its own. */
 export function siteLook(look: Look | undefined): SiteLook | undefined {
   if (!look) return undefined
   const { siteId, name, displayName, logoDigest } = look
@@ -73,7 +73,7 @@ export function siteLook(look: Look | undefined): SiteLook | undefined {
   }
 }
 
-/** The path of a site's logo, if any. */
+/** Returns the path of a site's logo, if it has one. */
 export function logoAddress(siteId: string, logoDigest: string | null): string | null {
   if (logoDigest === null) return null
   return addressOf(pages.siteLogo, { site: siteId, digest: logoDigest })
@@ -84,7 +84,7 @@ function sheetOf(colors: SiteColors): ColorSheet | undefined {
   return colorSheet(paletteOf(colors))
 }
 
-/** Generates the stylesheet with this file name, which contains the colors, so that nothing is stored. */
+/** Generates the stylesheet with this file name. The name contains the colors, so nothing is stored. */
 export function findColorSheet(file: string): ColorSheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
@@ -93,11 +93,11 @@ export function findColorSheet(file: string): ColorSheet | undefined {
   return sheet?.file === file ? sheet : undefined
 }
 
-/** White is also the color of cards and of text on buttons; text on a background is one of the two. */
+/** The color of cards and of text on buttons. Text on a background is this color or DARK. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 
-/** The colors of a page, including derived ones. */
+/** Returns the colors of a page, including derived ones. */
 function paletteOf({ accentColor, backgroundColor }: SiteColors) {
   return {
     accent: accentColor ?? undefined,
@@ -107,7 +107,7 @@ function paletteOf({ accentColor, backgroundColor }: SiteColors) {
   }
 }
 
-/** Dark or white text, whichever has the higher contrast on this background. */
+/** Returns DARK or WHITE, whichever has more contrast on this background. */
 export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
@@ -115,13 +115,13 @@ export function textColorOn(background: string): string {
 /** The required contrast of text (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
-/** The contrast of two colors `#rrggbb`, from 1 to 21 (WCAG 2.2, contrast ratio). */
+/** Returns the contrast of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2, contrast ratio). */
 export function contrastOf(one: string, other: string): number {
   const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b)
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** The relative luminance of an sRGB color (WCAG 2.2). */
+/** Returns the relative luminance of an sRGB color (WCAG 2.2). */
 function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = channelsOf(color)
     .map((channel) => channel / 255)
