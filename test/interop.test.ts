@@ -3,6 +3,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { agents } from './agents/client-table.ts'
 import {
   anchorOf,
   documents,
@@ -15,69 +16,58 @@ import { libraries, pages } from './interop/library-table.ts'
 import { unfit, untested } from './interop/untested-table.ts'
 
 const root = join(import.meta.dirname, '..')
-const pageOf = (page: string) => `docs/libraries/${page}.md`
 const headingsOf = (file: string) =>
   [...readDocument(file).matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
 
-/** The libraries themselves are driven by `npm run test:interop`. */
-describe('the libraries that are driven', () => {
-  for (const file of documents) {
-    it(`are in ${file} as they are`, () => {
+// `npm run test:interop` and `npm run test:agents` run the programs themselves.
+describe('tables of libraries and clients', () => {
+  it('are in docs/libraries as they are generated', () => {
+    for (const file of documents) {
       const text = readDocument(file)
-      expect(text, 'run npm run docs').to.equal(renewDocument(text))
-    })
-  }
-
-  it('are each of one exact version, with exact versions beside them', () => {
-    for (const { name, version, package: wanted } of libraries) {
-      expect(version, name).to.match(/^\d+\.\d+\.\d+$/)
-      if (!('name' in wanted)) continue
-      expect(wanted.version, name).to.equal(version)
-      for (const other of wanted.with ?? []) {
-        expect(other, name).to.match(/^@?[\w./-]+(@|==)\d+\.\d+\.\d+$/)
-      }
+      expect(text, `${file}: run npm run docs`).to.equal(renewDocument(text))
     }
   })
 
-  it('have the version of their module file in Go', () => {
+  it('name one exact version of each, and of what is installed beside it', () => {
+    for (const { package: wanted } of [...libraries, ...agents]) {
+      if (!('name' in wanted)) continue
+      expect(wanted.version, wanted.name).to.match(/^\d+\.\d+\.\d+$/)
+      for (const other of wanted.with ?? []) {
+        expect(other, wanted.name).to.match(/^@?[\w./-]+(@|==)\d+\.\d+\.\d+$/)
+      }
+    }
     const [go] = libraries.filter(({ family }) => family === 'go')
     const modules = readFileSync(join(root, `examples/go/${go?.example}/go.mod`), 'utf8')
     expect(modules).to.include(`github.com/coreos/go-oidc/v3 v${go?.version}\n`)
   })
 
-  it('have a section of their own, with their program', () => {
+  it('give each library with a program a section that shows it', () => {
     for (const library of libraries) {
-      const section = readDocument(pageOf(pages[library.family]))
+      const section = readDocument(`docs/libraries/${pages[library.family]}.md`)
         .split(/^## /m)
         .find((candidate) => candidate.startsWith(`${library.section ?? library.name}\n`))
-      expect(section, library.name).to.be.a('string')
       expect(quotedIn(section ?? ''), library.name).to.deep.equal(exampleFiles(library))
     }
   })
 
-  it('are those of which there is a program, and no other', () => {
-    // Those of resource servers are run by a test of their own.
+  it('name every program of examples', () => {
+    // test/system/resource-server-examples.test.ts runs those of resource servers.
     const programs = globSync('examples/*/*', { cwd: root }).filter(
       (file) => !file.startsWith('examples/resource-servers/'),
     )
     const named = libraries.map(({ family, example }) => `examples/${family}/${example}`)
-    expect(programs.sort()).to.deep.equal([...new Set(named)].sort())
+    expect(programs).to.have.members([...new Set(named)])
   })
-})
 
-describe('the libraries that are not driven', () => {
-  it('have a section of their own, without a program', () => {
+  it('give each library without a program a section, and no row among the others', () => {
     for (const { name, page } of untested) {
-      expect(headingsOf(pageOf(page)), pageOf(page)).to.include(name)
+      expect(headingsOf(`docs/libraries/${page}.md`)).to.include(name)
     }
+    const run = libraries.map(({ name }) => name)
+    for (const { name } of [...untested, ...unfit]) expect(run).not.to.include(name)
   })
 
-  it('are told apart from those that are', () => {
-    const driven = libraries.map(({ name }) => name)
-    for (const { name } of [...untested, ...unfit]) expect(driven).not.to.include(name)
-  })
-
-  it('have no section when they cannot connect, and one that can stands in for them', () => {
+  it('give an unfit library no section, but a substitute that has one', () => {
     const anchors = documents.flatMap((file) =>
       headingsOf(file).map(
         (heading) => `${file.replace('docs/libraries/', '')}#${anchorOf(heading)}`,

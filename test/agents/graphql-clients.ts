@@ -1,36 +1,26 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import { attempt, notRun, type Outcome } from '../support/driven.ts'
 import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
-import type { Outcome, Run } from './run-agent.ts'
+import { temporaryFolder } from '../support/programs.ts'
 
 /**
- * Clients of GraphQL that are too large for a dependency of the project: Relay's compiler brings a
- * program for each kind of machine, 118 MB. `npm run test:agents` installs it apart and tries it;
- * Apollo's client and urql are tried by `test/graphql-clients.test.ts`.
+ * GraphQL clients that are too large for a dependency of the project (Relay's compiler: 118 MB). `npm run test:agents`
+ * installs and tries them; `test/graphql-clients.test.ts` tries Apollo's client and urql.
  */
-export interface GraphqlClient {
+interface GraphqlClient {
   readonly name: string
   readonly package: Package
-  /** Tries it at a service; `folder` is where its package is installed. @returns what it has shown */
-  readonly run: (trial: Trial) => Promise<string>
+  /** Tries it, from the folder of its package, with a token for `account:read`. */
+  readonly run: (folder: string, url: string, token: string) => Promise<string>
 }
 
-interface Trial {
-  readonly folder: string
-  readonly url: string
-  /** With `account:read`. */
-  readonly token: string
-}
-
-const execute = promisify(execFile)
-
-/** A page of an application as Relay's documentation has them: an object by its id, and a list with pages. */
+/** A page of an application as in Relay's documentation: an object by its id, and a list with pages. */
 const page = `import { graphql } from 'relay-runtime'
 
 export const query = graphql\`
@@ -57,38 +47,30 @@ export const courses = graphql\`
 \`
 `
 
-const settings = {
-  src: './src',
-  schema: './schema.graphql',
-  language: 'javascript',
-  eagerEsModules: true,
-}
+const settings = { language: 'javascript', eagerEsModules: true }
 
-/** Compiles the page for the published schema, and asks the service what came of it. */
-async function runRelayCompiler({ folder, url, token }: Trial): Promise<string> {
-  const work = mkdtempSync(join(tmpdir(), 'gatehouse-relay-'))
-  try {
-    mkdirSync(join(work, 'src'))
-    writeFileSync(join(work, 'src/App.js'), page)
-    writeFileSync(join(work, 'relay.config.json'), JSON.stringify(settings))
-    const schema = await (await fetch(url + paths.memberSchema)).text()
-    writeFileSync(join(work, 'schema.graphql'), schema)
-    const cli = join(folder, 'node_modules/relay-compiler/cli.js')
-    await execute(process.execPath, [cli], { cwd: work })
-    const ask = async (name: string, variables: Record<string, unknown>) => {
-      const compiled = readFileSync(join(work, `src/__generated__/${name}.graphql.js`), 'utf8')
-      const [, text = '""'] = /"text": (".*")/.exec(compiled) ?? []
-      return await readMember<Answer>({ url, token }, JSON.parse(text), variables)
-    }
-    const { viewer } = await ask('AppCoursesQuery', { count: 1, cursor: null })
-    const [first] = viewer?.enrolledCourses.edges ?? []
-    const { node } = await ask('AppCourseQuery', { id: first?.node.id })
-    if (!first || node?.title !== first.node.title) throw new Error('an object is not found again')
-    await ask('AppQuery', { id: first.node.id, count: 1, cursor: null })
-    return `compiled, and found ${node.title} again by its id`
-  } finally {
-    rmSync(work, { recursive: true })
+/** Compiles the page for the published schema, and sends the compiled queries. */
+async function runRelayCompiler(folder: string, url: string, token: string): Promise<string> {
+  const work = temporaryFolder()
+  mkdirSync(join(work, 'src'))
+  writeFileSync(join(work, 'src/App.js'), page)
+  const config = { src: './src', schema: './schema.graphql', ...settings }
+  writeFileSync(join(work, 'relay.config.json'), JSON.stringify(config))
+  const schema = await (await fetch(url + paths.memberSchema)).text()
+  writeFileSync(join(work, 'schema.graphql'), schema)
+  const cli = join(folder, 'node_modules/relay-compiler/cli.js')
+  await promisify(execFile)(process.execPath, [cli], { cwd: work })
+  const ask = async (name: string, variables: Record<string, unknown>) => {
+    const compiled = readFileSync(join(work, `src/__generated__/${name}.graphql.js`), 'utf8')
+    const [, text = '""'] = /"text": (".*")/.exec(compiled) ?? []
+    return await readMember<Answer>({ url, token }, JSON.parse(text), variables)
   }
+  const { viewer } = await ask('AppCoursesQuery', { count: 1, cursor: null })
+  const [first] = viewer?.enrolledCourses.edges ?? []
+  const { node } = await ask('AppCourseQuery', { id: first?.node.id })
+  if (!first || node?.title !== first.node.title) throw new Error('an object is not found again')
+  await ask('AppQuery', { id: first.node.id, count: 1, cursor: null })
+  return `compiled, and found ${node.title} again by its id`
 }
 
 interface Course {
@@ -109,24 +91,21 @@ export const graphqlClients: readonly GraphqlClient[] = [
   },
 ]
 
-/** Installs a client apart from the project, and tries it for a member. */
+/** Installs a client outside of the project, and tries it for a member. */
 export async function runGraphqlClient(
   { package: wanted, run }: GraphqlClient,
-  { serviceUrl: url, over }: Pick<Run, 'serviceUrl' | 'over'>,
+  url: string,
+  over: AbortSignal,
 ): Promise<Outcome> {
-  const outcome = { client: wanted, way: 'queries', transcript: '' } as const
   const installed = await install(wanted, over)
-  if (installed.kind === 'missing') return { ...outcome, kind: 'not run', detail: installed.why }
-  try {
-    const token = await memberToken(url, readOnly)
-    return {
-      ...outcome,
-      kind: 'passed',
-      detail: await run({ folder: installed.folder, url, token }),
+  if (installed.kind === 'missing') return notRun(installed.why)
+  return await attempt(over, async () => {
+    try {
+      const detail = await run(installed.folder, url, await memberToken(url, readOnly))
+      return { kind: 'passed', detail, transcript: '' }
+    } catch (error) {
+      const transcript = error instanceof Error ? error.message : String(error)
+      return { kind: 'failed', detail: transcript.split('\n')[0] ?? '', transcript }
     }
-  } catch (error) {
-    if (over.aborted) return { ...outcome, kind: 'not run', detail: 'the time of the run was over' }
-    const detail = error instanceof Error ? error.message : String(error)
-    return { ...outcome, kind: 'failed', detail: detail.split('\n')[0] ?? '', transcript: detail }
-  }
+  })
 }

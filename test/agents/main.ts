@@ -1,96 +1,55 @@
 import { parseArgs } from 'node:util'
 
-import { openBrowser } from '../support/browser.ts'
+import { inParallel, makeReport, notRun, openRunBrowser } from '../support/driven.ts'
 import { startProcess } from '../support/process.ts'
-import { findProgram, isContinuousIntegration } from '../support/programs.ts'
-import { type Agent, agents } from './client-table.ts'
+import { agents } from './client-table.ts'
 import { graphqlClients, runGraphqlClient } from './graphql-clients.ts'
-import { type Outcome, runAgent } from './run-agent.ts'
+import { runAgent } from './run-agent.ts'
 import { wayNames } from './ways.ts'
 
 /**
- * `npm run test:agents`: real clients against the running service. A line for each client and way,
- * and a last one with the sum; it fails when a client that ran did not do what the table says.
+ * `npm run test:agents`: real clients against the running service. Prints a line for each client and way, and the sum.
+ * Fails when a client that ran did not do what the table says.
  */
 const RUN_TIMEOUT_MS = 8 * 60_000
-const AT_ONCE = 2
 
 const { values: options } = parseArgs({
   options: {
-    /** Clients whose name or package holds this word. */
+    /** Clients whose name or package contains this word. */
     only: { type: 'string', default: '' },
-    /** A service with the demo campus that runs already. */
+    /** The address of a running service with the demo campus. */
     at: { type: 'string' },
     /** Prints what each client printed. */
     verbose: { type: 'boolean', default: false },
   },
 })
+const { print, finish } = makeReport(options.verbose)
 
 async function main(): Promise<void> {
-  // Continuous integration skips nothing for want of a program that it can install.
-  if (findProgram('chromium') === undefined && !isContinuousIntegration) {
-    return finish(agents.flatMap(withoutBrowser))
-  }
   const over = AbortSignal.timeout(RUN_TIMEOUT_MS)
   await using opened = new AsyncDisposableStack()
+  const browser = await openRunBrowser(opened)
+  const chosen = agents.filter(({ name, package: { name: module } }) =>
+    `${name} ${module}`.includes(options.only),
+  )
+  const title = ({ name, version }: { name: string; version: string }, way: string) =>
+    `${`${name} ${version}`.padEnd(38)} ${way.padEnd(9)}`
+  if (!browser) {
+    const outcome = notRun('this machine has no Chromium')
+    for (const agent of chosen)
+      for (const way of wayNames) print(title(agent.package, way), outcome)
+    return
+  }
   const serviceUrl = options.at ?? opened.use(await startProcess()).url
-  const browser = opened.adopt(await openBrowser(), (closing) => closing.close())
-
-  const chosen = agents.filter((agent) =>
-    `${agent.name} ${agent.package.name}`.includes(options.only),
-  )
-  const waiting = [...chosen]
-  const outcomes: Outcome[] = []
-  const work = async () => {
-    for (let agent = waiting.shift(); agent; agent = waiting.shift()) {
-      for await (const outcome of runAgent(agent, { serviceUrl, browser, over })) {
-        outcomes.push(outcome)
-        print(outcome)
-      }
+  await inParallel(chosen, 2, async (agent) => {
+    for await (const { way, outcome } of runAgent(agent, { serviceUrl, browser, over })) {
+      print(title(agent.package, way), outcome)
     }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
-  for (const client of graphqlClients.filter(({ name }) => name.includes(options.only))) {
-    const outcome = await runGraphqlClient(client, { serviceUrl, over })
-    outcomes.push(outcome)
-    print(outcome)
-  }
-  finish(outcomes)
-}
-
-function withoutBrowser(agent: Agent): Outcome[] {
-  return wayNames.map((way) => {
-    const outcome: Outcome = {
-      ...{ client: agent.package, way, kind: 'not run', transcript: '' },
-      detail: 'this machine has no Chromium',
-    }
-    print(outcome)
-    return outcome
   })
-}
-
-function print({ client: { name, version }, way, kind, detail, transcript }: Outcome): void {
-  const client = `${name} ${version}`
-  process.stdout.write(`${kind.padEnd(8)} ${client.padEnd(38)} ${way.padEnd(9)} ${detail}\n`)
-  if (kind === 'failed' || options.verbose) process.stdout.write(`${indent(transcript)}\n`)
-}
-
-function indent(text: string): string {
-  return text.trim().replace(/^/gm, '         | ')
-}
-
-function finish(outcomes: readonly Outcome[]): void {
-  const count = (...kinds: readonly Outcome['kind'][]) =>
-    outcomes.filter(({ kind }) => kinds.includes(kind)).length
-  const [good, failed, skipped] = [count('passed', 'known'), count('failed'), count('not run')]
-  process.stdout.write(
-    good + failed === 0
-      ? 'No client could be run here.\n'
-      : `${good} passed, ${failed} failed, ${skipped} skipped\n`,
-  )
-  process.exitCode = failed === 0 ? 0 : 1
+  for (const client of graphqlClients.filter(({ name }) => name.includes(options.only))) {
+    print(title(client.package, 'queries'), await runGraphqlClient(client, serviceUrl, over))
+  }
 }
 
 await main()
-// An application that was given up may still wait for an answer.
-process.exit()
+finish()

@@ -29,7 +29,7 @@ export async function makeClients(
         }),
         APP_URL: origin,
         REDIRECT_URI: origin + (library.callbackPath ?? '/callback'),
-        SIGNED_OUT_URI: origin + (library.signedOutPath ?? '/'),
+        SIGNED_OUT_URI: `${origin}/`,
         PORT: port,
       }
       return { library, settings }

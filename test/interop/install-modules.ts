@@ -10,19 +10,13 @@ const RUST_TIMEOUT_MS = 480_000
 
 const run = promisify(execFile)
 
-/**
- * What a language's own tool fetches from the file that stands beside the program, or what the
- * system's packages have put in its place.
- */
+/** Packages that a language's own tool fetches by the file beside the program, or a package of the system. */
 export type Modules =
-  | { readonly registry: 'go' }
-  | { readonly registry: 'crates' }
-  /** The version of the platform that the example is built with. */
+  | { readonly registry: 'go' | 'crates' }
   | { readonly registry: 'maven'; readonly springBoot: string }
-  /** A module of the web server of this machine. */
   | { readonly registry: 'debian'; readonly file: string; readonly package: string }
 
-/** Brings what an example needs to be built, into the tool's own cache; the folder is for the rest. */
+/** Fetches the packages of an example into the cache of the tool, and returns a folder to build in. */
 export async function installModules(
   modules: Modules,
   source: string,
@@ -38,7 +32,7 @@ export async function installModules(
     case 'crates':
       return await attempt('cargo', 'no Rust is installed here', async () => {
         const folder = makeFolder('rust-programs')
-        // It takes minutes, and is done once: what is built stays in the folder.
+        // Takes minutes, but only once: the build stays in the folder.
         cpSync(source, folder, { recursive: true })
         await run('cargo', ['build', '--quiet'], { signal, timeout: RUST_TIMEOUT_MS, cwd: folder })
         return folder

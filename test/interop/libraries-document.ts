@@ -1,14 +1,10 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 
+import { renderTable } from '../support/markdown.ts'
 import { type Library, libraries, pages } from './library-table.ts'
 import { unfit, untested } from './untested-table.ts'
 
-/**
- * The generated parts of docs/libraries/*.md: the tables of libraries and the programs that
- * `npm run test:interop` runs.
- * `npm run docs` writes both again.
- */
 const root = join(import.meta.dirname, '../..')
 
 export const documents: readonly string[] = globSync('docs/libraries/*.md', { cwd: root }).sort()
@@ -17,7 +13,7 @@ export function readDocument(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** The document with its tables and programs as they are now. */
+/** Renews the generated parts of a page of docs/libraries: tables, and programs that `npm run test:interop` runs. */
 export function renewDocument(text: string): string {
   return text
     .replace(
@@ -35,22 +31,15 @@ export function quotedIn(text: string): string[] {
   return [...text.matchAll(/<!-- example: (\S+) -->/g)].map(([, file = '']) => file)
 }
 
-/** What is shown of the program of a library, below examples/. */
+/** The files that show the program of a library, below examples/. */
 export function exampleFiles({ family, example, shown }: Library): string[] {
   const program = `${family}/${example}`
   return shown?.map((file) => `${program}/${file}`) ?? [program]
 }
 
 const languages: Readonly<Record<string, string>> = {
-  '.mjs': 'js',
-  '.js': 'js',
-  '.ts': 'ts',
-  '.py': 'python',
-  '.go': 'go',
-  '.rs': 'rust',
-  '.java': 'java',
-  '.yaml': 'yaml',
-  '.conf': 'apache',
+  ...{ '.mjs': 'js', '.js': 'js', '.ts': 'ts', '.py': 'python', '.go': 'go', '.rs': 'rust' },
+  ...{ '.java': 'java', '.yaml': 'yaml', '.conf': 'apache' },
 }
 
 function quote(file: string): string {
@@ -60,17 +49,14 @@ function quote(file: string): string {
 
 const tables: Readonly<Record<string, () => string>> = {
   tested: () =>
-    table(
+    renderTable(
       [
-        'library',
-        'version',
-        'client',
-        '`resource` in the token request',
+        ...['library', 'version', 'client', '`resource` in the token request'],
         'signature of the id_token',
       ],
-      libraries.map((library) => [
-        `[${library.name}](${pages[library.family]}.md#${anchorOf(library.section ?? library.name)})`,
-        library.version,
+      libraries.map(({ name, section = name, version, family, ...library }) => [
+        `[${name}](${pages[family]}.md#${anchorOf(section)})`,
+        version,
         library.authentication === 'none' ? 'public' : `\`${library.authentication}\``,
         library.resource,
         library.idToken === 'nobody'
@@ -79,7 +65,7 @@ const tables: Readonly<Record<string, () => string>> = {
       ]),
     ),
   untested: () =>
-    table(
+    renderTable(
       ['library', 'version', 'what is known', '`resource` in the token request'],
       untested.map(({ name, version, page, known, resource }) => [
         `[${name}](${page}.md#${anchorOf(name)})`,
@@ -89,28 +75,18 @@ const tables: Readonly<Record<string, () => string>> = {
       ]),
     ),
   unfit: () =>
-    table(
+    renderTable(
       ['library', 'version', 'why not', 'use instead'],
       unfit.map(({ name, version, because, instead }) => [name, version, because, instead]),
     ),
 }
 
-/** As the viewers of Markdown make the anchor of a heading. */
+/** The anchor of a heading, as viewers of Markdown make it. */
 export function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
-}
-
-function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [columns, columns.map(() => '---'), ...rows]
-    .map((row) => `| ${row.join(' | ')} |`)
-    .join('\n')
+  const letters = heading.toLowerCase().replace(/[^\w\- ]/g, '')
+  return letters.replaceAll(' ', '-')
 }
 
 export function writeLibraries(): void {
-  for (const file of documents) {
-    writeFileSync(join(root, file), renewDocument(readDocument(file)))
-  }
+  for (const file of documents) writeFileSync(join(root, file), renewDocument(readDocument(file)))
 }

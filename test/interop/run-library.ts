@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core'
 
+import { attempt, notRun, type Outcome, RUN_OVER } from '../support/driven.ts'
 import { sam } from '../support/gatehouse.ts'
-import { type Installed, install } from '../support/install.ts'
-import { isContinuousIntegration } from '../support/programs.ts'
+import { install } from '../support/install.ts'
 import type { Client } from './campus.ts'
 import { installModules } from './install-modules.ts'
 import type { Library } from './library-table.ts'
@@ -12,89 +12,54 @@ import type { Recorder, Wire } from './recorder.ts'
 
 const LIBRARY_TIMEOUT_MS = 120_000
 
-/** What the Member API calls Sam. */
+/** Sam's name at the Member API. */
 const NAME = 'Sam Student'
-/** As it stands in the answer, which every example shows. */
+/** The name in the response, which every example shows. */
 const NAME_SHOWN = `"${NAME}"`
-/** How long an application may take to show somebody whom it should have refused. */
+/** How long an application may take to show a person that it should have refused. */
 const SETTLE_MS = 1_500
-/** And one that refuses nobody. */
+/** The same for an application that does not verify. */
 const FOOLED_TIMEOUT_MS = 20_000
-/** What an application shows to somebody who is not signed in. */
-const SIGNED_OUT = 'Sign in'
 
-const RUN_OVER = 'the time of the run was over'
-
-export interface Run {
+interface Run {
   readonly recorder: Recorder
   readonly browser: Browser
-  /** When the time of the whole run is over. */
+  /** Aborts when the time of the whole run is over. */
   readonly over: AbortSignal
 }
 
-export interface Outcome {
-  readonly library: Library
-  readonly kind: 'passed' | 'failed' | 'not run'
-  readonly detail: string
-  /** What the example printed. */
-  readonly transcript: string
-}
-
-/**
- * Installs a library, and takes its example through a sign-in, a refresh and a sign-out. In continuous
- * integration one that fails has a second attempt, which is named: the machine may have been the reason.
- */
+/** Installs a library, and takes its example through a sign-in, a refresh and a sign-out. */
 export async function runLibrary(client: Client, run: Run): Promise<Outcome> {
-  const { library } = client
-  const notRun = (detail: string): Outcome => ({ library, kind: 'not run', detail, transcript: '' })
+  const { package: wanted } = client.library
   if (run.over.aborted) return notRun(RUN_OVER)
-  const installed = await fetchLibrary(library, run.over)
+  const installed =
+    'name' in wanted
+      ? await install(wanted, run.over)
+      : await installModules(wanted, exampleOf(client.library), run.over)
   if (installed.kind === 'missing') return notRun(run.over.aborted ? RUN_OVER : installed.why)
-  const startedMs = performance.now()
-  let tried = await tryOut(client, installed.folder, run)
-  const { problem: first } = tried
-  if (first !== undefined && isContinuousIntegration && !run.over.aborted) {
-    run.recorder.forget(client.settings.CLIENT_ID)
-    tried = await tryOut(client, installed.folder, run)
-  }
-  const { problem, transcript } = tried
-  const seconds = `${((performance.now() - startedMs) / 1000).toFixed(1)} s`
-  if (run.over.aborted) return notRun(RUN_OVER)
-  if (problem !== undefined) {
-    return { library, kind: 'failed', detail: `${problem} (${seconds})`, transcript }
-  }
-  const remark = first === undefined ? '' : `, at a second attempt; the first: ${first}`
-  return { library, kind: 'passed', detail: seconds + remark, transcript }
+  return await attempt(run.over, async () => await tryOut(client, installed.folder, run))
 }
 
-async function fetchLibrary(library: Library, signal: AbortSignal): Promise<Installed> {
-  const { package: wanted } = library
-  return 'name' in wanted
-    ? await install(wanted, signal)
-    : await installModules(wanted, exampleOf(library), signal)
-}
-
-interface Tried {
-  readonly problem: string | undefined
-  readonly transcript: string
-}
-
-async function tryOut(client: Client, folder: string, run: Run): Promise<Tried> {
-  const wire = run.recorder.of(client.settings.CLIENT_ID)
+async function tryOut(client: Client, folder: string, run: Run): Promise<Outcome> {
+  run.recorder.forget(client.settings.CLIENT_ID)
   const complaints: string[] = []
   let transcript = () => ''
   try {
     await using example = await startExample(client.library, folder, client.settings)
     transcript = example.transcript
     await walk(client, run, complaints)
-    return { problem: undefined, transcript: transcript() }
+    return { kind: 'passed', detail: '', transcript: transcript() }
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
-    return { problem, transcript: [...wire.refusals, ...complaints, transcript()].join('\n') }
+    const { refusals } = run.recorder.of(client.settings.CLIENT_ID)
+    return {
+      kind: 'failed',
+      detail: error instanceof Error ? error.message : String(error),
+      transcript: [...refusals, ...complaints, transcript()].join('\n'),
+    }
   }
 }
 
-/** Everything that a person does with the application, and what has to have been sent meanwhile. */
+/** Uses the application like a person, and checks what was sent. */
 async function walk(client: Client, run: Run, complaints: string[]): Promise<void> {
   const { settings, library } = client
   const { recorder, browser, over } = run
@@ -122,7 +87,7 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
   })
 
   await user.arrive('logout', {
-    ...{ text: SIGNED_OUT, pages: ['logout'] },
+    ...{ text: 'Sign in', pages: ['logout'] },
     isNew: () => wire.signOuts.length > 0,
   })
   const [signOut] = wire.signOuts

@@ -1,195 +1,84 @@
 import type { ResourceWay } from './library-table.ts'
 
-/** A library without a program here. */
-export interface UntestedLibrary {
-  readonly name: string
-  readonly page: 'node' | 'browser' | 'python' | 'go' | 'java' | 'others'
-  /**
-   * `seen`: a program that is not kept here signed in with this version in November 2026. `read`:
-   * the library's own documentation says what to set.
-   */
-  readonly known: 'seen' | 'read'
-  readonly version: string
-  /** `not tried`: it signed in with identity scopes, which need none. */
-  readonly resource: ResourceWay | 'not tried'
-}
-
-export const untested: readonly UntestedLibrary[] = [
-  {
-    ...{ name: '@badgateway/oauth2-client', version: '3.3.1', page: 'node' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'grant', version: '5.4', page: 'node' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'openid-client/passport', version: '6.8.9', page: 'node' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'remix-auth-oauth2', version: '3.4.1', page: 'node' },
-    ...{ known: 'seen', resource: 'code of yours' },
-  },
-  {
-    ...{ name: '@auth/express', version: '0.12.3', page: 'node' },
-    ...{ known: 'seen', resource: 'code of yours' },
-  },
-  {
-    ...{ name: '@hapi/bell', version: '13.2.0', page: 'node' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: '@hono/oidc-auth', version: '1.8.1', page: 'node' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'client-oauth2', version: '4.3.3', page: 'node' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'angular-auth-oidc-client', version: '22', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: '@openid/appauth', version: '1.4', page: 'browser' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'react-oidc-context', version: '3.3.1', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: '@axa-fr/react-oidc', version: '7.29.1', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: 'oidc-react', version: '4.0.1', page: 'browser' },
-    ...{ known: 'seen', resource: 'code of yours' },
-  },
-  {
-    ...{ name: 'vue3-oidc', version: '1.0.2', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: 'react-oauth2-code-pkce', version: '1.24.0', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: '@azure/msal-browser', version: '5.29.0', page: 'browser' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: '@okta/okta-auth-js', version: '8.0.1', page: 'browser' },
-    ...{ known: 'seen', resource: 'code of yours' },
-  },
-  {
-    ...{ name: 'oidc-client, the predecessor', version: '1.11.5', page: 'browser' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: 'httpx-oauth', version: '0.17', page: 'python' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'oauthlib', version: '4.0.1', page: 'python' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'pyoidc, the package oic', version: '1.7.0', page: 'python' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'django-allauth', version: '65.21.1', page: 'python' },
-    ...{ known: 'seen', resource: 'not tried' },
-  },
-  {
-    ...{ name: 'Flask-OIDC', version: '2.4.0', page: 'python' },
-    ...{ known: 'seen', resource: 'not tried' },
-  },
-  {
-    ...{ name: 'idpyoidc', version: '5.0.0', page: 'python' },
-    ...{ known: 'seen', resource: 'not tried' },
-  },
-  {
-    ...{ name: 'requests_oauth2client', version: '1.8.0', page: 'python' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'Flask-Dance', version: '7.1.0', page: 'python' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: 'fastapi-sso', version: '0.23.0', page: 'python' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'JupyterHub, GenericOAuthenticator', version: '17.4.0', page: 'python' },
-    ...{ known: 'seen', resource: 'a setting' },
-  },
-  {
-    ...{ name: 'zitadel/oidc', version: '3.49', page: 'go' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'oauth2-proxy', version: '7.15', page: 'go' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'hashicorp/cap', version: '0.15', page: 'go' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'Nimbus OAuth 2.0 SDK', version: '11.23', page: 'java' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'pac4j-oidc', version: '6.1.3', page: 'java' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'ScribeJava', version: '8.3.3', page: 'java' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'google-oauth-client', version: '1.39.0', page: 'java' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'omniauth_openid_connect', version: '0.8', page: 'others' },
-    ...{ known: 'seen', resource: 'not at all' },
-  },
-  {
-    ...{ name: 'openid_connect, the gem', version: '1.2', page: 'others' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'oauth2, the gem', version: '1.4.4', page: 'others' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'league/oauth2-client', version: '2.9', page: 'others' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
-    ...{ name: 'oidc-agent', version: '4.2.6', page: 'others' },
-    ...{ known: 'seen', resource: 'not tried' },
-  },
-  {
-    ...{ name: 'ASP.NET Core OpenIdConnect', version: '9', page: 'others' },
-    ...{ known: 'read', resource: 'code of yours' },
-  },
+type Row = readonly [
+  name: string,
+  version: string,
+  /** `not tried`: it signed in with identity scopes, which need no resource. */
+  resource: ResourceWay | 'not tried',
 ]
 
-/** A library that cannot sign anybody in here. */
-export interface UnfitLibrary {
-  readonly name: string
-  readonly version: string
-  readonly because: string
-  readonly instead: string
+/**
+ * Libraries without a program here, by the page that describes them. A program that is not kept signed in with each
+ * of them in November 2026, except with those of `readOnly`.
+ */
+const rows: Readonly<Record<'node' | 'browser' | 'python' | 'go' | 'java' | 'others', Row[]>> = {
+  node: [
+    ['@badgateway/oauth2-client', '3.3.1', 'an argument of the call'],
+    ['grant', '5.4', 'not at all'],
+    ['openid-client/passport', '6.8.9', 'an argument of the call'],
+    ['remix-auth-oauth2', '3.4.1', 'code of yours'],
+    ['@auth/express', '0.12.3', 'code of yours'],
+    ['@hapi/bell', '13.2.0', 'not at all'],
+    ['@hono/oidc-auth', '1.8.1', 'not at all'],
+    ['client-oauth2', '4.3.3', 'an argument of the call'],
+  ],
+  browser: [
+    ['angular-auth-oidc-client', '22', 'a setting'],
+    ['@openid/appauth', '1.4', 'an argument of the call'],
+    ['react-oidc-context', '3.3.1', 'a setting'],
+    ['@axa-fr/react-oidc', '7.29.1', 'a setting'],
+    ['oidc-react', '4.0.1', 'code of yours'],
+    ['vue3-oidc', '1.0.2', 'a setting'],
+    ['react-oauth2-code-pkce', '1.24.0', 'a setting'],
+    ['@azure/msal-browser', '5.29.0', 'an argument of the call'],
+    ['@okta/okta-auth-js', '8.0.1', 'code of yours'],
+    ['oidc-client, the predecessor', '1.11.5', 'a setting'],
+  ],
+  python: [
+    ['httpx-oauth', '0.17', 'not at all'],
+    ['oauthlib', '4.0.1', 'an argument of the call'],
+    ['pyoidc, the package oic', '1.7.0', 'an argument of the call'],
+    ['django-allauth', '65.21.1', 'not tried'],
+    ['Flask-OIDC', '2.4.0', 'not tried'],
+    ['idpyoidc', '5.0.0', 'not tried'],
+    ['requests_oauth2client', '1.8.0', 'an argument of the call'],
+    ['Flask-Dance', '7.1.0', 'a setting'],
+    ['fastapi-sso', '0.23.0', 'not at all'],
+    ['JupyterHub, GenericOAuthenticator', '17.4.0', 'a setting'],
+  ],
+  go: [
+    ['zitadel/oidc', '3.49', 'an argument of the call'],
+    ['oauth2-proxy', '7.15', 'not at all'],
+    ['hashicorp/cap', '0.15', 'not at all'],
+  ],
+  java: [
+    ['Nimbus OAuth 2.0 SDK', '11.23', 'an argument of the call'],
+    ['pac4j-oidc', '6.1.3', 'not at all'],
+    ['ScribeJava', '8.3.3', 'an argument of the call'],
+    ['google-oauth-client', '1.39.0', 'an argument of the call'],
+  ],
+  others: [
+    ['omniauth_openid_connect', '0.8', 'not at all'],
+    ['openid_connect, the gem', '1.2', 'an argument of the call'],
+    ['oauth2, the gem', '1.4.4', 'an argument of the call'],
+    ['league/oauth2-client', '2.9', 'an argument of the call'],
+    ['oidc-agent', '4.2.6', 'not tried'],
+    ['ASP.NET Core OpenIdConnect', '9', 'code of yours'],
+  ],
 }
 
-export const unfit: readonly UnfitLibrary[] = [
+/** Known from their own documentation only. */
+const readOnly = ['ASP.NET Core OpenIdConnect']
+
+export const untested = Object.entries(rows).flatMap(([page, ofPage]) =>
+  ofPage.map(([name, version, resource]) => {
+    const known = readOnly.includes(name) ? 'read' : 'seen'
+    return { name, page, known, version, resource }
+  }),
+)
+
+/** Libraries that cannot sign in here. */
+export const unfit = [
   {
     ...{ name: 'passport-openidconnect', version: '0.1.2', because: 'it has no PKCE' },
     instead: '[passport-oauth2](node.md#passport-oauth2), or openid-client 6',

@@ -15,12 +15,8 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath,
     args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--no-first-run',
+      ...['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+      ...['--disable-component-update', '--disable-sync', '--no-first-run'],
     ],
   })
 }
@@ -80,7 +76,7 @@ interface Axe {
   run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
 }
 
-/** What an accessibility scan (axe-core, all of its rules) finds wrong with a page. */
+/** The violations that an accessibility scan (axe-core, all rules) finds. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
   return await page.evaluate(async () => {
@@ -89,7 +85,7 @@ export async function violations(page: Page): Promise<string[]> {
   })
 }
 
-/** Whether a page is wider than its window, so that a person would have to scroll sideways. */
+/** Whether a page is wider than its window. */
 export async function overflows(page: Page): Promise<boolean> {
   return await page.evaluate('document.documentElement.scrollWidth > innerWidth')
 }

@@ -4,25 +4,20 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-// biome-ignore lint/style/noProcessEnv: where this machine keeps what can be fetched again
+// biome-ignore lint/style/noProcessEnv: the cache of this machine
 const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
-/** A folder for each package and version, which the next run finds again. */
+/** Holds a folder for each package and version, for later runs. */
 export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
 const INSTALL_TIMEOUT_MS = 90_000
-/** The interpreters that are tried, and the first of them that makes an environment is used. */
-const pythons = ['python3', 'python']
-
-export type Registry = 'npm' | 'pypi'
-
 export interface Package {
-  readonly registry: Registry
-  /** As its registry calls it, with extras where it needs them. */
+  readonly registry: 'npm' | 'pypi'
+  /** Name in its registry, with extras. */
   readonly name: string
   readonly version: string
-  /** What is installed beside it, each as its registry names one exact version: `a@1.2.3`, `b==1.2.3`. */
+  /** Packages beside it, each with one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
 }
 
@@ -32,12 +27,12 @@ export type Installed =
 
 const execute = promisify(execFile)
 
-/** A registry that let one installation wait for too long is asked for nothing else in this run. */
-const silent = new Set<Registry>()
+/** Registries in which one installation timed out; nothing else is installed from them in this run. */
+const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()
 
-/** Installs a package once, however many clients are of it. */
+/** Installs a package once per run. */
 export async function install(wanted: Package, signal: AbortSignal): Promise<Installed> {
   const { registry, name, version, with: others = [] } = wanted
   const label = [name, version, ...others].join('-')
@@ -47,10 +42,7 @@ export async function install(wanted: Package, signal: AbortSignal): Promise<Ins
   return await installed
 }
 
-/**
- * Installs one package with what it depends on, or finds it in the cache. No script of a package
- * runs. An installation that fails or takes too long leaves nothing behind.
- */
+/** Installs a package with its dependencies, or finds it in the cache. Runs no scripts, and removes a failed installation. */
 async function installInto(
   folder: string,
   wanted: Package,
@@ -77,34 +69,23 @@ async function installInto(
 async function installFromNpm(wanted: Package, folder: string, signal: AbortSignal) {
   const { name, version, with: others = [] } = wanted
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-  const words = [...quiet, '--ignore-scripts', '--fetch-retries=1']
-  await execute('npm', ['install', ...words, '--prefix', folder, `${name}@${version}`, ...others], {
-    signal,
-    timeout: INSTALL_TIMEOUT_MS,
-    cwd: folder,
-  })
+  const words = [
+    ...['install', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts'],
+    ...['--fetch-retries=1', '--prefix', folder, `${name}@${version}`, ...others],
+  ]
+  await execute('npm', words, { signal, timeout: INSTALL_TIMEOUT_MS, cwd: folder })
 }
 
 async function installFromPypi(wanted: Package, folder: string, signal: AbortSignal) {
   const { name, version, with: others = [] } = wanted
   const options = { signal, timeout: INSTALL_TIMEOUT_MS }
-  await makeEnvironment(folder, options)
-  const quiet = ['--quiet', '--disable-pip-version-check']
-  const words = ['install', ...quiet, '--only-binary=:all:', '--retries=1']
-  const packages = [`${name}==${version}`, ...others]
-  await execute(join(folder, 'bin/python'), ['-m', 'pip', ...words, ...packages], options)
-}
-
-async function makeEnvironment(folder: string, options: { timeout: number; signal: AbortSignal }) {
-  for (const python of pythons) {
-    try {
-      return await execute(python, ['-m', 'venv', folder], options)
-    } catch {
-      // The next name may be a Python that can.
-    }
-  }
-  throw new Error('no Python that makes a virtual environment is installed here')
+  const makeEnvironment = (python: string) => execute(python, ['-m', 'venv', folder], options)
+  await makeEnvironment('python3').catch(() => makeEnvironment('python'))
+  const words = [
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary=:all:'],
+    ...['--retries=1', `${name}==${version}`, ...others],
+  ]
+  await execute(join(folder, 'bin/python'), words, options)
 }
 
 function wasKilled(error: unknown): boolean {

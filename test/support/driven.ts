@@ -1,0 +1,122 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+
+import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import type { Answers } from '../../tools/token/headless-person.ts'
+import { openBrowser, signInAs } from './browser.ts'
+import { findProgram, isContinuousIntegration } from './programs.ts'
+
+/** What came of driving one program of others against the service. */
+export interface Outcome {
+  /** `known`: it failed as its table says. */
+  readonly kind: 'passed' | 'known' | 'failed' | 'not run'
+  readonly detail: string
+  /** What the program printed. */
+  readonly transcript: string
+}
+
+export const RUN_OVER = 'the time of the run was over'
+
+export function notRun(detail: string): Outcome {
+  return { kind: 'not run', detail, transcript: '' }
+}
+
+/** Tries a program and times it. In continuous integration a failure has a second attempt, which the outcome names. */
+export async function attempt(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise<Outcome> {
+  const first = await timed(over, tryOut)
+  if (first.kind !== 'failed' || !isContinuousIntegration) return first
+  const second = await timed(over, tryOut)
+  return { ...second, detail: `${second.detail}, at a second attempt; the first: ${first.detail}` }
+}
+
+async function timed(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise<Outcome> {
+  const startedMs = performance.now()
+  const { kind, detail, transcript } = await tryOut()
+  if (over.aborted) return { ...notRun(RUN_OVER), transcript }
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+  return { kind, detail: `${detail} (${seconds} s)`.trim(), transcript }
+}
+
+/** Opens the browser of a run; nothing without Chromium, except in continuous integration, which skips nothing. */
+export async function openRunBrowser(opened: AsyncDisposableStack) {
+  if (findProgram('chromium') === undefined && !isContinuousIntegration) return undefined
+  return opened.adopt(await openBrowser(), (closing) => closing.close())
+}
+
+/** Works on everything, some at a time. */
+export async function inParallel<T>(
+  all: readonly T[],
+  atOnce: number,
+  work: (one: T) => Promise<void>,
+): Promise<void> {
+  const waiting = [...all]
+  const worker = async () => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+}
+
+const LINES_MAX = 40
+
+/** Prints a line for each outcome, and the transcript of a failure. */
+export function makeReport(verbose: boolean) {
+  const counts = { passed: 0, known: 0, failed: 0, 'not run': 0 }
+  return {
+    print(title: string, { kind, detail, transcript }: Outcome): void {
+      counts[kind] += 1
+      process.stdout.write(`${kind.padEnd(8)} ${title} ${detail}\n`)
+      if (kind !== 'failed' && !verbose) return
+      const lines = transcript.trim().split('\n').slice(0, LINES_MAX)
+      process.stdout.write(`${lines.map((line) => `         | ${line}`).join('\n')}\n`)
+    },
+    /** Prints the sum and ends the process: a program that was given up may hold something open. */
+    finish(): never {
+      const { passed, known, failed, 'not run': skipped } = counts
+      process.stdout.write(`${passed + known} passed, ${failed} failed, ${skipped} skipped\n`)
+      process.exit(failed === 0 ? 0 : 1)
+    },
+  }
+}
+
+/** A new browser that loads nothing from other machines. */
+export async function newLocalContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext()
+  await context.route('**', async (route) => {
+    await (isLoopbackUrl(route.request().url()) ? route.continue() : route.abort())
+  })
+  return context
+}
+
+const submits = {
+  login: '#login-submit',
+  site: '#site-submit',
+  consent: '#consent-approve',
+  logout: '#logout-confirm',
+}
+
+/** Whether an element can be seen; nothing can between two pages. */
+export async function isVisible(page: Page, selector: string): Promise<boolean> {
+  return await page
+    .locator(selector)
+    .isVisible()
+    .catch(() => false)
+}
+
+/**
+ * Answers a page of the service as a person who agrees.
+ *
+ * @returns which page it was, if there was one
+ * @throws with the text of an error page
+ */
+export async function answerPage(page: Page, person: Answers): Promise<string | undefined> {
+  for (const [id, submit] of Object.entries(submits)) {
+    if (!(await isVisible(page, submit))) continue
+    const before = page.url()
+    await (id === 'login' ? signInAs(page, person) : page.click(submit))
+    await page.waitForURL((url) => url.href !== before, { waitUntil: 'commit' })
+    return id
+  }
+  if (await isVisible(page, '#error-page')) {
+    throw new Error(`the service says: ${await page.locator('#error-page').innerText()}`)
+  }
+  return undefined
+}
