@@ -111,6 +111,11 @@ export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
 }
 
+/** Writes the audit trail, refusals and usage almost at once, for tests that read them. */
+export function flushingSoon(policy: ServicePolicy): ServicePolicy {
+  return { ...policy, storage: { ...policy.storage, usageFlushSeconds: 0.02 } }
+}
+
 /** Whether the service would load the demo campus into its own folder. */
 function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
   if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false

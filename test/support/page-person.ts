@@ -1,4 +1,9 @@
-import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import {
+  type Answers,
+  type HeadlessPerson,
+  makeHeadlessPerson,
+} from '../../tools/token/headless-person.ts'
+import { encode, type Fields } from './wire.ts'
 
 /** What a person sees after every redirect was followed. */
 export interface Seen {
@@ -66,6 +71,23 @@ export function linkOf(page: Seen, id: string): string {
 /** The text of the element with this id. */
 export function textOf(page: Seen, id: string): string {
   return decode(new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.text)?.[1] ?? '')
+}
+
+/** The value of a hidden field of a page: `csrf` of our own forms, `xsrf` of the engine's. */
+export function hiddenField(page: string, name: 'csrf' | 'xsrf' = 'csrf'): string {
+  return new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
+}
+
+/** Opens the sign-out page and sends its form. Without `logout` the person stays signed in. */
+export async function confirmSignOut(
+  person: HeadlessPerson,
+  address: URL,
+  pressed: Fields = { logout: 'yes' },
+): Promise<Response> {
+  const page = await (await person.open(address)).text()
+  const action = /action="([^"]+)"/.exec(page)?.[1] ?? ''
+  const body = encode({ xsrf: hiddenField(page, 'xsrf'), ...pressed })
+  return await person.open(new URL(action, address), { method: 'POST', body })
 }
 
 function formOf({ text, path }: Seen, action: string): string {
