@@ -153,8 +153,8 @@ describe('campus: the shape', () => {
       ],
     ],
     [
-      'accepts a resource server of the whole deployment',
-      ({ applications }) => Object.assign(applications[2] ?? {}, { site: null }),
+      'accepts a resource server of a site',
+      ({ applications }) => Object.assign(applications[2] ?? {}, { site: 'sit_northlight' }),
       [],
     ],
   ]
