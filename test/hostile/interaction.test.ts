@@ -38,7 +38,12 @@ async function openPage(person: HeadlessPerson, start: URL): Promise<Page> {
 
 /** Sends the form of a page with its token, which the fields may replace. */
 async function submit(
-  ...[person, page, fields = {}, headers = {}]: [HeadlessPerson, Page, Fields?, Record<string, string>?]
+  ...[person, page, fields = {}, headers = {}]: [
+    HeadlessPerson,
+    Page,
+    Fields?,
+    Record<string, string>?,
+  ]
 ): Promise<Response> {
   return await person.open(new URL(page.action, page.url), {
     method: 'POST',
