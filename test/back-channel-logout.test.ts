@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 import { expect } from 'chai'
@@ -12,8 +11,8 @@ import {
 } from '../src/oauth/authorization/sign-outs.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
-import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'
-import { type DocumentHost, startDocumentHost } from './support/document-host.ts'
+import { asPortal, obtainCode, redeem } from './support/client.ts'
+import { startDocumentHost } from './support/document-host.ts'
 import {
   claude,
   notes,
@@ -23,29 +22,35 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { confirmSignOut, makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import { choose, withPlans } from './support/proofs.ts'
 import { requireProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 const on = withPlans({ backChannelLogout: true })
 const logoutUri = 'https://client.example/backchannel-logout'
+const endReasons = [
+  'the person removed it',
+  'an operator ended it',
+  'the platform ended it',
+  'the application was deleted',
+  'a scope of it was taken from the application',
+  'a code was used twice',
+  'a used refresh token came back',
+  'the client revoked it',
+] as const
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-/** A small relying party that keeps what it is posted, and verifies it as the specification says (§2.6). */
-interface RelyingParty {
-  readonly host: DocumentHost
-  readonly tokens: string[]
-  status: number
-}
-
-async function startRelyingParty(openssl: string): Promise<RelyingParty> {
+/** Starts a relying party that keeps the logout tokens it receives. */
+async function startRelyingParty(openssl: string) {
   const host = await startDocumentHost(openssl)
-  const party: RelyingParty = { host, tokens: [], status: 200 }
-  host.serve(async (request: IncomingMessage, response) => {
+  const tokens: string[] = []
+  const party = { host, tokens, status: 200 }
+  host.serve(async (request, response) => {
     const body = new URLSearchParams(await text(request))
     if (request.method === 'POST' && request.url === '/backchannel-logout') {
-      party.tokens.push(body.get('logout_token') ?? '')
+      tokens.push(body.get('logout_token') ?? '')
     }
     response.writeHead(party.status, { location: 'https://client.example/other' }).end()
   })
@@ -54,7 +59,7 @@ async function startRelyingParty(openssl: string): Promise<RelyingParty> {
 
 interface Running {
   readonly service: RunningService
-  readonly party: RelyingParty
+  readonly party: Awaited<ReturnType<typeof startRelyingParty>>
   readonly clock: { ms: number }
 }
 
@@ -73,11 +78,17 @@ describe('back-channel logout', () => {
     await use({ service, party, clock })
   }
 
-  /** Signs Sam in at the portal, and exchanges the code. */
+  /** Signs Sam in at the portal and exchanges the code. */
   async function signInAtPortal({ url }: RunningService) {
     const obtained = await obtainCode(url, asPortalWithoutSecret)
     const { body } = await redeem(url, withSecret(obtained))
-    return { ...obtained, idToken: String(body.id_token), accessToken: String(body.access_token) }
+    const idToken = String(body.id_token)
+    const signOut = async () => {
+      const query = new URLSearchParams({ id_token_hint: idToken })
+      const address = new URL(`${paths.endSession}?${query}`, url)
+      expect((await confirmSignOut(obtained.person, address)).status).to.equal(303)
+    }
+    return { idToken, signOut }
   }
 
   const verified = async ({ url }: RunningService, token: string) =>
@@ -88,40 +99,38 @@ describe('back-channel logout', () => {
   forEachStorage('back-channel logout', (start) => {
     // [Back-Channel Logout §2.3; Back-Channel Logout §2.4; Back-Channel Logout §2.5;
     // Back-Channel Logout §2.6; Back-Channel Logout §4.1]
-    it('a sign-out is posted as a logout token that names the session of the id_token', async () => {
+    it('posts a logout token that names the session of the id_token', async () => {
       await running(async ({ service, party }) => {
-        const { idToken, person } = await signInAtPortal(service)
+        const { idToken, signOut } = await signInAtPortal(service)
         const { sid, sub } = decodeJwt(idToken)
         expect(sid).to.be.a('string')
-        await signOut(service, person, idToken)
-        const [token = ''] = await eventually(() => party.tokens, 1)
+        await signOut()
+        const [token = ''] = await received(party.tokens, 1)
         const { payload } = await verified(service, token)
         expect(payload).to.include({ sub, sid })
         expect(payload['events']).to.deep.equal({ [EVENT]: {} })
         expect(payload.jti).to.be.a('string')
         expect(payload).to.not.have.property('nonce')
         expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.be.within(1, 120)
-        // It goes when its answer has come.
-        await until(async () => (await pending(service)).notices === 0)
-        expect(await pending(service)).to.deep.equal({ sessions: 0, notices: 0 })
+        await becomes(service, { sessions: 0, notices: 0 })
       }, start)
     })
 
-    it('somebody who takes the application back is signed out there', async () => {
+    it('tells the application when the person removes it', async () => {
       await running(async ({ service, party }) => {
         await signInAtPortal(service)
         const page = makePagePerson(service.url, sam)
         const remove = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
         await page.send(await page.visit(remove), '/account/apps/remove')
-        const [token = ''] = await eventually(() => party.tokens, 1)
+        const [token = ''] = await received(party.tokens, 1)
         expect((await verified(service, token)).payload.sub).to.equal('per_sam')
       }, start)
     })
   })
 
-  it('an exchange that the database broke off in the middle succeeds when it is repeated, and has its session', async () => {
+  it('records the session of an exchange that is repeated after a database error', async () => {
     await running(async ({ service }) => {
-      const kysely = kyselyOf(service)
+      const { kysely } = service.service.stores.database
       const obtained = await obtainCode(service.url, asPortalWithoutSecret)
       await sql`create trigger no_session before insert on relying_party_session
         begin select raise(abort, 'away'); end`.execute(kysely)
@@ -132,76 +141,41 @@ describe('back-channel logout', () => {
     })
   })
 
-  /** How each end comes about, where a person or an operator can bring it about in the database. */
-  const ends: Readonly<Partial<Record<SessionEnd, (service: RunningService) => Promise<unknown>>>> =
-    {
-      'the person signed out everywhere': async ({ service }) =>
-        await kyselyOf({ service })
-          .insertInto('signed_out_everywhere')
-          .values({ person_id: 'per_sam', signed_out_at: Date.now() + 60_000 })
-          .execute(),
-      'the account is disabled': async (service) =>
-        await kyselyOf(service)
-          .updateTable('person')
-          .set({ disabled_at: 1 })
-          .where('id', '=', 'per_sam')
-          .execute(),
-      'the person has no role at the site': async (service) =>
-        await kyselyOf(service)
-          .deleteFrom('site_role')
-          .where('person_id', '=', 'per_sam')
-          .execute(),
-      'the client is disabled': async (service) =>
-        await kyselyOf(service)
-          .updateTable('oauth_application')
-          .set({ disabled_at: 1 })
-          .where('client_id', '=', portal.clientId)
-          .execute(),
-      'the client was deleted': async (service) =>
-        await kyselyOf(service)
-          .updateTable('oauth_application')
-          .set({ deleted_at: 1 })
-          .where('client_id', '=', portal.clientId)
-          .execute(),
-      'the site switched MCP connections off': async (service) =>
-        await kyselyOf(service)
-          .deleteFrom('site_feature')
-          .where('site_id', '=', 'sit_northlight')
-          .execute(),
-      'the grant has expired': async (service) =>
-        await kyselyOf(service)
-          .updateTable('oauth_grant')
-          .set({ expires_at: 1 })
-          .where('client_id', '=', portal.clientId)
-          .execute(),
-      'the grant has ended: the person removed it': ending('the person removed it'),
-      'the grant has ended: an operator ended it': ending('an operator ended it'),
-      'the grant has ended: the platform ended it': ending('the platform ended it'),
-      'the grant has ended: the application was deleted': ending('the application was deleted'),
-      'the grant has ended: a scope of it was taken from the application': ending(
-        'a scope of it was taken from the application',
-      ),
-      'the grant has ended: a code was used twice': ending('a code was used twice'),
-      'the grant has ended: a used refresh token came back': ending(
-        'a used refresh token came back',
-      ),
-      'the grant has ended: the client revoked it': ending('the client revoked it'),
-    }
-  for (const [end, bring] of Object.entries(ends)) {
-    const told = isNotified(end as SessionEnd)
-    it(`${told ? 'tells' : 'does not tell'} when ${end}`, async () => {
+  /** What brings each end about in the database. */
+  const ofPortal = `client_id = '${portal.clientId}'`
+  const ends: readonly (readonly [end: SessionEnd, statement: string])[] = [
+    [
+      'the person signed out everywhere',
+      `insert into signed_out_everywhere (person_id, signed_out_at)
+        values ('per_sam', ${Date.now() + 60_000})`,
+    ],
+    ['the account is disabled', `update person set disabled_at = 1 where id = 'per_sam'`],
+    ['the person has no role at the site', `delete from site_role where person_id = 'per_sam'`],
+    ['the client is disabled', `update oauth_application set disabled_at = 1 where ${ofPortal}`],
+    ['the client was deleted', `update oauth_application set deleted_at = 1 where ${ofPortal}`],
+    [
+      'the site switched MCP connections off',
+      `delete from site_feature where site_id = 'sit_northlight'`,
+    ],
+    ['the grant has expired', `update oauth_grant set expires_at = 1 where ${ofPortal}`],
+    ...endReasons.map((reason): [SessionEnd, string] => [
+      `the grant has ended: ${reason}`,
+      `update oauth_grant set ended_at = ${Date.now()}, end_reason = '${reason}' where ${ofPortal}`,
+    ]),
+  ]
+  for (const [end, statement] of ends) {
+    it(`${isNotified(end) ? 'notifies' : 'does not notify'} when ${end}`, async () => {
       await running(async ({ service, party }) => {
         await signInAtPortal(service)
         expect(await pending(service)).to.deep.equal({ sessions: 1, notices: 0 })
-        await bring?.(service)
-        await until(async () => (await pending(service)).sessions === 0)
-        await until(async () => (await pending(service)).notices === 0)
-        expect(party.tokens).to.have.lengthOf(told ? 1 : 0)
+        await run(service, statement)
+        await becomes(service, { sessions: 0, notices: 0 })
+        expect(party.tokens).to.have.lengthOf(isNotified(end) ? 1 : 0)
       })
     })
   }
 
-  it('an application without an address, or a sign-in without openid, is told of nothing', async () => {
+  it('notifies no application without an address, and of no sign-in without openid', async () => {
     await running(async ({ service }) => {
       const { url } = service
       const scope = 'account:read'
@@ -215,47 +189,48 @@ describe('back-channel logout', () => {
   })
 
   // [Back-Channel Logout §2.5; Back-Channel Logout §2.8]
-  it(`is tried ${NOTICE_ATTEMPTS_MAX} times at growing distances, then given up and shown to the operator`, async () => {
+  it(`gives up after ${NOTICE_ATTEMPTS_MAX} attempts and shows operators why`, async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 503
-      const { idToken, person } = await signInAtPortal(service)
-      await signOut(service, person, idToken)
+      const { signOut } = await signInAtPortal(service)
+      await signOut()
       for (let time = 1; time <= NOTICE_ATTEMPTS_MAX; time += 1) {
-        await eventually(() => party.tokens, time)
+        await received(party.tokens, time)
         clock.ms += 3_600_000
       }
-      await until(async () => (await pending(service)).notices === 0)
+      await becomes(service, { notices: 0 })
       expect(party.tokens).to.have.lengthOf(NOTICE_ATTEMPTS_MAX)
       const ids = party.tokens.map((token) => decodeJwt(token).jti)
       expect(new Set(ids)).to.have.property('size', NOTICE_ATTEMPTS_MAX)
-      // What the page of the application shows under Refusals.
-      const read = async () =>
-        await kyselyOf(service)
+      // The page of the application shows these under Refusals.
+      const refusal = await eventually(20_000, async () => {
+        const rows = await service.service.stores.database.kysely
           .selectFrom('client_refusal')
           .select(['route', 'error', 'reason'])
           .where('client_id', '=', portal.clientId)
           .execute()
-      await until(async () => (await read()).length === NOTICE_ATTEMPTS_MAX)
-      const [refusal] = await read()
+        expect(rows).to.have.length(NOTICE_ATTEMPTS_MAX)
+        return rows[0]
+      })
       expect(refusal).to.include({ route: 'backchannel_logout', error: 'not_delivered' })
       expect(refusal?.reason).to.include('503')
     })
   })
 
-  it('is delivered once the application is there again, also by another process', async () => {
+  it('retries until the application is available again', async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 500
-      const { idToken, person } = await signInAtPortal(service)
-      await signOut(service, person, idToken)
-      await eventually(() => party.tokens, 1)
+      const { signOut } = await signInAtPortal(service)
+      await signOut()
+      await received(party.tokens, 1)
       party.status = 204
       clock.ms += 11_000
-      await eventually(() => party.tokens, 2)
-      await until(async () => (await pending(service)).notices === 0)
+      await received(party.tokens, 2)
+      await becomes(service, { notices: 0 })
     })
   })
 
-  /** Notices that are due, as when an application is disabled that very many are signed in at. */
+  /** Adds due notices, as when an application with very many sessions is disabled. */
   async function addNotices(
     service: RunningService,
     count: number,
@@ -266,12 +241,13 @@ describe('back-channel logout', () => {
       ...{ id: `${of.client_id}-${position}`, attempts: 0, ...notice },
       reason: 'the client is disabled',
     }))
-    await kyselyOf(service).insertInto('sign_out_notice').values(rows).execute()
+    const { kysely } = service.service.stores.database
+    await kysely.insertInto('sign_out_notice').values(rows).execute()
   }
 
-  it('sessions at a client that has no row, and never had one, keep no other end from being found', async () => {
+  it('finds ended sessions behind many of clients without a row', async () => {
     await running(async ({ service, party, clock }) => {
-      const kysely = kyselyOf(service)
+      const { kysely } = service.service.stores.database
       const grant = { id: 'grant', person_id: 'per_olivia', client_id: claude.clientId }
       const times = { granted_at: clock.ms, expires_at: clock.ms + 3_600_000 }
       const described = { client_name: 'Claude', client_origin: 'integration', allowed: '{}' }
@@ -286,24 +262,23 @@ describe('back-channel logout', () => {
       }))
       await kysely.insertInto('relying_party_session').values(sessions).execute()
       await signInAtPortal(service)
-      await ends['the person has no role at the site']?.(service)
-      await eventually(() => party.tokens, 1)
-      await until(async () => (await pending(service)).notices === 0)
-      expect(await pending(service)).to.deep.equal({ sessions: 250, notices: 0 })
+      await run(service, `delete from site_role where person_id = 'per_sam'`)
+      await received(party.tokens, 1)
+      await becomes(service, { sessions: 250, notices: 0 })
     })
   })
 
   // [147]
-  it('however many are signed out at once, each of them is told', async () => {
+  it('delivers each of many notices at once', async () => {
     await running(async ({ service, party, clock }) => {
       await addNotices(service, 300, { client_id: portal.clientId, next_attempt_at: clock.ms })
-      await eventually(() => party.tokens, 300)
-      await until(async () => (await pending(service)).notices === 0)
+      await received(party.tokens, 300)
+      await becomes(service, { notices: 0 })
       expect(party.tokens).to.have.lengthOf(300)
     })
   })
 
-  it('an application whose host is away keeps no other waiting, and loses nothing by it [147]', async () => {
+  it('keeps notices of an unavailable application without delaying others [147]', async () => {
     await using host = await startDocumentHost(openssl)
     const told: string[] = []
     let away = 0
@@ -320,30 +295,30 @@ describe('back-channel logout', () => {
     await choose(service, { backchannel_logout_uri: logoutUri })
     const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
     await choose(service, others, notes.clientId)
-    // They have waited for longer.
+    // These have waited longer.
     await addNotices(service, 200, { client_id: notes.clientId, next_attempt_at: clock.ms - 1000 })
     await addNotices(service, 1, { client_id: portal.clientId, next_attempt_at: clock.ms })
-    await eventually(() => told, 1)
+    await received(told, 1)
     expect(away).to.be.below(9)
-    const waiting = async () =>
-      await kyselyOf(service).selectFrom('sign_out_notice').select('attempts').execute()
-    expect((await waiting()).filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
+    const { kysely } = service.service.stores.database
+    const waiting = await kysely.selectFrom('sign_out_notice').select('attempts').execute()
+    expect(waiting.filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 
   // [135]
   it('follows no redirect', async () => {
     await running(async ({ service, party }) => {
       party.status = 307
-      const { idToken, person } = await signInAtPortal(service)
-      await signOut(service, person, idToken)
-      await eventually(() => party.tokens, 1)
+      const { signOut } = await signInAtPortal(service)
+      await signOut()
+      await received(party.tokens, 1)
       expect(party.host.requests).to.deep.equal(['client.example/backchannel-logout'])
       expect((await pending(service)).notices).to.equal(1)
     })
   })
 
   // [threat 25; 135]
-  it('posts to no private address, whatever an import has said', async () => {
+  it('posts to no private address, even an imported one', async () => {
     let refused = 0
     const guarded = makeGuardedFetch()
     await using service = await startService({
@@ -357,16 +332,15 @@ describe('back-channel logout', () => {
         }
       },
     })
-    await choose(service, {
-      backchannel_logout_uri: `${service.url.replace('http:', 'https:')}/healthz`,
-    })
-    const { idToken, person } = await signInAtPortal(service)
-    await signOut(service, person, idToken)
-    await until(async () => refused > 0)
+    const own = `${service.url.replace('http:', 'https:')}/healthz`
+    await choose(service, { backchannel_logout_uri: own })
+    const { signOut } = await signInAtPortal(service)
+    await signOut()
+    await eventually(20_000, async () => expect(refused).to.be.above(0))
     expect((await pending(service)).notices).to.equal(1)
   })
 
-  it('says in the metadata what is on, and nothing while it is off', async () => {
+  it('is in the metadata and in id_tokens only while it is on', async () => {
     await using service = await startService(on)
     const metadata = await (await fetch(service.url + paths.openidConfiguration)).json()
     expect(metadata).to.include({
@@ -382,72 +356,47 @@ describe('back-channel logout', () => {
   })
 
   // [Back-Channel Logout §2.2]
-  it('an operator enters the address, and no private one', async () => {
+  it('is configured by operators, with public addresses only', async () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    const refused = await page.send(await page.visit(security), security, {
-      logout_uri: 'https://192.168.0.7/out',
-    })
-    expect(refused.status).to.equal(422)
-    const saved = await page.send(await page.visit(security), security, {
-      logout_uri: logoutUri,
-      demand: 'logout_session',
-    })
-    expect(saved.status).to.equal(200)
+    const enter = async (logout_uri: string) =>
+      await page.send(await page.visit(security), security, {
+        logout_uri,
+        demand: 'logout_session',
+      })
+    expect((await enter('https://192.168.0.7/out')).status).to.equal(422)
+    expect((await enter(logoutUri)).status).to.equal(200)
     expect((await page.visit(security)).text).to.include(logoutUri)
   })
 })
 
 const asPortalWithoutSecret = { client_id: asPortal.client_id, redirect_uri: asPortal.redirect_uri }
 
-function withSecret({ form }: ObtainedCode) {
+function withSecret({ form }: Parameters<typeof redeem>[1]) {
   return { form: { ...form, client_secret: portal.clientSecret } }
 }
 
-function kyselyOf({ service }: Pick<RunningService, 'service'>) {
-  return service.stores.database.kysely
+async function run({ service }: RunningService, statement: string): Promise<void> {
+  await sql.raw(statement).execute(service.stores.database.kysely)
 }
 
-function ending(reason: string) {
-  return async (service: RunningService) =>
-    await kyselyOf(service)
-      .updateTable('oauth_grant')
-      .set({ ended_at: Date.now(), end_reason: reason })
-      .where('client_id', '=', portal.clientId)
-      .execute()
-}
-
-async function pending(service: RunningService) {
+async function pending({ service: { stores } }: RunningService) {
   const count = async (table: 'relying_party_session' | 'sign_out_notice') =>
-    (await kyselyOf(service).selectFrom(table).selectAll().execute()).length
+    (await stores.database.kysely.selectFrom(table).selectAll().execute()).length
   return { sessions: await count('relying_party_session'), notices: await count('sign_out_notice') }
 }
 
-/** The person confirms the sign-out that the application asked for. */
-async function signOut({ url }: RunningService, person: ObtainedCode['person'], idToken: string) {
-  const address = new URL(
-    `${paths.endSession}?${new URLSearchParams({ id_token_hint: idToken })}`,
-    url,
-  )
-  const page = await (await person.open(address)).text()
-  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
-  const confirmed = await person.open(new URL(`${paths.endSession}/confirm`, url), {
-    method: 'POST',
-    body: new URLSearchParams({ xsrf, logout: 'yes' }),
+async function becomes(
+  service: RunningService,
+  expected: Partial<Awaited<ReturnType<typeof pending>>>,
+): Promise<void> {
+  await eventually(20_000, async () => expect(await pending(service)).to.include(expected))
+}
+
+async function received(tokens: readonly string[], count: number) {
+  return await eventually(20_000, async () => {
+    expect(tokens.length).to.be.at.least(count)
+    return tokens
   })
-  expect(confirmed.status).to.equal(303)
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 20_000
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not come to that')
-    await new Promise((done) => setTimeout(done, 50))
-  }
-}
-
-async function eventually(list: () => readonly string[], length: number) {
-  await until(async () => list().length >= length)
-  return list()
 }

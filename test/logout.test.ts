@@ -1,67 +1,66 @@
 import { expect } from 'chai'
+import * as oidc from 'openid-client'
 
+import { judgeDocument } from '../src/oauth/clients/metadata-document.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { refresh, userinfo } from './support/client.ts'
-import { sam } from './support/gatehouse.ts'
-import { getTokens } from './support/relying-party.ts'
+import { notes, olivia, portal, sam } from './support/gatehouse.ts'
+import { confirmSignOut, makePagePerson, textOf } from './support/page-person.ts'
+import { type Asking, getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
-import { encode, type Fields } from './support/wire.ts'
+import { answerOf, encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
+const toNotes = { client_id: notes.clientId, post_logout_redirect_uri: back }
 
 describe('/oauth/logout [design 27]', () => {
   const service = sharedService()
 
-  const address = (fields: Fields = {}) => {
-    const url = new URL(paths.endSession, service().url)
-    url.search = encode(fields).toString()
-    return url
+  const address = (fields: Fields = {}) =>
+    new URL(`${paths.endSession}?${encode(fields)}`, service().url)
+
+  /** Where the sign-out leads once the person confirmed it. */
+  const destination = async (person: HeadlessPerson, url: URL) => {
+    const { status, headers } = await confirmSignOut(person, url)
+    expect(status).to.equal(303)
+    return headers.get('location')
   }
 
   // [RP-Initiated Logout §2; RP-Initiated Logout §6]
-  it('asks first, because any page of the web can send somebody here', async () => {
+  it('asks first, because any page of the web can send a person here', async () => {
     const { person, tokens, start } = await getTokens(service().url)
     const answer = await person.open(address({ id_token_hint: tokens.id_token }))
     expect(answer.status).to.equal(200)
     expect(await answer.text()).to.include('id="logout-page"')
     expect(await stillSignedIn(person, start)).to.equal(true)
+    await confirmSignOut(person, address(), {})
+    expect(await stillSignedIn(person, start), 'the person stays').to.equal(true)
   })
 
   // [RP-Initiated Logout §2]
-  it('ends the session and says so when there is nowhere to go back to', async () => {
-    const { person, start } = await getTokens(service().url)
-    const done = await confirm(person, address())
-    const page = await person.open(new URL(done.headers.get('location') ?? '', service().url))
+  it('ends the session, keeps tokens, and shows a page when there is no destination', async () => {
+    const { url } = service()
+    const { person, start, tokens } = await getTokens(url)
+    const page = await person.open(new URL((await destination(person, address())) ?? '', url))
     expect(await page.text()).to.include('id="logout-success"')
     expect(await stillSignedIn(person, start)).to.equal(false)
+    expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
+    expect((await refresh(url, tokens.refresh_token ?? '')).status).to.equal(200)
   })
 
   // [RP-Initiated Logout §3]
-  it('goes back to the registered address with the state and nothing else', async () => {
+  it('redirects to a registered address of the hint or client_id, with the state only', async () => {
     const { person, tokens } = await getTokens(service().url)
-    const done = await confirm(
-      person,
-      address({
-        id_token_hint: tokens.id_token,
-        post_logout_redirect_uri: back,
-        state: 'the-state',
-      }),
-    )
-    expect(done.headers.get('location')).to.equal(`${back}?state=the-state`)
+    const named = { id_token_hint: tokens.id_token, post_logout_redirect_uri: back, state: 's' }
+    expect(await destination(person, address(named))).to.equal(`${back}?state=s`)
+    const other = await getTokens(service().url)
+    expect(await destination(other.person, address(toNotes))).to.equal(back)
+    const nobody = makeHeadlessPerson(sam)
+    expect(await destination(nobody, address(toNotes)), 'without a session').to.equal(back)
   })
 
-  // [RP-Initiated Logout §3]
-  it('knows the application by its client_id alone', async () => {
-    const { person } = await getTokens(service().url)
-    const done = await confirm(
-      person,
-      address({ client_id: 'northlight-notes', post_logout_redirect_uri: back }),
-    )
-    expect(done.headers.get('location')).to.equal(back)
-  })
-
-  it('says that an address is ignored of which nobody says whose it is', async () => {
+  it('says on the page when it ignores an address because no client is named', async () => {
     const { person, tokens } = await getTokens(service().url)
     const asked = async (fields: Fields) => await (await person.open(address(fields))).text()
     expect(await asked({ post_logout_redirect_uri: back }))
@@ -75,14 +74,8 @@ describe('/oauth/logout [design 27]', () => {
     }
   })
 
-  it('keeps the session when the person stays', async () => {
-    const { person, start } = await getTokens(service().url)
-    await confirm(person, address(), {})
-    expect(await stillSignedIn(person, start)).to.equal(true)
-  })
-
   // [RP-Initiated Logout §6]
-  it('signs nobody out for a form without its token', async () => {
+  it('refuses a form without its token', async () => {
     const { person, start } = await getTokens(service().url)
     await person.open(address())
     const answer = await person.open(new URL(`${paths.endSession}/confirm`, service().url), {
@@ -94,106 +87,155 @@ describe('/oauth/logout [design 27]', () => {
     expect(await stillSignedIn(person, start)).to.equal(true)
   })
 
-  it('leaves the applications that the person connected their tokens', async () => {
-    const { url } = service()
-    const { person, tokens } = await getTokens(url)
-    await confirm(person, address())
-    expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
-    expect((await refresh(url, tokens.refresh_token ?? '')).status).to.equal(200)
-  })
-
   // [RP-Initiated Logout §2]
-  it('takes the request as a form too', async () => {
+  it('accepts the request as a form, but not as JSON', async () => {
     const { person } = await getTokens(service().url)
-    const answer = await person.open(address(), {
-      method: 'POST',
-      body: encode({ client_id: 'northlight-notes', post_logout_redirect_uri: back }),
-    })
+    const answer = await person.open(address(), { method: 'POST', body: encode(toNotes) })
     expect(answer.status).to.equal(303)
     const next = new URL(answer.headers.get('location') ?? '', service().url)
-    const done = await confirm(person, next)
-    expect(done.headers.get('location')).to.equal(back)
+    expect(await destination(person, next)).to.equal(back)
+    const headers = { 'content-type': 'application/json' }
+    const json = await fetch(address(), { method: 'POST', body: '{}', headers })
+    expect(json.status).to.equal(415)
   })
 
+  // [RP-Initiated Logout §3; RP-Initiated Logout §4]
   for (const [title, fields] of [
-    [
-      'an address that is not registered',
-      { client_id: 'northlight-notes', post_logout_redirect_uri: `${back}/x` },
-    ],
-    [
-      'an address with a query added',
-      { client_id: 'northlight-notes', post_logout_redirect_uri: `${back}?x=1` },
-    ],
-    [
-      'an address of another client',
-      { client_id: 'northlight-portal', post_logout_redirect_uri: back },
-    ],
+    ['an unregistered address', { ...toNotes, post_logout_redirect_uri: `${back}/x` }],
+    ['an address with an added query', { ...toNotes, post_logout_redirect_uri: `${back}?x=1` }],
+    ['an address of another client', { ...toNotes, client_id: portal.clientId }],
     ['an unknown client', { client_id: 'nobody' }],
-    ['a hint that nobody signed', { id_token_hint: 'e30.e30.' }],
+    ['an unsigned hint', { id_token_hint: 'e30.e30.' }],
   ] as const) {
-    // [RP-Initiated Logout §3; RP-Initiated Logout §4]
-    it(`shows an error page and goes nowhere for ${title}`, async () => {
+    it(`shows an error page and does not redirect for ${title}`, async () => {
       const { person, start } = await getTokens(service().url)
       const answer = await person.open(address(fields))
-      expect(answer.status).to.equal(400)
-      expect(answer.headers.get('location')).to.equal(null)
+      expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null])
       expect(await answer.text()).to.include('id="error-page"')
       expect(await stillSignedIn(person, start)).to.equal(true)
     })
   }
 
-  it('takes a form and nothing else by POST', async () => {
-    const answer = await fetch(address(), {
-      method: 'POST',
-      body: '{}',
-      headers: { 'content-type': 'application/json' },
-    })
-    expect(answer.status).to.equal(415)
-  })
-
-  it('asks nothing of somebody who is not signed in', async () => {
-    const person = makeHeadlessPerson(sam)
-    const done = await confirm(
-      person,
-      address({ client_id: 'northlight-notes', post_logout_redirect_uri: back }),
-    )
-    expect(done.headers.get('location')).to.equal(back)
-  })
-
-  it('admits the address that it goes back to, and no other, in the policy of its page', async () => {
+  it('admits only its destination as the target of forms', async () => {
     const { person, tokens } = await getTokens(service().url)
-    const policyOf = async (fields: Fields) =>
-      (await person.open(address(fields))).headers.get('content-security-policy')
-    expect(
-      await policyOf({ id_token_hint: tokens.id_token, post_logout_redirect_uri: back }),
-    ).to.match(/form-action 'self' https:\/\/notes\.example;/)
-    for (const fields of [
-      {},
-      { post_logout_redirect_uri: 'https://elsewhere.example/' },
-      { client_id: 'northlight-notes', post_logout_redirect_uri: 'https://elsewhere.example/' },
-    ]) {
-      expect(await policyOf(fields)).to.match(/form-action 'self';/)
+    const foreign = { post_logout_redirect_uri: 'https://elsewhere.example/' }
+    for (const [fields, admitted] of [
+      [
+        { ...toNotes, client_id: undefined, id_token_hint: tokens.id_token },
+        ' https://notes.example',
+      ],
+      [{}, ''],
+      [foreign, ''],
+      [{ ...toNotes, ...foreign }, ''],
+    ] as const) {
+      const { headers } = await person.open(address(fields))
+      expect(headers.get('content-security-policy')).to.include(`form-action 'self'${admitted};`)
     }
   })
+
+  /** With a session and a remembered consent the response is a code, and no page. */
+  async function stillSignedIn(person: HeadlessPerson, start: URL): Promise<boolean> {
+    const { headers } = await person.open(start)
+    return headers.get('location')?.includes('code=') ?? false
+  }
 })
 
-/** Opens the sign-out page and presses its first button. */
-async function confirm(
-  person: HeadlessPerson,
-  url: URL,
-  pressed: Fields = { logout: 'yes' },
-): Promise<Response> {
-  const page = await (await person.open(url)).text()
-  const action = /action="([^"]+)"/.exec(page)?.[1] ?? ''
-  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
-  const body = encode({ xsrf, ...pressed })
-  const answer = await person.open(new URL(action, url), { method: 'POST', body })
-  expect(answer.status).to.equal(303)
-  return answer
-}
+describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () => {
+  const service = sharedService()
+  const applications = '/admin/northlight/applications'
 
-/** With a session and a remembered consent the answer is a code, and no page. */
-async function stillSignedIn(person: HeadlessPerson, start: URL): Promise<boolean> {
-  const { headers } = await person.open(start)
-  return headers.get('location')?.includes('code=') ?? false
-}
+  /** Signs out with the request of a library. */
+  async function signOut(asking: Asking, address: string) {
+    const { configuration, tokens, person } = await getTokens(service().url, asking)
+    const start = oidc.buildEndSessionUrl(configuration, {
+      id_token_hint: tokens.id_token ?? '',
+      post_logout_redirect_uri: address,
+      state: 'the-state',
+    })
+    const { status, headers } = await person.open(start)
+    if (status !== 200) return [status, headers.get('location')]
+    return [303, (await confirmSignOut(person, start)).headers.get('location')]
+  }
+
+  // [RP-Initiated Logout §3.1]
+  it('is entered, kept and removed by operators', async () => {
+    const operator = makePagePerson(service().url, olivia)
+    const address = 'https://planner.example/signed-out'
+    const redirectUri = 'https://planner.example/callback'
+    const entry = {
+      ...{ name: 'Study Planner', redirect_uris: redirectUri, auth_method: 'none' },
+      post_logout_redirect_uris: `${address}\n\nhttps://planner.example/bye`,
+      scope: 'account:read',
+    }
+    const form = await operator.visit(`${applications}/new`)
+    const made = await operator.send(form, applications, entry)
+    expect(made.text).to.include('After sign-out').and.include(address)
+    const asking = {
+      clientId: textOf(made, 'client-id'),
+      redirectUri,
+      scope: 'openid account:read',
+    }
+    const target = `${address}?state=the-state`
+    expect(await signOut(asking, address)).to.deep.equal([303, target])
+    const edit = await operator.visit(`${applications}/${asking.clientId}/edit`)
+    expect(edit.text).to.include(address)
+    await operator.send(edit, edit.path, { ...entry, post_logout_redirect_uris: '' })
+    expect(await signOut(asking, address)).to.deep.equal([400, null])
+  })
+
+  it('follows the rules of redirect addresses', async () => {
+    const operator = makePagePerson(service().url, olivia)
+    const many = Array.from({ length: 21 }, (_, n) => `https://planner.example/${n}`).join('\n')
+    for (const [typed, problem] of [
+      ['http://planner.example/bye', 'must begin with https://'],
+      ['https://planner.example/bye#x', 'after #'],
+      ['javascript:alert(1)', 'com.example.app'],
+      [many, '20 addresses'],
+    ] as const) {
+      const form = await operator.visit(`${applications}/new`)
+      const { status, text } = await operator.send(form, applications, {
+        ...{ name: 'Never made', redirect_uris: 'https://planner.example/cb', auth_method: 'none' },
+        ...{ post_logout_redirect_uris: typed, scope: 'account:read' },
+      })
+      expect(status, typed).to.equal(422)
+      expect(text).to.include('post-logout-uris-problem').and.include(problem)
+    }
+    expect((await operator.visit(applications)).text).to.not.include('Never made')
+  })
+
+  // [RP-Initiated Logout §3.1]
+  it('is registered on loopback addresses only', async () => {
+    const { url } = service()
+    const redirectUri = 'http://127.0.0.1:7/callback'
+    const address = 'http://127.0.0.1:7/signed-out'
+    const elsewhere = 'https://elsewhere.example/'
+    const registration = { redirect_uris: [redirectUri] }
+    const { status, body } = await answerOf(
+      await fetch(url + paths.registration, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ...registration, post_logout_redirect_uris: [address, elsewhere] }),
+      }),
+    )
+    expect(status).to.equal(201)
+    expect(body.post_logout_redirect_uris).to.deep.equal([address])
+    const target = `${address}?state=the-state`
+    const person = { scope: 'openid courses:read', person: olivia }
+    const asking = { clientId: body.client_id, redirectUri, ...person }
+    expect(await signOut(asking, address)).to.deep.equal([303, target])
+    expect(await signOut(asking, elsewhere)).to.deep.equal([400, null])
+  })
+
+  it('is read from a metadata document, on its own host or on loopback', () => {
+    const address = new URL('https://client.example/oauth/client.json')
+    const [own, loopback] = ['https://client.example/bye', 'http://127.0.0.1/bye']
+    const text = JSON.stringify({
+      ...{ client_id: address.href, client_name: 'A client' },
+      redirect_uris: ['https://client.example/callback'],
+      post_logout_redirect_uris: [own, 'https://elsewhere.example/bye', loopback],
+    })
+    const judged = judgeDocument(address, text, ['127.0.0.1'])
+    const accepted = judged.kind === 'accepted' && judged.document.postLogoutRedirectUris
+    expect(accepted).to.deep.equal([own, loopback])
+  })
+})
