@@ -1,5 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -14,53 +13,43 @@ import { eventSchema, isEvent } from './support/audit-events.ts'
 import { obtainTokens } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
 import { startService } from './support/gatehouse.ts'
-
-interface Line {
-  readonly id: string
-  readonly action: string
-  readonly [name: string]: unknown
-}
+import { temporaryFolder } from './support/programs.ts'
 
 describe('the stream of audit events', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-audit-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
-
   it('has an example of its schema in docs/how-to/operate.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../docs/how-to/operate.md'), 'utf8')
     const [, example = ''] = /```json\n(.*)\n```/.exec(page) ?? []
     expect(isEvent(JSON.parse(example)), JSON.stringify(isEvent.errors)).to.equal(true)
   })
 
-  it('has a schema that knows every action and no other', () => {
+  it('has a schema with exactly the actions of the table', () => {
     expect(eventSchema.properties.action.enum).to.have.members(Object.keys(auditActions))
   })
 
-  it('of a running service is lines of that schema in a file for its owner, all of them when it has stopped', async () => {
-    const file = join(folder, 'service.jsonl')
+  it('writes lines of that schema to a private file, all of them before the service stops', async () => {
+    const file = join(temporaryFolder(), 'service.jsonl')
     const service = await startService({ environment: { AUDIT_STREAM: file } })
     await obtainTokens(service.url)
     await service[Symbol.asyncDispose]()
-    const lines = linesOf(file)
+    const text = readFileSync(file, 'utf8')
+    expect(text.endsWith('\n')).to.equal(true)
+    const lines = parsed(text.trimEnd().split('\n'))
     for (const line of lines) expect(isEvent(line), JSON.stringify(isEvent.errors)).to.equal(true)
-    expect(lines.map(({ action }) => action)).to.have.members([
-      'sign_in.success',
-      'consent.given',
-      'authorization.given',
-    ])
+    const actions = lines.map(({ action }) => action)
+    const expected = ['sign_in.success', 'consent.given', 'authorization.given']
+    expect(actions).to.have.members(expected)
     expect(statSync(file).mode & 0o777).to.equal(0o600)
   })
 
-  it('begins a line of its own after half a line that a killed process left', async () => {
-    const file = join(folder, 'torn.jsonl')
+  it('starts a new line after the partial line of a killed process', async () => {
+    const file = join(temporaryFolder(), 'torn.jsonl')
     writeFileSync(file, '{"version":1,"id":"ha')
     const sink = openEventSink(file)
     await sink(['{"one":1}'])
     appendFileSync(file, '{"mine":2}\n')
     await sink(['{"two":2}', '{"three":3}'])
-    expect(readFileSync(file, 'utf8').split('\n').slice(1)).to.deep.equal([
-      ...['{"one":1}', '{"mine":2}', '{"two":2}', '{"three":3}'],
-      '',
-    ])
+    const [, ...lines] = readFileSync(file, 'utf8').split('\n')
+    expect(lines).to.deep.equal(['{"one":1}', '{"mine":2}', '{"two":2}', '{"three":3}', ''])
   })
 })
 
@@ -73,16 +62,13 @@ withDatabases('the stream of audit events', (open) => {
     await trail.flush()
   }
 
-  it('of two processes at once has every event once, and goes on with the other when one falls silent', async () => {
+  it('has every event once with two processes, also when one of them stops', async () => {
     await using database = await open()
     let clockMs = 1_800_000_000_000
-    const [first, second]: [Line[], Line[]] = [[], []]
+    const first: Line[] = []
+    const second: Line[] = []
     const streams = [first, second].map((taken) =>
-      makeAuditStream(
-        database,
-        async (lines) => void taken.push(...lines.map((line) => JSON.parse(line))),
-        () => clockMs,
-      ),
+      makeAuditStream(database, sinkOf(taken), () => clockMs),
     )
     await fill(database, 450)
     await Promise.all(streams.map(async ({ run }) => await run()))
@@ -96,7 +82,7 @@ withDatabases('the stream of audit events', (open) => {
     await streams[other]?.run()
     expect([first, second][other]).to.have.length(3)
     await fill(database, 1)
-    // Whoever stops gives the turn away at once.
+    // A process that stops gives up its turn at once.
     await streams[other]?.end()
     await fill(database, 1)
     await streams[silent]?.run()
@@ -104,13 +90,13 @@ withDatabases('the stream of audit events', (open) => {
     expect(new Set([...first, ...second].map(({ id }) => id)).size).to.equal(455)
   })
 
-  it('sends an event again, with the same id, when the process ended before it was marked', async () => {
+  it('repeats events with the same ids if the process ended before it marked them', async () => {
     await using database = await open()
     await fill(database, 5)
     const taken: Line[] = []
     let fails = true
     const sink = async (lines: readonly string[]) => {
-      taken.push(...lines.map((line) => JSON.parse(line)))
+      taken.push(...parsed(lines))
       if (fails) throw new Error('killed')
     }
     const stream = makeAuditStream(database, sink, Date.now)
@@ -121,38 +107,30 @@ withDatabases('the stream of audit events', (open) => {
     expect(new Set(taken.map(({ id }) => id)).size).to.equal(5)
   })
 
-  it('has no event of a change that was taken back', async () => {
+  it('has no event of a change that was rolled back', async () => {
     await using database = await open()
-    const change = {
-      action: 'site.update',
-      subject: { kind: 'site', id: 'north' },
-      siteId: 'north',
-    } as const
+    const change = { subject: { kind: 'site', id: 'north' }, siteId: 'north' } as const
+    const now = { now: Date.now() }
     await database.kysely
       .transaction()
       .execute(async (trx) => {
-        await recordAuditEvent(trx, { now: Date.now() }, change)
-        throw new Error('taken back')
+        await recordAuditEvent(trx, now, { ...change, action: 'site.update' })
+        throw new Error('rolled back')
       })
       .catch(() => {})
-    await recordAuditEvent(
-      database.kysely,
-      { now: Date.now() },
-      { ...change, action: 'feature.on' },
-    )
+    await recordAuditEvent(database.kysely, now, { ...change, action: 'feature.on' })
     const taken: Line[] = []
-    const sink = async (lines: readonly string[]) =>
-      void taken.push(...lines.map((line) => JSON.parse(line)))
-    await makeAuditStream(database, sink, Date.now).run()
+    await makeAuditStream(database, sinkOf(taken), Date.now).run()
     expect(taken.map(({ action }) => action)).to.deep.equal(['feature.on'])
   })
 })
 
-function linesOf(file: string): Line[] {
-  const text = readFileSync(file, 'utf8')
-  expect(text.endsWith('\n')).to.equal(true)
-  return text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+interface Line {
+  readonly id: string
+  readonly action: string
 }
+
+const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line))
+
+const sinkOf = (taken: Line[]) => async (lines: readonly string[]) =>
+  void taken.push(...parsed(lines))

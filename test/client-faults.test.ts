@@ -1,5 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
-
 import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
@@ -13,24 +11,21 @@ import {
   refresh,
   revoke,
 } from './support/client.ts'
-import { notes, portal } from './support/gatehouse.ts'
+import { flushingSoon, notes, portal } from './support/gatehouse.ts'
+import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
-import { type Answer, basic, encode, FORM, send } from './support/wire.ts'
+import { type Answer, basic, type Fields, postForm, send } from './support/wire.ts'
 
-/** What stumbled real libraries, told in a sentence with its cure. */
-describe('a client that does not authenticate as it must', () => {
-  const service = sharedService()
+/** Faults of real libraries. Each description names the remedy. */
+describe('the error of a faulty client', () => {
+  const service = sharedService({ policy: flushingSoon })
 
-  const post = async (path: string, fields: object, headers: readonly string[] = []) =>
-    await send(service().url, {
-      ...{ method: 'POST', path },
-      headers: [...FORM, ...headers],
-      body: encode({ ...fields }),
-    })
-  const ask = async (fields: object, headers?: readonly string[]) =>
+  const post = async (path: string, fields: Fields, headers: readonly string[] = []) =>
+    await postForm(service().url + path, fields, headers)
+  const ask = async (fields: Fields, headers?: readonly string[]) =>
     await post(paths.token, { grant_type: 'refresh_token', refresh_token: 'x', ...fields }, headers)
 
-  /** RFC 6749 §5.2, and a header that says the same. */
+  /** Expects the syntax of RFC 6749 §5.2 and the same text in the challenge. */
   function sentenceOf({ status, body, headers }: Answer, expected: number): string {
     expect(status).to.equal(expected)
     expect(body.error_description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
@@ -39,13 +34,9 @@ describe('a client that does not authenticate as it must', () => {
     return body.error_description
   }
 
-  /** What stands under Refusals of an application, once these were written. */
-  async function reasonsOf(
-    clientId: string,
-    error: string,
-    ...awaited: readonly string[]
-  ): Promise<string[]> {
-    for (let waits = 0; waits < 100; waits += 1) {
+  /** The reasons that operators see under Refusals, once these are written. */
+  async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
+    return await eventually(10_000, async () => {
       const rows = await service()
         .service.stores.database.kysely.selectFrom('client_refusal')
         .select('reason')
@@ -54,14 +45,15 @@ describe('a client that does not authenticate as it must', () => {
         .orderBy('occurred_at', 'desc')
         .execute()
       const reasons = rows.map(({ reason }) => reason ?? '')
-      const isThere = (text: string) => reasons.some((reason) => reason.startsWith(text))
-      if (rows.length > 0 && awaited.every(isThere)) return reasons
-      await setTimeout(100)
-    }
-    throw new Error(`Refusals of ${clientId} lack ${awaited.join(', ') || error}`)
+      expect(reasons).to.not.have.length(0)
+      for (const text of awaited) {
+        expect(reasons.some((reason) => reason.startsWith(text))).to.equal(true)
+      }
+      return reasons
+    })
   }
 
-  it('is told the same whether the secret is missing, wrong or too much, or nobody has the id', async () => {
+  it('is the same for a missing, wrong or needless secret and an unknown id', async () => {
     const { clientId: client_id } = portal
     const sentences = [
       sentenceOf(await ask({ client_id }), 401),
@@ -78,7 +70,7 @@ describe('a client that does not authenticate as it must', () => {
       .and.include('Refusals')
   })
 
-  it('is told to send no header when HTTP Basic has no secret, as some libraries send it', async () => {
+  it('advises against a header when HTTP Basic has no secret', async () => {
     for (const path of [paths.token, paths.introspection, paths.revocation]) {
       const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
       const answer = await post(path, fields, basic(notes.clientId, ''))
@@ -92,7 +84,7 @@ describe('a client that does not authenticate as it must', () => {
     }
   })
 
-  it('is told what to leave out when it says its secret twice, or which form the header has', async () => {
+  it('names the two ways to send a secret, and the form of the header', async () => {
     const { clientId: client_id, clientSecret: client_secret } = portal
     for (const path of [paths.token, paths.revocation]) {
       const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
@@ -100,7 +92,7 @@ describe('a client that does not authenticate as it must', () => {
       expect(sentenceOf(twice, 400)).to.include(
         'either in the form, without any Authorization header, or by HTTP Basic',
       )
-      // The client_id without a colon and a secret, as @okta/okta-auth-js sends it; and a token.
+      // @okta/okta-auth-js sends the client_id without a colon and a secret.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
         const answer = await post(path, fields, ['Authorization', header])
         expect(sentenceOf(answer, 400)).to.include('the base64 of client_id:client_secret')
@@ -108,7 +100,7 @@ describe('a client that does not authenticate as it must', () => {
     }
   })
 
-  it('is told that it sent no code_verifier, and nothing of the code', async () => {
+  it('names a missing code_verifier, whether the code exists or not', async () => {
     const { url } = service()
     const code_verifier = undefined
     const sentences = [
@@ -122,7 +114,7 @@ describe('a client that does not authenticate as it must', () => {
     expect(sentences[0]).to.include('code_verifier is missing')
   })
 
-  it('with an issuer that has a slash at its end is told where the metadata is', async () => {
+  it('names the metadata for an issuer with a trailing slash', async () => {
     for (const before of ['/', paths.token]) {
       for (const name of ['openid-configuration', 'oauth-authorization-server']) {
         const path = `${before}/.well-known/${name}`
@@ -135,7 +127,7 @@ describe('a client that does not authenticate as it must', () => {
     }
   })
 
-  it('is told which methods and grant types there are, when it tries others', async () => {
+  it('lists the methods and grant types', async () => {
     for (const path of [paths.token, paths.revocation, paths.introspection]) {
       const answer = await send(service().url, { method: 'GET', path })
       expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
@@ -147,19 +139,19 @@ describe('a client that does not authenticate as it must', () => {
     )
   })
 
-  it('is told the causes and the cure of invalid_grant, and which it was is for the operator', async () => {
+  it('names all causes of invalid_grant, and shows operators the one that applies', async () => {
     const { url } = service()
-    const told = [
+    const answers = [
       await exchange(url, await getCode(url), { code_verifier: 'x'.repeat(43) }),
       await exchange(url, await getCode(url), { redirect_uri: `${notes.redirectUri}/` }),
       await exchange(url, 'nobody-has-it'),
       await exchange(url, await getCode(url), asPortal),
     ]
-    const sentences = told.map((answer) => {
+    const sentences = answers.map((answer) => {
       expect(answer.body.error).to.equal('invalid_grant')
       return sentenceOf(answer, 400)
     })
-    expect(new Set(sentences).size, 'a stranger learns nothing of a code').to.equal(1)
+    expect(new Set(sentences).size, 'nothing of the code').to.equal(1)
     expect(sentences[0])
       .to.include('redirect_uri or code_verifier')
       .and.include('under Refusals')
@@ -177,7 +169,7 @@ describe('a client that does not authenticate as it must', () => {
       .and.include('Refusals')
   })
 
-  it('is told the value of resource, and that the code is still good without it', async () => {
+  it('names the value of resource, and keeps the code', async () => {
     const { url } = service()
     const code = await getCode(url)
     const answer = await exchange(url, code, { resource: undefined })
@@ -188,57 +180,50 @@ describe('a client that does not authenticate as it must', () => {
     expect(sentenceOf(foreign, 400)).to.include(`send resource=${url}`)
   })
 
-  for (const [title, fields, cure] of [
+  const noPkce = { code_challenge: undefined, code_challenge_method: undefined }
+  for (const [title, fields, remedy] of [
     ['plain PKCE', { code_challenge_method: 'plain' }, 'code_challenge_method=S256'],
-    [
-      'no PKCE',
-      { code_challenge: undefined, code_challenge_method: undefined },
-      'code_challenge_method=S256',
-    ],
+    ['no PKCE', noPkce, 'code_challenge_method=S256'],
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
-    ['commas and a nonce', { scope: 'openid,profile', nonce: 'n' }, 'by spaces and not by commas'],
-    [
-      'a comma and a nonce',
-      { scope: 'openid, profile', nonce: 'n' },
-      'by spaces and not by commas',
-    ],
+    ['commas', { scope: 'openid,profile', nonce: 'n' }, 'by spaces and not by commas'],
+    ['a comma', { scope: 'openid, profile', nonce: 'n' }, 'by spaces and not by commas'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it can request openid'],
     ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
     ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {
-    it(`is told what to send when it asks with ${title}`, async () => {
+    it(`names the remedy for ${title}`, async () => {
       const { href } = locationOf(await askToAuthorize(service().url, fields))
-      // Some of these go back in the fragment.
+      // Some of these come back in the fragment.
       const said = new URLSearchParams(href.replace(/^[^?#]*[?#]/, '')).get('error_description')
-      expect(said).to.include(cure)
+      expect(said).to.include(remedy)
       expect(said).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
     })
   }
 
-  it('has its refused address on the page as text, and the difference under Refusals', async () => {
-    const { protocol, host } = new URL(notes.redirectUri)
-    const path = new URL(notes.redirectUri).pathname
-    const sent = `${protocol}//${host}${path}/?code=secret"><a href=x>`
-    const answer = await askToAuthorize(service().url, { redirect_uri: sent })
+  it('shows a refused redirect_uri as text, and the difference under Refusals', async () => {
+    const { redirectUri } = notes
+    const redirect_uri = `${redirectUri}/?code=secret"><a href=x>`
+    const answer = await askToAuthorize(service().url, { redirect_uri })
     expect(answer.status).to.equal(400)
-    expect(answer.text).to.include(`<code id="sent-address">${protocol}//${host}${path}/?…</code>`)
-    expect(answer.text).to.not.include('secret').and.not.include(`href="${protocol}//${host}`)
+    expect(answer.text).to.include(`<code id="sent-address">${redirectUri}/?…</code>`)
+    expect(answer.text).to.not.include('secret')
+    expect(answer.text).to.not.include(`href="${new URL(redirectUri).origin}`)
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
-    expect(reason).to.include(`the nearest, ${notes.redirectUri}, differs in its path`)
+    expect(reason).to.include(`the nearest, ${redirectUri}, differs in its path`)
     expect(reason).to.include('the slash at the end must match').and.not.include('secret')
   })
 
-  it('that authenticates otherwise than it must is told so under Refusals, with the way', async () => {
+  it('shows operators the required authentication method', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
       'the client must authenticate by none',
     )
   })
 
-  it('that asks for a scope that it cannot have is told no more than its operator', async () => {
+  it('says about a scope what operators see', async () => {
     const fields = { ...asPortal, client_secret: undefined, scope: 'openid courses:read' }
     const answer = await askToAuthorize(service().url, fields)
     const said = locationOf(answer).searchParams.get('error_description') ?? ''
@@ -246,7 +231,7 @@ describe('a client that does not authenticate as it must', () => {
     expect(said.slice(0, 300)).to.equal(reason)
   })
 
-  it('that asks at a refresh for scopes of no catalogue gets the others, as at the authorization', async () => {
+  it('ignores unknown scopes of a refresh, but refuses additional ones', async () => {
     const { url } = service()
     const tokens = await obtain(url)
     const answer = await refresh(url, tokens.refresh_token, { scope: 'openid offline_access' })
@@ -258,7 +243,7 @@ describe('a client that does not authenticate as it must', () => {
     expect([more.status, more.body.error]).to.deep.equal([400, 'invalid_scope'])
   })
 
-  it('reads a good revocation as JSON', async () => {
+  it('is absent from a revocation, which is empty JSON', async () => {
     const { url } = service()
     const { access_token } = await obtain(url, { authorization: asPortal, token: asPortal })
     expect(JSON.parse((await revoke(url, access_token, asPortal)).text)).to.deep.equal({})
