@@ -99,7 +99,6 @@ describe('/oauth/logout [design 27]', () => {
     expect(json.status).to.equal(415)
   })
 
-  // [RP-Initiated Logout §3; RP-Initiated Logout §4]
   for (const [title, fields] of [
     ['an unregistered address', { ...toNotes, post_logout_redirect_uri: `${back}/x` }],
     ['an address with an added query', { ...toNotes, post_logout_redirect_uri: `${back}?x=1` }],
@@ -107,6 +106,7 @@ describe('/oauth/logout [design 27]', () => {
     ['an unknown client', { client_id: 'nobody' }],
     ['an unsigned hint', { id_token_hint: 'e30.e30.' }],
   ] as const) {
+    // [RP-Initiated Logout §3; RP-Initiated Logout §4]
     it(`shows an error page and does not redirect for ${title}`, async () => {
       const { person, start } = await getTokens(service().url)
       const answer = await person.open(address(fields))
