@@ -284,7 +284,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
       return account?.accountId ?? logFields(ctx).detail
     }
     expect(await find('per_sam', notes.clientId)).to.equal('per_sam')
-    const refused = 'the grant is of another person or client'
+    const refused = 'the grant belongs to another person or client'
     expect(await find('per_olivia', notes.clientId)).to.equal(refused)
     expect(await find('per_sam', 'northlight-portal')).to.equal(refused)
   })

@@ -35,9 +35,9 @@ const endReasons = [
   'an operator ended it',
   'the platform ended it',
   'the application was deleted',
-  'a scope of it was taken from the application',
+  'a scope was removed from the application',
   'a code was used twice',
-  'a used refresh token came back',
+  'a replaced refresh token was used again',
   'the client revoked it',
 ] as const
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -154,7 +154,7 @@ describe('back-channel logout', () => {
     ['the client is disabled', `update oauth_application set disabled_at = 1 where ${ofPortal}`],
     ['the client was deleted', `update oauth_application set deleted_at = 1 where ${ofPortal}`],
     [
-      'the site switched MCP connections off',
+      'the site has disabled MCP connections',
       `delete from site_feature where site_id = 'sit_northlight'`,
     ],
     ['the grant has expired', `update oauth_grant set expires_at = 1 where ${ofPortal}`],

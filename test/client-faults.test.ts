@@ -161,11 +161,11 @@ describe('the error of a faulty client', () => {
       'invalid_grant',
       'code_verifier does not match code_challenge',
       'authorization code redirect_uri mismatch',
-      'the code is unknown: it expired before the exchange',
+      'the code is unknown: it has expired',
     )
     const refreshed = sentenceOf(await refresh(url, 'nobody-has-it'), 400)
     expect(refreshed)
-      .to.include('replace the stored refresh token by the new one')
+      .to.include('replace the stored refresh token with the new one')
       .and.include('Refusals')
   })
 
@@ -186,8 +186,8 @@ describe('the error of a faulty client', () => {
     ['no PKCE', noPkce, 'code_challenge_method=S256'],
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
-    ['commas', { scope: 'openid,profile', nonce: 'n' }, 'by spaces and not by commas'],
-    ['a comma', { scope: 'openid, profile', nonce: 'n' }, 'by spaces and not by commas'],
+    ['commas', { scope: 'openid,profile', nonce: 'n' }, 'by spaces, not commas'],
+    ['a comma', { scope: 'openid, profile', nonce: 'n' }, 'by spaces, not commas'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it can request openid'],
     ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
     ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
@@ -213,7 +213,7 @@ describe('the error of a faulty client', () => {
     expect(answer.text).to.not.include(`href="${new URL(redirectUri).origin}`)
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
     expect(reason).to.include(`the nearest, ${redirectUri}, differs in its path`)
-    expect(reason).to.include('the slash at the end must match').and.not.include('secret')
+    expect(reason).to.include('the trailing slash must match').and.not.include('secret')
   })
 
   it('shows operators the required authentication method', async () => {

@@ -210,7 +210,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
       .select('end_reason')
       .where('ended_at', 'is not', null)
       .executeTakeFirstOrThrow()
-    expect(end_reason).to.equal('a used refresh token came back')
+    expect(end_reason).to.equal('a replaced refresh token was used again')
   })
 
   it('a code that was exchanged is no token, though its digest names the family', async () => {

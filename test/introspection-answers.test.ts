@@ -61,7 +61,7 @@ const malformed = (error_description: string): Expected => ({
   ...{ status: 400, body: { error: 'invalid_request', error_description } },
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
-const needed = 'introspection needs client authentication'
+const needed = 'introspection requires client authentication'
 /** The caller sent nothing that authenticates a client. */
 const anonymous: Expected = {
   ...{ status: 401, challenge: 'Basic realm="{base}"' },

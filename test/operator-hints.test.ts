@@ -22,7 +22,7 @@ describe('who sets something up', () => {
   it('is told of commas between the scopes of a proxy, where there are some', () => {
     const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
     expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
-      .to.include('use those of scopes_supported')
+      .to.include('use those in scopes_supported')
       .and.include('separate scopes by spaces, not by commas')
     expect(Reflect.get(asked('scope=nothing'), 'problem')).to.not.include('commas')
     expect(asked('scope=profile')).to.deep.equal({ scopes: ['profile'] })

@@ -11,12 +11,12 @@ const registered = [
 /** What an operator reads of an address that is none of an application's. */
 describe('the difference of a return address', () => {
   for (const [sent, nearest, where] of [
-    ['https://portal.example/callback/', registered[0], 'path: the slash at the end must match'],
+    ['https://portal.example/callback/', registered[0], 'path: the trailing slash must match'],
     ['https://portal.example/Callback', registered[0], 'path: the path is case-sensitive'],
     ['http://portal.example/other', registered[1], 'scheme: http and https are different schemes'],
     ['https://portal.example:8443/other', registered[1], 'port'],
     ['https://evil.example/other', registered[1], 'host'],
-    ['https://a@portal.example/other', registered[1], 'name before the host'],
+    ['https://a@portal.example/other', registered[1], 'user info'],
     ['https://portal.example/callback?x=1', registered[0], 'query'],
     ['https://portal.example/callback#', registered[0], 'fragment'],
     ['HTTPS://portal.example/callback', registered[0], 'spelling'],
@@ -41,8 +41,10 @@ describe('the difference of a return address', () => {
   })
 
   it('is explained where there is nothing to compare', () => {
-    expect(explainRedirect('callback', registered)).to.include('is not an absolute address')
-    expect(explainRedirect('https://a.example/', [])).to.include('nor is any other address')
+    expect(explainRedirect('callback', registered)).to.include('is not an absolute URI')
+    expect(explainRedirect('https://a.example/', [])).to.include(
+      'the client has no registered redirect_uri',
+    )
   })
 
   it('shows an address in visible letters, shortened, without what may be secret', () => {

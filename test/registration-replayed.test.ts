@@ -174,7 +174,7 @@ const refused: [title: string, body: Body, error: string, says: RegExp][] = [
     title,
     { client_name, ...common, redirect_uris: [uri] },
     'invalid_redirect_uri',
-    /Ask an operator of the site for a client_id, at \S+\/connect, or publish a client ID metadata document/,
+    /Ask an operator of the site for a client_id at \S+\/connect, or publish a client ID metadata document/,
   ]),
   [
     'a loopback address without a path',
@@ -216,7 +216,7 @@ const refused: [title: string, body: Body, error: string, says: RegExp][] = [
     'an own scheme that the platform has not',
     { ...cursor, redirect_uris: ['cursor://somebody.else/callback'] },
     'invalid_client_metadata',
-    /none of the redirect addresses is one of the platform.*\/connect/,
+    /none of the redirect_uris belongs to the platform.*\/connect/,
   ],
   ['nobody', { client_name: 'Nobody' }, 'invalid_client_metadata', /\/connect/],
 ]

@@ -40,7 +40,7 @@ describe('invalid_scope says what to do', () => {
     it(`to a program that asks for ${title}`, async () => {
       const description = await ask({ ...(await register()), scope })
       expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
-      expect(description).to.include(`ask an operator for a client_id, at ${connect()}.`)
+      expect(description).to.include(`ask an operator for a client_id at ${connect()}.`)
       expect(description).to.include('reduce the scopes of your client')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
@@ -87,7 +87,7 @@ describe('invalid_scope says what to do', () => {
   it('to a library that joins scopes with a comma and a space, the last of which is known', async () => {
     const description = await ask({ ...asPortal, scope: 'openid, profile' })
     expect(description).to.match(
-      /^scopes are separated by spaces and not by commas; a name that contains a comma is not a scope/,
+      /^scopes must be separated by spaces, not commas; a name that contains a comma is not a scope/,
     )
     // Any other unknown name is left out, with a comma or without (OpenID Connect Core §3.1.2.1).
     const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid a,b' })
@@ -97,7 +97,7 @@ describe('invalid_scope says what to do', () => {
   it('to a library that joins scopes with commas, and with no empty scope in the answer', async () => {
     const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid,profile' })
     const { searchParams } = locationOf(answer)
-    expect(told(searchParams)).to.match(/^scopes are separated by spaces and not by commas; /)
+    expect(told(searchParams)).to.match(/^scopes must be separated by spaces, not commas; /)
     expect(searchParams.has('scope')).to.equal(false)
   })
 

@@ -261,7 +261,7 @@ describe('below /admin/api/', () => {
       expect(headers.get('set-cookie')).to.equal(null)
       expect(headers.get('content-security-policy')).to.equal('sandbox')
     }
-    expect(service().log.join('')).to.include('the upstream answered 302')
+    expect(service().log.join('')).to.include('the upstream responded with 302')
   })
 
   it('a platform that refuses our token is no verdict on that of the caller', async () => {
@@ -274,7 +274,7 @@ describe('below /admin/api/', () => {
     const broken = await asked(`${COUPONS}/breaks`).catch((error: Error) => error)
     expect(broken).to.be.instanceOf(Error)
     await eventually(5000, async () => {
-      expect(service().log.join('')).to.include('cut short: aborted')
+      expect(service().log.join('')).to.include('response interrupted: aborted')
     })
   })
 

@@ -1,4 +1,4 @@
-/** How programs reach the service: the Member API, the Admin API, tools, and discovery documents. */
+/** Composes the interfaces for programs: the Member API, the Admin API, tools and discovery documents. */
 
 import type { Config } from '../config/config.ts'
 import { makeScopeUses } from '../directory/scopes/scope-uses.ts'
@@ -19,7 +19,7 @@ import { memberEndpoint } from './member-api/endpoint.ts'
 export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
-/** Makes the documents that describe the service, and finds the uses of each operator scope. */
+/** Creates the documents that describe the service, and finds where each operator scope is used. */
 export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
   const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())

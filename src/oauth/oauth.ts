@@ -1,4 +1,4 @@
-/** Composes who gets a token: clients, grants, consent, the engine with its endpoints, keys, proofs, sign-outs. */
+/** Composes the token issuer: clients, grants, consent, the engine with its endpoints, keys, proofs and sign-outs. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -21,9 +21,9 @@ export interface OauthPorts {
   readonly keys: Keys
   /** The client of this service's own pages. */
   readonly own: Client
-  /** What the scopes of operators open in this deployment, for the consent page. */
+  /** What each operator scope allows in this deployment, for the consent page. */
   readonly scopeUses: ScopeUses
-  /** Records a sign-out notice that an application did not take. */
+  /** Records a sign-out notice that an application did not accept. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
 }
 
@@ -42,7 +42,7 @@ export async function makeOauth(
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
-  // To a grant the suite's clients are platforms that the configuration lists.
+  // Grants treat the clients of the conformance suite like configured platforms.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
@@ -71,12 +71,12 @@ export async function makeOauth(
     tokens,
     authorization,
     signOuts,
-    /** Whether metadata documents are accepted, which operators then review. */
+    /** Whether metadata documents are accepted; operators then review them. */
     acceptsDocuments,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),
-    /** Puts the engine of a key ring together with the pages between its requests and answers. */
+    /** Creates the engine for a key ring, and the pages between authorization requests and their responses. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
       const asks = { interactions, database, people, signIn, formKey, scopeUses, noteEvent }

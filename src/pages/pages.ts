@@ -1,4 +1,7 @@
-/** Composes our own pages, a client of this service (decision 8): account, administration, connecting assistants. */
+/**
+ * Composes the pages of this service, which are a client of it (decision 8): account, administration, connecting
+ * assistants.
+ */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'
@@ -40,7 +43,7 @@ export function makePages(
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
-    /** The routes in the order in which they see a request. */
+    /** The routes in the order in which they handle a request. */
     routes: (api: Api, discovery: Discovery, acceptsDocuments: boolean) => [
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),

@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** @param resourceMetadataUrl metadata of the whole origin, to which challenges point (RFC 9728 §5.1) */
+/** @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1) */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,
@@ -26,7 +26,7 @@ export function makeResource(
     userinfo: userinfoRoute(parts),
     introspection: introspectionRoute(parts),
     forwardAuth: forwardAuthRoute(parts),
-    /** Made again for each key ring, because forwarded requests carry a token of ours. */
+    /** Created again for each key ring, because it signs the tokens of forwarded requests. */
     upstreamWithKeys: makeUpstreamSurface(parts, upstreams),
   }
 }

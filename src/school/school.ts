@@ -1,4 +1,4 @@
-/** Composes the school: courses, members, commerce, announcements, files, figures, the data of the viewer. */
+/** Composes the school: courses, members, commerce, announcements, files, analytics and the data of the viewer. */
 
 import { join } from 'node:path'
 
@@ -12,7 +12,7 @@ import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** @param keys sign download links, the current key first */
+/** @param keys keys that sign download links, the current one first */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

@@ -90,13 +90,13 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('oauth/token/refresh-token.ts', 'hostile/grant token', [
     ['if (named && audience === undefined) throw resourceNotGranted()', ''],
-    ["if (clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')", ''],
+    ['if (clientId !== oidc.client.clientId)', 'if (false)'],
     ['if (audience !== undefined && audience !== resources.audience) {', 'if (false) {'],
     ['if (lost !== undefined) throw invalidGrant(lost)', ''],
     ['granted = held.filter((scope) => allowed.includes(scope))', 'granted = [...held]'],
     ['if (missing.length > 0) throw scopeNotGranted(missing)', ''],
     ['return granted.filter((scope) => scopes.includes(scope))', 'return granted'],
-    ["if (scopes.length === 0) throw noKnownScope('the scope names none that is known')", ''],
+    ["if (scopes.length === 0) throw noKnownScope('scope contains no known scope')", ''],
     [') throw await endReused(ctx, grant.id, grants)', ") throw invalidGrant('used')"],
     [".kind === 'lost') throw invalidGrant(use.reason)", ".kind === 'lost') return undefined"],
     [
@@ -113,7 +113,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('oauth/token/refresh-binding.ts', 'hostile/grant token', [
     [
-      "await grants.store.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))",
+      "await grants.store.end({ id: grantId }, 'a replaced refresh token was used again', callerOf(ctx))",
       '',
     ],
   ]),
@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
       ["if (token.audience !== undefined) return 'the token was issued for another origin'", ''],
       ['if (token.audience === audience) return', 'if (token.audience !== "") return'],
       ['if (lost !== undefined) return lost', ''],
-      ["return token.family.ended ? 'the token was revoked with its family' : undefined", ''],
+      ["return token.family.ended ? 'the token was revoked' : undefined", ''],
     ],
   ),
   ...inFile('resource/resource-server/verify-bearer.ts', 'resource-server hostile/token-kind', [
@@ -166,8 +166,8 @@ export const mutants: readonly Mutant[] = [
     ["return { kind: 'unavailable', cause }", 'return invalid(String(cause))'],
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
-    ["return scheme === 'Bearer' ? {} : refused('the token is bound to no key')", 'return {}'],
-    [") return refused('the token is bound to a key and came without a proof')", ') return {}'],
+    ["return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')", 'return {}'],
+    [") return refused('the token is bound to a key and was sent without a proof')", ') return {}'],
     ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
   ]),
   ...inFile('oauth/clients/registration.ts', 'registration hostile/registration', [
@@ -291,7 +291,7 @@ export const mutants: readonly Mutant[] = [
     ["= '' || url.pathname === '/' || !isPublicName(url.hostname)", "= '' || url.pathname === '/'"],
   ]),
   ...inFile('oauth/clients/metadata-document.ts', 'metadata-document', [
-    ["if (read.client_id !== address.href) return 'its client_id is not its address'", ''],
+    ["if (read.client_id !== address.href) return 'its client_id is not its URL'", ''],
     ['policy.openRegistration || policy.hosts.includes(url.hostname)', 'true'],
     ["if (preferred.startsWith('client_secret')) return false", ''],
     ['isLoopback(uri) || isUnderHost(uri, address)', 'true'],

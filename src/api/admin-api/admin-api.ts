@@ -36,10 +36,10 @@ const resolvers = [
   appearanceResolvers,
 ]
 
-/** Runs one of our own documents for an operator, against the Admin API. */
+/** Runs a document of this service for an operator, against the Admin API. */
 export type ExecuteAdmin = Execute<AdminCaller>
 
-/** The Admin API without HTTP. */
+/** Creates the Admin API, independent of HTTP. */
 export function makeAdminApi(
   parts: AdminParts,
   limits: ApiLimits,
@@ -50,7 +50,7 @@ export function makeAdminApi(
   }))
 }
 
-/** The published schema with our resolvers. Throws if the two do not match. */
+/** Creates the published schema with our resolvers. Throws if they do not match. */
 export function makeAdminSchema(): GraphQLSchema {
   return makeSchema(schemaText, resolvers, checkAndTranslate)
 }
@@ -58,8 +58,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver: translates refused changes to GraphQL errors, and passes faults on. Rejects NUL in any
- * string, because PostgreSQL cannot store it and fails where it should find nothing.
+ * Wraps a resolver. Translates rejected changes to GraphQL errors, and passes faults on. Rejects NUL in any string,
+ * because PostgreSQL cannot store it, and fails where it should find no row.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
@@ -75,7 +75,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error
       const extensions = { code, ...(field !== undefined && { argument: field }) }
-      // Without originalError, which graphql-js would keep and we would take for a fault.
+      // Omit originalError: graphql-js would keep it, and we would mistake the error for a fault.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }
@@ -84,7 +84,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
 
 const SEARCH_LENGTH_MAX = 300
 
-/** Names the first argument, or field of one, that contains NUL. */
+/** Returns the path of the first argument or input field that contains NUL. */
 function findNul(value: unknown, name = ''): string | undefined {
   if (typeof value === 'string') return value.includes('\0') ? name : undefined
   if (typeof value !== 'object' || value === null) return undefined

@@ -18,7 +18,7 @@ interface CourseFigures {
   readonly figures: Figures
 }
 
-/** Statistics of the site: `analytics:read`. A field is computed only if it is selected. */
+/** Resolvers for statistics of the site: `analytics:read`. A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
     analytics: (_source, { from, to }: Days, { caller, parts }) => {
@@ -73,7 +73,7 @@ function ofDay(name: keyof Figures['byDay']) {
     (await figures.byDay[name]()).get(day) ?? 0
 }
 
-/** Counts all courses of a page together. */
+/** Computes a figure for all courses of a page with one query. */
 function ofCourse(name: keyof Figures['byCourse']) {
   return async ({ id, figures }: CourseFigures, _args: object, { oneOfMany }: AdminContext) => {
     const { firstDay, lastDay } = figures.period

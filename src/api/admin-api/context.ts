@@ -6,10 +6,10 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The actor of all changes of a request; each change has its own time. */
+/** The actor of all changes in a request, without the time: each change has its own. */
 export type AdminCaller = Omit<SiteActor, 'now'>
 
-/** The parts that resolvers use. */
+/** Dependencies of the resolvers. */
 export interface AdminParts {
   readonly database: Database
   readonly cursors: Cursors
@@ -18,14 +18,14 @@ export interface AdminParts {
   readonly now: () => number
 }
 
-/** The context of one request. A type alias, because graphql-http accepts no interface. */
+/** The context of one request. A type alias, because graphql-http does not accept an interface. */
 export type AdminContext = {
   readonly caller: AdminCaller
   readonly parts: AdminParts
   readonly oneOfMany: OneOfMany
 }
 
-/** Makes the caller of a request from its token. */
+/** Creates the caller of a request from its token. */
 export function adminCaller(
   { siteId, personId, clientId }: Granted['token'],
   request: NamedRequest,
@@ -40,11 +40,11 @@ export type AdminResolver<Source, Arguments = object> = (
   context: AdminContext,
 ) => unknown
 
-/** The actor of one change. */
+/** Returns the actor of one change. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,
-    // Read late: a change may wait for a lock, and must not be older than the row that it then finds.
+    // Read the time late. A change may wait for a lock, and must not be older than the row that it then finds.
     get now() {
       return parts.now()
     },

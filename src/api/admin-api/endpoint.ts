@@ -1,4 +1,4 @@
-/** The Admin API over HTTP, and in process for tools and pages. */
+/** Serves the Admin API over HTTP, and in process to tools and pages. */
 
 import { adminApiPage } from '../../../views/admin-api.ts'
 import { paths } from '../../platform/http/paths.ts'
@@ -13,9 +13,9 @@ import { schemaText } from './published-schema.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
 
 /**
- * Serves the Admin API (specification, Authentication 6; design 29) to tokens with operator scopes.
- * Verifying the token also checks that the person still operates the site. The schema names the scopes of
- * each field. The API is loaded with its first request, to keep start-up fast.
+ * Serves the Admin API (specification, Authentication 6; design 29) to tokens with operator scopes. Verifying a token
+ * also checks that the person is still an operator of the site. The schema declares the scopes of each field. The API
+ * is loaded at its first request, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,
@@ -48,8 +48,8 @@ export function adminEndpoint(
   return { routes, executeAdmin: execute, tryQuery }
 }
 
-/** Rejects a token without a site: operator scopes are issued for a site only. */
+/** Rejects a token without a site, because operator scopes are only issued for a site. */
 function requireSite(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
-  return invalid('the token is for no site')
+  return invalid('the token has no site')
 }

@@ -17,13 +17,13 @@ type Find<Key = string> = (
   by: Key,
 ) => Promise<object | null | undefined>
 
-/** Resolves one row of the site by id. */
+/** Creates a resolver that finds a row of the site by id. */
 export function found(find: Find): AdminResolver<unknown, { readonly id: string }> {
   return async (_source, { id }, { caller, parts }) =>
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Resolves one row of the site by id, or else by another key; null without both. */
+/** Creates a resolver that finds a row of the site by id or by another key. Null if neither is given. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -35,7 +35,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Resolves a field of all nodes of a page with one query; `missing` is its default. */
+/** Creates a resolver that reads a field for all nodes of a page with one query. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -56,7 +56,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Resolves a list: queries it with the field's arguments, the caller's site and the current time. */
+/** Creates a resolver of a list. Its query gets the field's arguments, the caller's site and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -64,15 +64,15 @@ export function listed<Question extends { readonly siteId: string }>(
   return async (_source, args, context) => {
     const { caller, parts } = context
     const asked: object = { ...args, siteId: caller.siteId, nowMs: parts.now() }
-    // graphql-js checks the arguments against the schema, which the types of questions repeat.
+    // graphql-js has checked the arguments against the schema, which declares the same types.
     const question = asked as Question
     return await siteList(context, args, listRows(parts.database, question), name)
   }
 }
 
 /**
- * Resolves a list of the caller's site. Its cursors are bound to the site, to its name and parents, and to
- * the arguments that select and order its rows.
+ * Resolves a list of the caller's site. Its cursors are bound to the site, the name and parents of the list, and the
+ * arguments that filter or sort it.
  */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
@@ -86,13 +86,13 @@ export async function siteList<Row>(
   return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
 }
 
-/** A domain change by an operator. */
+/** A change to the data of the site by an operator. */
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
-/** Makes the payload of a mutation; its fields are read after the change, if selected. */
+/** Creates the payload of a mutation. Its fields are read after the change, if selected. */
 type Payload = (id: string, context: AdminContext) => object
 
-/** Makes a payload with the changed row, read only if selected. */
+/** Creates a payload with the changed row, which is read only if selected. */
 export function payloadWith(name: string, find: Find): Payload {
   return (id, { caller, parts }) => ({
     id,
@@ -100,13 +100,13 @@ export function payloadWith(name: string, find: Find): Payload {
   })
 }
 
-/** A mutation that creates an object. */
+/** Creates a mutation that creates an object. */
 export function creates<Input>(create: Change<Input, string>, payload: Payload) {
   return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) =>
     payload(await create(context.parts.database, actorOf(context), input), context)
 }
 
-/** A mutation whose input has an id. */
+/** Creates a mutation whose input includes an id. */
 export function updates<Input extends { readonly id: string }>(
   update: Change<Input, void>,
   payload: Payload,
@@ -117,7 +117,7 @@ export function updates<Input extends { readonly id: string }>(
   }
 }
 
-/** A mutation that takes an id. */
+/** Creates a mutation that takes only an id. */
 export function changes(change: Change<string, void>, payload: Payload) {
   return async (_source: unknown, { id }: { readonly id: string }, context: AdminContext) => {
     await change(context.parts.database, actorOf(context), id)
@@ -125,12 +125,12 @@ export function changes(change: Change<string, void>, payload: Payload) {
   }
 }
 
-/** A mutation that removes an object by id. */
+/** Creates a mutation that removes an object by id. */
 export function deletes(remove: Change<string, void>) {
   return changes(remove, (deletedId) => ({ deletedId }))
 }
 
-/** A kind of items with a slug and a publication state (`releasedItems`). */
+/** A kind of item with a slug and a publication state (`releasedItems`). */
 interface Items {
   readonly find: Find<ItemKey>
   readonly mustFind: Find
@@ -141,7 +141,7 @@ interface Items {
 }
 
 /**
- * The resolvers of item.graphql for one kind: queries and mutations such as `courses`, `course`,
+ * Creates the resolvers of item.graphql for one kind of item: queries and mutations such as `courses`, `course`,
  * `createCourse` and `publishCourse`, and the fields of the type.
  */
 export function itemResolvers(

@@ -21,7 +21,7 @@ import { findMember, type HeldRole, listHeldRoles } from '../../school/members/s
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, creates, deletes, found, listed, updates } from './field-resolvers.ts'
 
-/** A role, as the schema spells it. */
+/** A role as spelled in the schema. */
 type RoleName = Uppercase<SiteRole>
 
 interface NamedRoles {
@@ -32,7 +32,7 @@ type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName 
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 
-/** People of the site and their roles: `members:read` and `members:write`. */
+/** Resolvers for people of the site and their roles: `members:read` and `members:write`. */
 export const memberResolvers = {
   Query: {
     members: listed('members', (database, { role, ...question }: MemberQuestion) =>
@@ -62,12 +62,12 @@ export const memberResolvers = {
   } satisfies Record<string, AdminResolver<HeldRole>>,
 }
 
-/** The schema has the same names in capital letters. */
+/** Converts a role name of the schema, which is in capital letters. */
 function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
 }
 
-/** The field of a person with any role at the caller's site, or with the given one. */
+/** Creates a resolver that finds a person with any role at the caller's site, or with the given role. */
 export function personWith(role?: SiteRole) {
   return found((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
 }
@@ -78,7 +78,7 @@ function rolesAfter(id: string, context: AdminContext) {
 
 const courseLecturers = batched('course lecturers', listCourseLecturers, [])
 
-/** Lecturers of the site and their courses: `lecturers:read` and `lecturers:write`. */
+/** Resolvers for lecturers of the site and their courses: `lecturers:read` and `lecturers:write`. */
 export const lecturerResolvers = {
   Query: {
     lecturers: listed('lecturers', (database, question: PeopleQuestion) =>

@@ -21,7 +21,7 @@ import {
 import { expandPages, nounOf } from '../graphql/connections.ts'
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
-/** The files of the schema, one for each area. */
+/** The schema files, one per area. */
 const fileNames = [
   ...['schema', 'site', 'courses', 'students', 'people'],
   ...['commerce', 'events', 'posts', 'analytics'],
@@ -32,17 +32,17 @@ const searched = '. A search counts up to 1000'
 const connections: Readonly<Record<string, string>> = {
   ...{ Course: '', AnalyticsCourse: '', DigitalProduct: '', StoredFile: '', Order: '', Post: '' },
   ...{ Event: '', EventRegistration: '', Member: searched, Lecturer: searched },
-  Student: `${searched}, the students of one course up to 50000`,
+  Student: `${searched}, the students of a course up to 50000`,
 }
 
-/** The kinds that item.graphql describes, by their types. */
+/** The kinds of items that item.graphql describes, by type. */
 const items = {
   Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
   DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
   Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
 } as const
 
-/** Fills item.graphql for one kind: `Item` and `item` stand for the type and its fields. */
+/** Fills in item.graphql for one kind. `Item` and `item` are placeholders for the type and its fields. */
 function itemText(template: string, type: keyof typeof items): string {
   const { example, kept, firstSort } = items[type]
   const noun = nounOf(type)
@@ -58,7 +58,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads that hold one changed object: their types, fields and areas. */
+/** Payloads with one changed object: type, field, type of the object and area. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
@@ -87,7 +87,7 @@ type ${payload} {
 `
 }
 
-/** Gives the scopes of a block of mutations to each of them, and every new object a key. */
+/** Copies the scopes of a block of mutations to each mutation, and adds an idempotency key to each creation. */
 function repeatParts(text: string): string {
   return text
     .replace(
@@ -123,8 +123,8 @@ function readSchema(name: string): string {
 }
 
 /**
- * Collects the scopes that the fields of an operation name with `@needs`, in document order. Ignores
- * `@skip` and `@include`, so that the result depends on the document alone.
+ * Collects the `@needs` scopes of all fields in an operation, in document order. Ignores `@skip` and `@include`, so
+ * that the result depends on the document alone.
  */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
@@ -156,7 +156,7 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
   return [...scopes]
 }
 
-/** All scopes that the published schema names. */
+/** Returns all scopes in the published schema. */
 export function scopesOfAdminApi(): ReadonlySet<string> {
   const scopes = new Set<string>()
   visit(parse(schemaText), {
@@ -169,7 +169,7 @@ export function scopesOfAdminApi(): ReadonlySet<string> {
 
 const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))
 
-/** The scopes in the `@needs` directive of a field. */
+/** Returns the scopes in the `@needs` directive of a field. */
 export function scopesOfField(
   field: Pick<GraphQLField<unknown, unknown>, 'astNode'> | null | undefined,
 ): readonly string[] {

@@ -2,25 +2,25 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** The most waiting tasks per site and kind; a document has up to thirty aliases. */
+/** Maximum number of waiting tasks per site and kind. A document may have up to thirty aliases. */
 const WAITING_MAX = 120
 
 interface Queue {
-  /** Settles with the last task of the queue. */
+  /** Settles with the last task in the queue. */
   last: Promise<unknown>
   waiting: number
 }
 
-/** The queues with unfinished tasks, by site and kind. */
+/** The queues that have unfinished tasks, by site and kind. */
 const queues = new Map<string, Queue>()
 
 /**
- * Runs a task that reads a whole list after all earlier tasks of the same site and kind. A document can hold
- * thirty tasks over a million rows each. Yields to the event loop between two, so that other requests
- * proceed.
+ * Runs a task that reads a whole list, after all earlier tasks of the same site and kind. A document can contain
+ * thirty tasks that read a million rows each. Yields to the event loop between two tasks, so that other requests make
+ * progress.
  *
  * @param queueName the site and the kind of task
- * @throws tooManyRequests when the queue is full
+ * @throws tooManyRequests if the queue is full
  */
 export async function inTurnOf<Result>(
   queueName: string,

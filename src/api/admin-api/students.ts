@@ -17,7 +17,7 @@ import { personWith, rolesOf } from './people.ts'
 
 const payload = payloadWith('enrolment', findEnrolment)
 
-/** Students of the site and their enrolments: `students:read` and `students:write`. */
+/** Resolvers for students of the site and their enrolments: `students:read` and `students:write`. */
 export const studentResolvers = {
   Query: { students: listed('students', listStudents), student: personWith('student') },
   Mutation: {

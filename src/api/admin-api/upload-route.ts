@@ -34,8 +34,8 @@ export interface Admission {
 }
 
 /**
- * Serves POST /admin/files: one file as the body, its name in the query. GraphQL would have to hold the
- * whole file in memory, so uploads have their own address.
+ * Serves POST /admin/files: one file as the body, its name in the query. Uploads have their own path, because GraphQL
+ * would have to hold the whole file in memory.
  */
 export function uploadRoute(
   router: Router,
@@ -76,13 +76,13 @@ export function uploadRoute(
 }
 
 /**
- * The most uploads of a site in progress per process. Each occupies disk space until it is known
- * whether the site has room for it, even if it arrives slowly.
+ * Maximum number of uploads in progress, per site and process. Each occupies disk space before it is known whether the
+ * site has room for it, even if it arrives slowly.
  */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 
-/** The number of uploads in progress by site. */
+/** Number of uploads in progress, by site. */
 const inProgress = new Map<string, number>()
 
 /** @throws tooManyRequests */

@@ -10,7 +10,7 @@ import { fillTemplate } from './template.ts'
 const views = join(import.meta.dirname, '../../../views')
 
 /**
- * The authentication walkthrough at /auth.md for agents and developers: views/auth.md, filled from the
+ * Renders /auth.md, the authentication walkthrough for agents and developers: views/auth.md with values of the
  * configuration. Readers expect a self-contained page whose first heading contains "auth.md".
  */
 export function authMd(facts: ServiceFacts): string {
@@ -45,7 +45,7 @@ export function authMd(facts: ServiceFacts): string {
   })
 }
 
-/** A short form for the tool get_auth_guide, at most 4096 bytes. */
+/** Renders the short version for the tool get_auth_guide, at most 4096 bytes. */
 export function authGuide(facts: ServiceFacts): string {
   return fillTemplate(read('auth-guide.md'), guideValues(facts))
 }
@@ -66,7 +66,7 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** The index for language models (llmstxt.org): views/llms.txt. */
+/** Renders the index for language models (llmstxt.org) from views/llms.txt. */
 export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
   return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
 }
@@ -84,12 +84,12 @@ function exampleRegistration(serviceName: string): string {
   })
 }
 
-/** Escapes a text for single quotes of a shell. */
+/** Escapes a text for use in single quotes of a shell. */
 function inShell(text: string): string {
   return text.replaceAll("'", "'\\''")
 }
 
-/** A duration in the largest exact unit: `600` is "10 minutes". */
+/** Formats a duration in the largest exact unit: `600` is "10 minutes". */
 function inWords(seconds: number): string {
   const [name, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? second
   const count = seconds / size
@@ -99,7 +99,7 @@ function inWords(seconds: number): string {
 const second = ['second', 1] as const
 const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
 
-/** Lists words as code: "`a`, `b` and `c`". */
+/** Formats words as a list of code: "`a`, `b` and `c`". */
 function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   const marked = words.map((word) => `\`${word}\``)
   const last = marked.pop() ?? ''
@@ -107,8 +107,8 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
 }
 
 /**
- * Lists the scopes of an audience. With `uses`, shows what each opens: clients should not request scopes
- * that open nothing here.
+ * Lists the scopes of an audience. With `uses`, shows where each grants access, because clients should not request
+ * scopes that have no use here.
  */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>

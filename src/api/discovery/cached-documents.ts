@@ -13,14 +13,14 @@ export function renderDocument(text: string, contentType: string) {
   return { body, contentType, etag: `"${digest}"` }
 }
 
-/** Sends a public document, or 304 if the caller has it (RFC 9110 §13.1.2). */
+/** Sends a public document, or 304 if the caller already has it (RFC 9110 §13.1.2). */
 export function sendDocument(
   ctx: Context,
   document: RenderedDocument,
   maxAgeSeconds: number,
 ): void {
   ctx.status = 200
-  // The same for every origin, so that shared caches can reuse the answer.
+  // Send the same header to every origin, so that shared caches can reuse the response.
   ctx.set('Access-Control-Allow-Origin', '*')
   ctx.remove('Vary')
   ctx.set('Access-Control-Expose-Headers', 'ETag')
@@ -35,8 +35,8 @@ export function sendDocument(
   ctx.body = document.body
 }
 
-// Koa's `fresh` obeys `Cache-Control: no-cache` of the request, which fetch() adds to conditional requests.
-// That header addresses caches; the origin may still answer 304.
+// Whether the caller has this version. Koa's `fresh` obeys the request header `Cache-Control: no-cache`, which fetch()
+// adds to conditional requests. That header is meant for caches; the origin may still respond with 304.
 function isHeld(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false
   const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -44,10 +44,9 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Caches the JSON that a later middleware answers at these addresses: the engine's two metadata documents
- * and its key set, which are constant until another engine with other keys replaces it.
- *
- * The engine supports GET only, so a first HEAD is passed on as a GET.
+ * Caches the JSON that a later middleware sends at these paths: the engine's two metadata documents and its key set.
+ * They are constant until an engine with other keys replaces it. The engine supports GET only, so a first HEAD is
+ * passed on as GET.
  */
 export function keepDocuments(
   addresses: ReadonlySet<string>,
@@ -70,7 +69,7 @@ export function keepDocuments(
   }
 }
 
-/** Changes a document before it is cached. */
+/** Modifies a document before it is cached. */
 type Complete = (path: string, body: object) => object
 
 /** Gets the document from the later middleware, if it is JSON. */
@@ -87,7 +86,7 @@ async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: 
   return renderDocument(JSON.stringify(complete(ctx.path, ctx.body)), contentType)
 }
 
-// Streams and Buffers are objects too, but not JSON.
+// Streams and Buffers are objects too, but not JSON values.
 function isJsonValue(body: unknown): body is object {
   if (typeof body !== 'object' || body === null) return false
   return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype

@@ -1,4 +1,4 @@
-/** The documents that describe the service. The engine serves its own two. */
+/** Serves the documents that describe the service. The engine serves two others itself. */
 
 import type Router from 'koa-router'
 
@@ -32,14 +32,14 @@ import {
 
 const preflightMaxAgeSeconds = 3600
 
-/** Makes the discovery documents and what other parts derive from them. */
+/** Creates the discovery documents, and the values that other parts derive from them. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
-    /** What each operator scope opens in this deployment. */
+    /** Where each operator scope grants access in this deployment. */
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
     /**
-     * Caches the documents of one engine, which name its keys. Adds the keys that other parts publish to
+     * Caches the documents of one engine, because they depend on its keys. Adds the keys published by other parts to
      * its key set.
      */
     keepEngineDocuments: (otherKeys: readonly object[]) =>
@@ -48,25 +48,25 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
           ? { ...body, keys: [...body.keys, ...otherKeys] }
           : body,
       ),
-    /** The short form of /auth.md. */
+    /** Returns the short version of /auth.md. */
     authGuide: () => authGuide(facts),
-    /** The URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
+    /** Returns the URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
-    /** The scopes that the metadata of a resource lists. */
+    /** Returns the scopes listed in the metadata of a resource. */
     scopesOf: (resource: ProtectedResource) => protectedResourceScopes(facts, resource),
   }
 }
 
 /**
- * Serves protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json by GET and HEAD.
- * The engine serves the authorization server's metadata and keys.
+ * Serves protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json, for GET and HEAD. The
+ * engine serves the metadata and keys of the authorization server.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
   const { cacheSeconds } = facts.service.documents
 
   for (const [path, render] of documents(facts)) {
-    // Rendered with the first request, to keep start-up fast.
+    // Render it at the first request, to keep start-up fast.
     let document: RenderedDocument | undefined
 
     router.get(path, (ctx) => {
@@ -74,7 +74,7 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
       sendDocument(ctx, document, cacheSeconds)
     })
 
-    // MCP clients in browsers send MCP-Protocol-Version with every request, so even a GET is preflighted.
+    // MCP clients in browsers send MCP-Protocol-Version with every request, so even a GET causes a preflight request.
     router.options(path, (ctx) => {
       ctx.set('Access-Control-Allow-Origin', '*')
       ctx.set('Access-Control-Allow-Methods', 'GET, HEAD')

@@ -1,16 +1,16 @@
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
 /**
- * The parts of the configuration that discovery documents publish. The documents are generated from these
- * and from the tables of scopes and paths, so that they always match the service.
+ * The parts of the configuration that discovery documents publish. The documents are generated from them and from the
+ * tables of scopes and paths, so that they always match the service.
  */
 export interface ServiceFacts {
-  /** The issuer and the origin of all published addresses, without a trailing slash. */
+  /** The issuer and origin of all published URLs, without a trailing slash. */
   readonly baseUrl: string
   readonly service: {
     readonly name: string
     readonly lifetimes: Readonly<Record<PublishedLifetime, number>>
-    /** The loopback hosts in redirect URIs, as in URLs: `[::1]`. */
+    /** The loopback hosts of redirect URIs, as spelled in URLs: `[::1]`. */
     readonly loopbackHosts: readonly string[]
     readonly metadataDocuments: {
       readonly hosts: readonly string[]
@@ -18,10 +18,10 @@ export interface ServiceFacts {
     }
     readonly files: { readonly fileBytesMax: number; readonly uploadSeconds: number }
     readonly documents: { readonly cacheSeconds: number }
-    /** The optional extensions that are enabled. */
+    /** The optional protocols that are enabled. */
     readonly furtherPlans: Readonly<Record<PublishedPlan, boolean>>
   }
-  /** What each operator scope opens in this deployment. */
+  /** Where each operator scope grants access in this deployment. */
   readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
   /** The supported revisions of the Model Context Protocol, newest first. */
   readonly protocolVersions: readonly string[]
@@ -33,7 +33,7 @@ export interface ServiceFacts {
 
 type PublishedPlan = 'backChannelLogout' | 'pushedAuthorizationRequests' | 'dpop' | 'privateKeyJwt'
 
-/** The lifetimes that clients need to know. */
+/** Lifetimes that clients need to know. */
 type PublishedLifetime =
   | 'authorizationCodeSeconds'
   | 'accessTokenSeconds'

@@ -14,7 +14,7 @@ import type { ServiceFacts } from './facts.ts'
 import { catalogType, serverCardType } from './server-card.ts'
 import { fillTemplate } from './template.ts'
 
-/** The OpenAPI 3.1 description of all fixed addresses of the service, from openapi.txt. */
+/** Creates the OpenAPI 3.1 description of all fixed paths of the service, from openapi.txt. */
 export function openApiDocument(facts: ServiceFacts) {
   const { baseUrl, service } = facts
   const template = readFileSync(join(import.meta.dirname, 'openapi.txt'), 'utf8')
@@ -61,11 +61,11 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** A part of the document. A test validates the whole with Redocly. */
+/** A part of the document. A test validates the whole document with Redocly. */
 type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
-/** The names that the blocks read so far define. */
+/** The names defined by the blocks read so far. */
 class Notation {
   tag = ''
   readonly tags: { name: string; description: string }[] = []
@@ -75,12 +75,12 @@ class Notation {
   readonly securitySchemes: Parts = {}
   readonly types: Parts = {}
   readonly headers: Parts = {}
-  /** The lines of blocks, which `...name` repeats. */
+  /** The lines of each block; `...name` repeats them. */
   readonly lines: Record<string, readonly string[]> = {}
 }
 
 /**
- * Reads the notation of openapi.txt. A block starts with a keyword in the first column.
+ * Parses the notation of openapi.txt. A block starts with a keyword in the first column.
  *
  * @throws Error for a name that no earlier block defines
  */
@@ -146,7 +146,7 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   post: (rest, lines, known) => readOperation('post', rest, lines, known),
 }
 
-/** Reads `Name: member: type; member?: type`, or one line per member. */
+/** Parses `Name: member: type; member?: type`, or one line per member. */
 function readObject(rest: string, lines: readonly string[], known: Notation, more: Part = {}) {
   const [, name = '', inline, description] = /^(\w+)(?:: ?(.*?))?(?: -- (.*))?$/.exec(rest) ?? []
   const all = inline ? inline.split('; ').flatMap((line) => repeated(line, known)) : lines
@@ -161,7 +161,7 @@ function readObject(rest: string, lines: readonly string[], known: Notation, mor
   }
 }
 
-/** Reads `name other?: type` lines. */
+/** Parses lines of the form `name other?: type`. */
 function membersOf(lines: readonly string[], known: Notation): [name: string, type: Part][] {
   return lines.flatMap((line) => {
     const [names, type] = cut(line, ': ')
@@ -173,7 +173,7 @@ function required(member: string): string {
   return member.replace('?', '')
 }
 
-/** Reads `type`, `type[]`, `type or type`, `"one"|"of"`, `true` or JSON; ` -- ` starts a description. */
+/** Parses `type`, `type[]`, `type or type`, `"one"|"of"`, `true` or JSON. ` -- ` starts a description. */
 function typeOf(text: string, known: Notation): Part {
   const [type, description] = cut(text, ' -- ')
   if (description) return { ...typeOf(type, known), description }
@@ -190,8 +190,8 @@ function typeOf(text: string, known: Notation): Part {
 }
 
 /**
- * Reads `headers content codes: description`, or the name of a response. A word that names neither
- * headers nor a type is an error code (RFC 6749 §5.2).
+ * Parses `headers content codes: description`, or the name of a response. A word that is neither a header nor a type
+ * is an error code (RFC 6749 §5.2).
  */
 function answerOf(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {
@@ -219,7 +219,7 @@ function answerOf(text: string, known: Notation): Part {
   }
 }
 
-/** Reads `media/type=type`; a type alone is JSON. */
+/** Parses `media/type=type`. A type alone is JSON. */
 function contentOf(words: readonly string[], known: Notation): Part {
   const entries = words.map((word) => {
     const [type = '', media = 'application/json'] = word.split('=').reverse()
@@ -228,7 +228,7 @@ function contentOf(words: readonly string[], known: Notation): Part {
   return Object.fromEntries(entries)
 }
 
-/** Reads `path operationId: summary` and the lines below. */
+/** Parses `path operationId: summary` and the lines below it. */
 function readOperation(method: string, head: string, lines: readonly string[], known: Notation) {
   const [called, summary] = cut(head, ': ')
   const [path, operationId] = cut(called, ' ')
@@ -273,7 +273,7 @@ function readJson(rest: string, into: Parts): void {
   into[name] = JSON.parse(json)
 }
 
-/** Splits a text at the first mark. */
+/** Splits a text at the first occurrence of a mark. */
 function cut(text: string, mark: string): [before: string, after: string] {
   const at = text.indexOf(mark)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + mark.length)]

@@ -6,21 +6,21 @@ import type { ServiceFacts } from './facts.ts'
 export type ProtectedResource = 'origin' | 'mcp' | 'mcpMember' | 'mcpAdmin' | 'graphql' | 'admin'
 
 type Row = readonly [
-  /** The path of the resource identifier below {base_url}. */
+  /** The path of the resource identifier, relative to {base_url}. */
   suffix: string,
   name: string,
   scopes: (scopeUses: ServiceFacts['scopeUses']) => string[],
 ]
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
-  // Lists all scopes of the service.
+  // The origin lists all scopes of the service.
   origin: ['', '', () => scopeNames()],
-  // MCP clients request all listed scopes, and one with a member scope would be rejected with
-  // invalid_scope. Challenges name the scopes of tools.
+  // MCP clients request all listed scopes, and a request with a member scope would be rejected with invalid_scope.
+  // Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: requests of unreviewed clients with a write scope are rejected as a whole.
-  // Challenges name the write scopes of tools.
+  // Read scopes only, because a write scope in a request of an unreviewed client would fail the whole request.
+  // Challenges name the write scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
@@ -30,19 +30,19 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   admin: [paths.adminGraphql, ' Admin API', scopesOfAdminApi],
 }
 
-/** The scopes of the Admin API; the platform alone serves some areas of the catalogue. */
+/** Returns the scopes of the Admin API. Some areas of the catalogue exist only in the platform's own API. */
 function scopesOfAdminApi({ addressesOf }: ServiceFacts['scopeUses']): string[] {
   return scopeNames('operator').filter((name) => addressesOf(name).includes(paths.adminGraphql))
 }
 
 export const protectedResources = Object.keys(resources) as ProtectedResource[]
 
-/** The path of a resource's metadata (RFC 9728 §3.1). */
+/** Returns the path of a resource's metadata (RFC 9728 §3.1). */
 export function protectedResourcePath(resource: ProtectedResource): string {
   return `${paths.protectedResource}${resources[resource][0]}`
 }
 
-/** The scopes that a client should request for a resource, in catalogue order. */
+/** Returns the scopes that a client should request for a resource, in catalogue order. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,
@@ -52,8 +52,8 @@ export function protectedResourceScopes(
 }
 
 /**
- * The metadata of one protected resource (RFC 9728 §2). Each resource has its own document, because
- * clients reject one whose `resource` differs from the address that led to it (RFC 9728 §3.3).
+ * Creates the metadata of one protected resource (RFC 9728 §2). Each resource has its own document, because clients
+ * reject a document whose `resource` differs from the URL that led to it (RFC 9728 §3.3).
  */
 export function protectedResourceMetadata(
   { baseUrl, service, scopeUses }: ServiceFacts,
@@ -64,7 +64,7 @@ export function protectedResourceMetadata(
     resource: `${baseUrl}${suffix}`,
     authorization_servers: [baseUrl],
     scopes_supported: protectedResourceScopes({ scopeUses }, resource),
-    // Not in forms or queries (RFC 6750 §2), where a token would end up in logs.
+    // Not in forms or queries (RFC 6750 §2): query strings end up in logs.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,

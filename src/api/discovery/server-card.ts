@@ -3,9 +3,9 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 
 /**
- * A tool server in the server cards and their catalogue, which clients read to find the tools of an origin
- * (MCP, SEP-2127). A card holds the address only; clients list the tools after connecting. The origin
- * comes before the name. Descriptions have at most 100 characters.
+ * A tool server as listed in server cards and their catalogue, which clients read to find the tools of an origin (MCP,
+ * SEP-2127). A card contains only the URL; clients list the tools after connecting. The origin precedes the name.
+ * Descriptions have at most 100 characters.
  */
 export const publicToolServer = {
   path: paths.mcp,
@@ -36,7 +36,7 @@ export const toolServers = [
 export const serverCardType = 'application/mcp-server-card+json'
 export const catalogType = 'application/ai-catalog+json'
 
-/** Makes the card of a tool server. */
+/** Creates the card of a tool server. */
 export function serverCard(
   { baseUrl, service, protocolVersions }: ServiceFacts,
   { path, name, title, description }: (typeof toolServers)[number],
@@ -64,7 +64,7 @@ export function serverCard(
 
 const TITLE_LENGTH_MAX = 100
 
-/** Makes the catalogue of the cards (AI Catalog 1.0). */
+/** Creates the catalogue of the cards (AI Catalog 1.0). */
 export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   return {
     specVersion: '1.0',
@@ -76,13 +76,13 @@ export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   }
 }
 
-/** Reverses `id.campus.example` to `example.campus.id`; IP addresses stay unchanged. */
+/** Reverses a host name: `id.campus.example` becomes `example.campus.id`. IP addresses stay unchanged. */
 function reversedHost(baseUrl: string): string {
   const host = hostOf(baseUrl)
   return /[a-z]/.test(host) ? host.split('.').reverse().join('.') : host
 }
 
-/** The host name, reduced to the characters that both formats allow: `[::1]` becomes `1`. */
+/** Returns the host name, reduced to the characters that both formats allow: `[::1]` becomes `1`. */
 function hostOf(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return hostname.replace(/[^a-z0-9.-]+/g, '-').replace(/^-+|-+$/g, '')

@@ -1,9 +1,9 @@
-/** The values of a template; sections of empty or false values are omitted. */
+/** The values of a template. Sections with empty or false values are omitted. */
 export type TemplateValues = Readonly<Record<string, string | boolean>>
 
 /**
  * Fills a template. Replaces `{{name}}`. Keeps `{{#name}}…{{/name}}` only if the name has a value, and
- * `{{^name}}…{{/name}}` only if it has none. Marks on lines of their own are removed with these lines.
+ * `{{^name}}…{{/name}}` only if it has none. If a mark is alone on its line, the whole line is removed.
  *
  * @throws for an unknown name, an unused value or an unclosed section
  */
@@ -19,7 +19,7 @@ export function fillTemplate(template: string, values: TemplateValues): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name) => String(values[name]))
 }
 
-/** Sections can nest, but not in one of the same name. */
+/** Sections can be nested, but not inside a section of the same name. */
 function keepSections(text: string, values: TemplateValues): string {
   const section = /\{\{([#^])(\w+)\}\}(\n?)([\s\S]*?)\{\{\/\2\}\}\3/g
   return text.replace(section, (...[, mark, name, , inside]: string[]) =>

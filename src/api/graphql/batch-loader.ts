@@ -1,8 +1,8 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
 /**
- * Finds the value for one of many nodes. All keys requested under one name in the same tick share one
- * call of `findAll`, so that a field of every node of a page costs one statement.
+ * Finds the value for one of many nodes. All keys requested under one name in the same tick share a single call of
+ * `findAll`. So a field takes one statement for all nodes of a page.
  */
 export type OneOfMany = <Value>(
   name: string,
@@ -10,13 +10,13 @@ export type OneOfMany = <Value>(
   key: string,
 ) => Promise<Value | undefined>
 
-/** Makes the batches of one request, like DataLoader. */
+/** Creates the batches of one request, like DataLoader. */
 export function makeOneOfMany(): OneOfMany {
   const waiting = new Map<string, { keys: Set<string>; found: Promise<Map<string, unknown>> }>()
 
   const begin = (name: string, findAll: FindAll<unknown>) => {
     const keys = new Set<string>()
-    // graphql-js resolves a field of all nodes of a list in the same tick.
+    // graphql-js resolves a field of all nodes of a list in the same tick, so one microtask later all keys are known.
     const found = Promise.resolve().then(async () => {
       waiting.delete(name)
       return await findAll([...keys])
@@ -29,7 +29,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // Each name belongs to one area and has one type of value.
+    // Each name belongs to one area, so its values have a single type.
     return (await found).get(key) as Value | undefined
   }
 }

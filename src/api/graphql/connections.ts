@@ -3,7 +3,7 @@ import { GraphQLError } from 'graphql'
 import type { CursorScope, Cursors } from '../../platform/store/cursor.ts'
 import type { Page, PageRequest, PlaceInList } from '../../platform/store/keyset.ts'
 
-/** Page sizes (design 21). */
+/** Default and maximum page size (design 21). */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 
@@ -62,24 +62,24 @@ function pageRequest(
   return { first: size, after: place }
 }
 
-/** The error for a value that the schema accepts and the field does not. */
+/** Creates the error for a value that the schema allows but the field does not. */
 export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }
 
 /** Properties shared by all connections of a schema. */
 interface ConnectionRules {
-  /** The owner of a cursor, such as `this site`. */
+  /** What a cursor is bound to, such as `this site`. */
   readonly boundTo: string
-  /** Directives of `totalCount`. */
+  /** Directives to add to `totalCount`. */
   readonly countDirectives?: string
 }
 
 /**
- * Completes the text of a schema: adds the types of its connections, repeated fields, and `after` and the
- * descriptions wherever it has `first: Int = 20`.
+ * Completes the text of a schema. Adds the connection types and repeated fields. Adds `after` and descriptions to each
+ * `first: Int = 20`.
  *
- * @param connections by the type of their nodes: an addition to the description of `totalCount`, or nothing
+ * @param connections for each node type, an addition to the description of `totalCount`, or an empty string
  */
 export function expandPages(
   text: string,
@@ -119,7 +119,7 @@ type ${type}Edge {
   return repeatFields(paged) + pageInfo + types.join('')
 }
 
-/** Replaces `# ...Name` by the fields of the type `Name`. Types named `…Fields` are not published. */
+/** Replaces `# ...Name` with the fields of the type `Name`. Types named `…Fields` are not published. */
 function repeatFields(text: string): string {
   const types = text.matchAll(/^type (\w+) \{\n([^}]*)\n\}$/gm)
   const fields = new Map([...types].map(([, name, lines]) => [name, lines]))
@@ -132,7 +132,7 @@ function repeatFields(text: string): string {
     })
 }
 
-/** The noun for a type: `digital product` for `DigitalProduct`. */
+/** Returns the noun for a type: `digital product` for `DigitalProduct`. */
 export function nounOf(type: string): string {
   return type.replace(/(?<=.)[A-Z]/g, ' $&').toLowerCase()
 }

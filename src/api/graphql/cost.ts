@@ -19,18 +19,18 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** The limits that count the operations of a person. */
+/** The limits for counting operations of a person. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   readonly name: LimitName
-  /** The limit of changes, counted per person across all clients. */
+  /** The limit for changes, counted per person across all clients. */
   readonly changes?: LimitName
 }
 
-/** The cost of preparing an uncached document, in fields that take as long. */
+/** Cost of preparing an uncached document, as the number of fields that take the same time. */
 const PREPARING_COST = 500
 
-/** The cost of a request besides its fields, in fields that take as long. */
+/** Base cost of a request, as the number of fields that take the same time. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
@@ -45,7 +45,9 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/** Counts changes, unless too many: per person, because a person can have any number of clients. */
+/**
+ * Counts changes, or rejects them above the limit. Counts per person, because a person can have any number of clients.
+ */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,
@@ -55,7 +57,7 @@ export function takeChanges(
   return limits.take(limit, personKey({ personId, clientId: '', siteId }), changes)
 }
 
-/** Counts the changes of an operation: the fields of a mutation. */
+/** Returns the number of changes in an operation: the root fields of a mutation. */
 export function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
   if (operation.operation !== 'mutation') return 0
   return makeFold(document, add, () => 1)(operation.selectionSet, 1)
@@ -67,20 +69,22 @@ const add = (total: number, part: number) => total + part
 
 const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 
-/** The assumed length of an unpaginated list without `@listSize`. */
+/** Assumed length of an unpaginated list without `@listSize`. */
 const LIST_SIZE_DEFAULT = 10
 
 /**
- * Introspection returns much for few fields: the whole schema is 300 kB, and each alias repeats it. The
- * lowest `costMax` admits one.
+ * Introspection returns much data for few fields: the whole schema is 300 kB, and each alias repeats it. The lowest
+ * allowed `costMax` admits it once.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
- * Makes the function that estimates the cost of an operation: one for each field of the largest possible
- * answer. `nodes` and `edges` of a connection multiply by `first`; an unpaginated list multiplies by its
- * `@listSize`, or ten. `@cost` sets the cost of an expensive field or given argument, such as a search of
- * every row. Ignores `@skip` and `@include`, so a skipped field counts too.
+ * Creates the function that estimates the cost of an operation: one per field in the largest possible response.
+ * `nodes` and `edges` of a connection multiply by `first`. An unpaginated list multiplies by its `@listSize`, or by
+ * ten.
+ *
+ * `@cost` sets the cost of an expensive field or argument, such as a search of every row. Ignores `@skip` and
+ * `@include`, so a skipped field counts too.
  */
 export function makeCostOf(schema: GraphQLSchema) {
   const fields = fieldsOf(schema)
@@ -105,8 +109,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * The size of an unpaginated list. Fields are looked up by name, and a list may share its name with a
-   * connection: the one with selected nodes is the connection.
+   * The size of an unpaginated list. Fields are looked up by name, and a list may share its name with a connection. If
+   * the selection contains nodes, it is the connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(
@@ -131,7 +135,7 @@ export function makeCostOf(schema: GraphQLSchema) {
 
 type Definition = GraphQLField<unknown, unknown> | GraphQLArgument
 
-/** The largest number that a directive gives to each name of a field or argument. */
+/** Returns the largest value of a directive for each field or argument name. */
 function numbersOf(
   definitions: readonly Pick<Definition, 'name' | 'astNode'>[],
   directive: 'cost' | 'listSize',
@@ -157,7 +161,7 @@ function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
   return types.flatMap((type) => Object.values(type.getFields()))
 }
 
-/** The default values of variables. */
+/** Returns the default values of variables. */
 function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
     variableDefinitions.flatMap(({ variable, defaultValue }) =>
@@ -166,7 +170,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** The page size; an invalid one counts as the largest valid one. */
+/** Returns the page size. An invalid one counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 
-/** Size limits of documents, checked first; the units are in the names. */
+/** Size limits of documents, checked first. The names contain the units. */
 interface DocumentLimits {
   readonly documentTokensMax: number
   readonly depthMax: number
@@ -28,7 +28,7 @@ export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
   /**
-   * The limits of the cache of validated documents: number, length of one, length of all. A parsed
+   * Limits of the cache of validated documents: their number, the length of each and of all together. A parsed
    * document takes about 120 bytes of memory per character.
    */
   readonly cachedDocumentsMax: number
@@ -36,7 +36,7 @@ export interface ApiLimits extends DocumentLimits {
   readonly cachedCharactersMax: number
 }
 
-/** The limits shown to callers: all but those of the cache. */
+/** Returns the limits shown to callers: all except those of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
   const { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax } = limits
   const { documentTokensMax, bodyBytesMax } = limits
@@ -44,7 +44,7 @@ export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number
   return { ...ofDocuments, documentTokensMax, bodyBytesMax }
 }
 
-/** The error that names an exceeded limit and its value. */
+/** Creates the error that names an exceeded limit and its value. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
   return new GraphQLError(`the document exceeds the limit of ${max} ${limit}`, {
     extensions: { code: 'LIMIT_EXCEEDED', limit, max },
@@ -52,20 +52,20 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
 }
 
 /**
- * An executable document or its errors, and whether it was cached. Preparing takes up to some
- * milliseconds, whatever the cost of execution.
+ * An executable document or its errors, and whether it was cached. Preparing takes up to some milliseconds, regardless
+ * of the cost of execution.
  */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
 type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode }
   | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
-  /** Too large to validate. */
+  /** Too large to be validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
 /**
- * Parses, limits and validates documents. Validation is two thirds of the work of a request, so the most
- * recently used valid documents are cached.
+ * Creates the function that parses, limits and validates documents. Validation is two thirds of the work of a request,
+ * so the most recently used valid documents are cached.
  */
 export function makePrepareDocument(
   schema: GraphQLSchema,
@@ -81,7 +81,7 @@ export function makePrepareDocument(
     const known = kept.get(source)
     if (known) return known
     const prepared = prepare(source, schema, limits)
-    // Invalid documents would evict those that clients repeat.
+    // Do not cache invalid documents: they would evict those that clients repeat.
     if (prepared.kind === 'valid') kept.set(source, { ...prepared, isKept: true })
     return { ...prepared, isKept: false }
   }
@@ -93,7 +93,7 @@ function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits):
   }
   const parsed = parseWithin(source, limits.documentTokensMax)
   if (parsed instanceof GraphQLError) {
-    // graphql-js has no code for its token limit.
+    // graphql-js has no error code for its token limit.
     return parsed.message.includes('Parsing aborted')
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
       : { kind: 'invalid', errors: [parsed] }
@@ -114,8 +114,8 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
 }
 
 /**
- * Whether brackets nest too deeply. The recursive parser would run out of stack long before it ran out
- * of tokens. Also counts brackets in strings, which is harmless.
+ * Whether brackets nest too deeply. The recursive parser would run out of stack long before it reached the token
+ * limit. Also counts brackets in strings, which is harmless.
  */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
@@ -127,7 +127,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** Checks a document before validation, whose time grows with the square of the number of fields. */
+/** Checks a document before validation, because validation time grows with the square of the number of fields. */
 function findExceededLimit(
   document: DocumentNode,
   limits: DocumentLimits,
@@ -155,7 +155,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** The standard introspection query is deeper than any data query; graphql-js bounds its lists. */
+/** The standard introspection query is deeper than any data query. graphql-js limits its lists. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
@@ -164,12 +164,12 @@ const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
   return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
 }
 
-/** Computes a number for selections; parent fields pass down `within`. */
+/** Computes a number for selections. Parent fields pass `within` down. */
 type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Folds a selection into one number; evaluates each fragment once per `within`. */
+/** Folds a selection into one number. Evaluates each fragment once per `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,
@@ -201,7 +201,7 @@ export function makeFold(
     const key = `${within} ${name}`
     const before = known.get(key)
     if (before !== undefined) return before
-    // A fragment that spreads itself ends here; validation rejects it next.
+    // The recursion of a fragment that spreads itself ends here; validation rejects it later.
     known.set(key, 0)
     const fragment = fragments.get(name)
     const part = fragment ? fold(fragment.selectionSet, within) : 0

@@ -1,4 +1,4 @@
-/** GraphQL over HTTP for every API of the service: pages, schemas, tokens and limits. */
+/** Serves GraphQL over HTTP for every API of the service: pages, schemas, tokens and limits. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -26,7 +26,7 @@ import { makeTryQuery, type Person } from './query-page.ts'
 
 type Resource = 'origin' | 'admin' | 'mcp' | 'mcpMember' | 'mcpAdmin'
 
-/** What the endpoints of both APIs and of the tools share. */
+/** Dependencies shared by the endpoints of both APIs and of the tools. */
 export interface EndpointPorts {
   readonly baseUrl: string
   readonly platform: {
@@ -39,18 +39,18 @@ export interface EndpointPorts {
   readonly verifyBearer: VerifyBearer
   readonly adviseOnScopes: AdviseOnScopes
   readonly discovery: {
-    /** The protected-resource metadata for challenges (RFC 9728 §5.1; design 5). */
+    /** Returns the URL of the protected-resource metadata for challenges (RFC 9728 §5.1; design 5). */
     readonly metadataUrl: (resource: Resource) => string
     readonly scopesOf: (resource: Resource) => readonly string[]
-    /** The short form of /auth.md. */
+    /** Returns the short version of /auth.md. */
     readonly authGuide: () => string
   }
-  /** How long clients may cache the published schemas. */
+  /** How long clients may cache the published schemas, in seconds. */
   readonly schemaCacheSeconds: number
 }
 
 interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
-  /** Makes the API when the first request needs it. */
+  /** Creates the API when the first request needs it. */
   readonly load: () => Promise<GraphqlApi<Caller, ApiContext>>
   readonly address: string
   readonly schemaAddress: string
@@ -59,7 +59,7 @@ interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
   readonly page: Page
   readonly costLimit: CostLimit
   readonly resource: Resource
-  /** The scopes that a challenge asks for; read at the first refusal. */
+  /** Returns the scopes that a challenge requests. Called at the first refusal. */
   readonly askedScopes: () => readonly string[]
   /** Rejects a token without access to this API, before the request is read. */
   readonly admit: (verdict: Verdict) => Verdict
@@ -95,12 +95,12 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
   return { routes: router, protection, execute, tryQuery: makeTryQuery(api, costLimit) }
 }
 
-/** Longer queries need POST; many proxies accept no more. */
+/** Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /**
- * Serves one operation per request: POST, and GET for queries. There are no cookies and no anonymous
- * mode, so a GET is safe: only a client with the token can send it.
+ * Serves one operation per request: by POST, or by GET for queries. There are no cookies and no anonymous access. So
+ * GET is safe: only a client with the token can send it.
  */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,
@@ -127,7 +127,7 @@ function serveRequests<Caller, ApiContext extends ContextRecord>(
   })
 }
 
-/** Whether a browser opened the address. A program that accepts anything gets JSON. */
+/** Whether a person opened the URL in a browser. A program that accepts any type gets JSON. */
 function wantsPage(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   ctx.vary('Accept')

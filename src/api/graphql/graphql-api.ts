@@ -18,16 +18,16 @@ export type ScopesNeeded = (
   operationName: string | null | undefined,
 ) => readonly string[]
 
-/** The constraint of graphql-http on a context: a type alias, not an interface. */
+/** The type that graphql-http requires of a context: a type alias, not an interface. */
 export type ContextRecord = Record<PropertyKey, unknown>
 
 /** The selected operation of a prepared document, and its variables. */
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
- * Runs one of our own documents for a caller, against the schema that is served over HTTP.
+ * Runs a document of this service for a caller, against the schema that is served over HTTP.
  *
- * @returns errors for the caller in the result, each with its code
+ * @returns the result; errors for the caller are in it, each with its code
  * @throws storageUnavailable and any fault
  */
 export type Execute<Caller> = (
@@ -36,12 +36,12 @@ export type Execute<Caller> = (
   caller: Caller,
 ) => Promise<ExecutionResult>
 
-/** A GraphQL API without HTTP. Made once, with a cache of prepared documents. */
+/** A GraphQL API, independent of HTTP. Created once, with a cache of prepared documents. */
 export type GraphqlApi<Caller, Context extends ContextRecord> = ReturnType<
   typeof makeGraphqlApi<Caller, Context>
 >
 
-/** @param contextFor makes the context of one request */
+/** @param contextFor creates the context of one request */
 export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   schema: GraphQLSchema,
   limits: ApiLimits,
@@ -61,7 +61,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
-  /** Like `Execute`, for one operation of a prepared document. */
+  /** Same as `Execute`, for one operation of a prepared document. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
     const result = await execute(argumentsFor(document, request, caller))
     throwUnavailable(result)
@@ -84,7 +84,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     argumentsFor,
     run,
     execute: executeOwn,
-    /** Measures an operation; `excess` is the error if it costs too much. */
+    /** Measures the cost of an operation. `excess` is the error if the cost is too high. */
     measure(document: DocumentNode, { operationName, variables }: Request) {
       const operation = getOperationAST(document, operationName)
       if (!operation) return { cost: 0, changes: 0, excess: undefined }
@@ -95,14 +95,14 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   }
 }
 
-/** Errors to hide from callers: thrown by a resolver, and not as a GraphQL error. */
+/** Returns the errors to hide from callers: those thrown by a resolver that are not GraphQL errors. */
 export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   return errors.filter(
     ({ originalError }) => originalError && !(originalError instanceof GraphQLError),
   )
 }
 
-/** Fails the whole request with 503 if the store did not answer, even after partial results. */
+/** Fails the whole request with 503 if the store did not respond, even after partial results. */
 export function throwUnavailable(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError

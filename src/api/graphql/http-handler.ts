@@ -19,21 +19,21 @@ import { type CostLimit, countOperation, countPreparing, takeChanges } from './c
 import { limitsInForce } from './documents.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './graphql-api.ts'
 
-/** One request inside graphql-http. */
+/** The state of one request inside graphql-http. */
 interface Exchange<Caller> {
   readonly ctx: Context
   readonly token: Granted['token']
   readonly caller: Caller
-  /** Sends the answer in place of graphql-http. */
+  /** Sends the response in place of graphql-http. */
   refuse?: () => unknown
   /** The cost of the operation, once known. */
   cost?: number
 }
 
-/** Makes the caller of a request from its verified token. */
+/** Creates the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
-/** Answers requests with a verified token. The document decides which scopes it needs. */
+/** Handles requests with a verified token. The document determines the required scopes. */
 export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   callerOf: CallerOf<Caller>,
@@ -63,7 +63,7 @@ export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Reads the JSON of a POST; the query of a GET is in its URL. */
+/** Reads the JSON of a POST. The query of a GET is in its URL. */
 async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
@@ -71,7 +71,7 @@ async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   return text
 }
 
-/** Error descriptions for refusals of graphql-http, which have no body. */
+/** Error descriptions for responses of graphql-http that have no body. */
 const refusals: Readonly<Record<number, string>> = {
   405: 'GET is for queries only; send mutations by POST',
   406: 'Accept must allow application/graphql-response+json or application/json',
@@ -86,7 +86,7 @@ function sendRefusal(ctx: Context, status: number): void {
   })
 }
 
-/** Lets graphql-http negotiate media types and read parameters; decides here what to execute. */
+/** Lets graphql-http negotiate media types and read parameters. Decides here what to execute. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   costLimit: CostLimit,
@@ -115,7 +115,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Refuses an operation because of its method, its scopes or a limit; counts it otherwise. */
+  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts it. */
   function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,
@@ -123,7 +123,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     headers: unknown,
   ): Response | undefined {
     const { ctx, token } = raw
-    // Mutations need POST, whatever the token's scopes (GraphQL over HTTP §6.2).
+    // Mutations require POST, whatever the scopes of the token (GraphQL over HTTP §6.2).
     const { operation } = getOperationAST(document, params.operationName) ?? {}
     if (ctx.method === 'GET' && operation === 'mutation') return refusal(405)
 
@@ -146,12 +146,12 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Stops graphql-http; the answer is sent afterwards, with its challenge or Retry-After. */
+/** Stops graphql-http. The response is sent later, with its challenge or Retry-After. */
 function refusal(status: 403 | 405 | 429): Response {
   return [null, { status, statusText: '' }]
 }
 
-/** Answers a document that exceeds a limit with 400 in either media type: it was not executed. */
+/** Responds with 400 to a document that exceeds a limit, for either media type, because it was not executed. */
 function badRequest(error: GraphQLError, headers: unknown): Response {
   const accept = String(Object(headers)['accept'] ?? '')
   const type = accept.includes('graphql-response+json') ? 'graphql-response+json' : 'json'
@@ -164,9 +164,9 @@ function jsonResponse(status: number, body: object, type = 'json'): Response {
 }
 
 /**
- * Replaces faults by error ids and logs their causes, so that no statement, host or stack leaks.
+ * Replaces faults with error ids and logs their causes, so that no statement, host or stack leaks.
  *
- * @throws storageUnavailable when the store did not answer
+ * @throws storageUnavailable if the store did not respond
  */
 function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   if (result.errors) logFields(ctx).outcome = 'errors'
@@ -186,7 +186,7 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   } as ExecutionResult
 }
 
-/** The error shown in place of a fault; the log has the cause under this id. */
+/** Creates the error that replaces a fault. The log has the cause under this id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(`internal error, error id ${errorId}`, {
     path: path ?? null,
@@ -195,9 +195,9 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
 }
 
 /**
- * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash
- * does not tell who wrote one. A client that sends only a hash gets the error of its protocol, and then
- * sends the whole document.
+ * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash does not
+ * show who wrote the document. A client that sends only a hash gets the error of its protocol, and then sends the
+ * whole document.
  */
 async function readParameters<Raw>(
   request: Request<Raw, unknown>,
@@ -205,9 +205,9 @@ async function readParameters<Raw>(
   try {
     return await parseRequestParams(request)
   } catch (error) {
-    // graphql-http answers this one: parameters are missing or malformed.
+    // graphql-http reports this error: parameters are missing or malformed.
     if (!(await sendsHashOnly(request))) throw error
-    // With 200, as Apollo's servers do, because the client continues by itself.
+    // Use status 200, as Apollo's servers do, because the client continues automatically.
     const code = 'PERSISTED_QUERY_NOT_SUPPORTED'
     return jsonResponse(200, {
       errors: [{ message: 'PersistedQueryNotSupported', extensions: { code } }],
@@ -215,7 +215,7 @@ async function readParameters<Raw>(
   }
 }
 
-/** Whether a request has the hash of a document and no document. */
+/** Whether a request has the hash of a document but no document. */
 async function sendsHashOnly<Raw>({ method, url, body }: Request<Raw, unknown>): Promise<boolean> {
   const search = new URLSearchParams(url.split('?')[1])
   const { query, extensions } =

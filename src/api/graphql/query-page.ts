@@ -15,30 +15,30 @@ import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 /** The outcome of a query on a page: its result, or why there is none. */
 type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
 
-/** Runs a query that a person typed on one of our pages, with all their rights. */
+/** Runs a query that a person typed on a page of this service, with all rights of the person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
 interface TypedQuery {
   readonly source: string
-  /** JSON, or empty. */
+  /** The variables as JSON, or an empty string. */
   readonly variables: string
-  /** The selected operation of several. */
+  /** The operation to run, if the document has several. */
   readonly operationName?: string | undefined
-  /** Allows mutations. */
+  /** Whether mutations are allowed. */
   readonly mayChange?: boolean
 }
 
-/** A person, at one of their sites. */
+/** A person at one of their sites. */
 export interface Person {
   readonly personId: string
   readonly siteId: string
 }
 
 /**
- * Makes the function that runs typed queries against an API, under its limits. Without `mayChange` it
- * rejects mutations, which would be typing accidents.
+ * Creates the function that runs typed queries against an API, under its limits. Rejects mutations without
+ * `mayChange`, to prevent accidents.
  *
- * @param load loads the API, possibly with the first query
+ * @param load loads the API, possibly at the first query
  */
 export function makeTryQuery<Caller extends Person, Context extends ContextRecord>(
   load: () => Promise<GraphqlApi<Caller, Context>>,
@@ -49,7 +49,7 @@ export function makeTryQuery<Caller extends Person, Context extends ContextRecor
     const counted = { personId: caller.personId, clientId: '', siteId: caller.siteId }
     const exceeded = limits.exceeded(name, personKey(counted))
     if (exceeded) {
-      return { problem: `Too many queries. Try again in ${exceeded.waitSeconds} seconds.` }
+      return { problem: `Too many queries. Try again in ${exceeded.waitSeconds} s.` }
     }
     const api = await load()
     const prepared = api.prepare(typed.source)
@@ -97,7 +97,7 @@ export interface Tried {
 }
 
 interface ShownQuery {
-  /** The address that the tool posts queries to. */
+  /** The path that the tool posts queries to. */
   readonly runAddress: string
   /** The initial query in the form. */
   readonly example: string
@@ -105,7 +105,7 @@ interface ShownQuery {
   readonly tool: QueryToolFiles
 }
 
-/** Sends the query page; with GraphiQL installed, it has its own Content-Security-Policy. */
+/** Sends the query page. If GraphiQL is installed, the page has its own Content-Security-Policy. */
 export async function sendQueryPage(
   ctx: Context,
   parts: Omit<QueryPage, 'tool' | 'query' | 'variables' | 'answer' | 'problem'>,
@@ -128,18 +128,14 @@ function answerOf(outcome: TriedQuery): Pick<QueryPage, 'answer' | 'problem'> {
   return { answer: JSON.stringify(outcome.result, null, 2) }
 }
 
-/** Reads the fields of the page's form. */
+/** Reads the form fields of the page. */
 export function typedInForm(ctx: Context): TypedQuery {
   return { source: formField(ctx, 'query'), variables: formField(ctx, 'variables') }
 }
 
 const SCRIPT_BYTES_MAX = 100_000
 
-/**
- * Reads a GraphQL-over-HTTP request of the tool.
- *
- * @throws unsupportedBody, bodyTooLarge
- */
+/** Reads a GraphQL-over-HTTP request of the tool. @throws unsupportedBody, bodyTooLarge */
 export async function typedInScript(ctx: Context): Promise<TypedQuery> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const sent = objectIn(decodeUtf8(await readRequestBody(ctx, SCRIPT_BYTES_MAX)))
@@ -160,7 +156,7 @@ function objectIn(text: string | undefined): Record<string, unknown> | undefined
   }
 }
 
-/** Answers the tool like the API. */
+/** Sends the outcome to the tool in the format of the API. */
 export function sendTried(ctx: Context, outcome: TriedQuery): void {
   ctx.body = 'problem' in outcome ? { errors: [{ message: outcome.problem }] } : outcome.result
 }

@@ -14,7 +14,7 @@ export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 /** Finds the folder of an installed package by name. */
 export type FindPackage = (name: string) => string | undefined
 
-/** The files in loading order. `views` is our own folder. */
+/** The files in loading order. `views` is the folder of this service. */
 const sources = [
   { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
   { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },
@@ -27,7 +27,7 @@ const FOREVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
 /**
- * Serves GraphiQL and React from their packages. The files are read with the first page and kept in
+ * Serves GraphiQL and React from their packages. The files are read when the first page needs them, and kept in
  * memory. The packages are optional: without them, pages show a plain form.
  */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
@@ -51,7 +51,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
         throw methodNotAllowed('GET')
       })
     },
-    /** Returns what a page needs to show the tool, if installed. */
+    /** Returns what a page needs to show the tool; undefined if it is not installed. */
     async forPage(address: string): Promise<QueryTool | undefined> {
       const files = await load()
       if (files.length === 0) return undefined
@@ -66,7 +66,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
   }
 }
 
-/** Reads all files, or none. Their names contain digests, so that browsers can cache them forever. */
+/** Reads all files, or none. Their URLs contain digests, so that browsers can cache them forever. */
 async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
@@ -92,8 +92,8 @@ function installedAt(name: string): string | undefined {
 }
 
 /**
- * The Content-Security-Policy of a page with GraphiQL: only scripts with the page's nonce run. Its
- * stylesheet embeds fonts, and its dialogs write styles with the nonce.
+ * Returns the Content-Security-Policy of a page with GraphiQL. Only scripts with the nonce of the page run. The
+ * stylesheet of GraphiQL embeds fonts, and its dialogs add styles with the nonce.
  */
 export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
   return [

@@ -12,7 +12,7 @@ import {
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /**
- * Makes an executable schema from the published text and our resolvers.
+ * Creates an executable schema from the published text and our resolvers.
  *
  * @param around wraps every resolver
  * @throws Error for a resolver without a field in the text, so that a mistake shows at start-up
@@ -29,7 +29,7 @@ export function makeSchema(
     for (const [name, resolve] of Object.entries(fields)) {
       const field = type.getFields()[name]
       if (!field) throw new Error(`the schema has no field ${typeName}.${name}`)
-      // graphql-js checks the arguments against the schema, which the types of resolvers repeat.
+      // graphql-js has checked the arguments against the schema, which declares the same types.
       field.resolve = around(resolve as Resolve)
     }
   }
@@ -48,14 +48,14 @@ function serializeTime(value: unknown): string {
   return new Date(value).toISOString()
 }
 
-/** RFC 3339 §5.6 with its required offset: a date alone depends on the time zone. */
+/** RFC 3339 §5.6. The offset is required, because a local time depends on the time zone. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
 const LAST_TIME_MS = Date.UTC(9999, 11, 31)
 
 function parseTime(value: unknown): number {
   const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
-  // A time before 1970 is likely a bug, and RFC 3339 has no years after 9999.
+  // A time before 1970 is probably a bug, and RFC 3339 ends with the year 9999.
   if (!(time >= 0 && time <= LAST_TIME_MS)) {
     throw new GraphQLError('send a time like 2026-03-01T09:30:00Z (RFC 3339)')
   }

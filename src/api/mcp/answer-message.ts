@@ -20,13 +20,13 @@ import type { ToolAccess, ToolAddress, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** The caller and address of a message. */
+/** The caller and endpoint of a message. */
 export interface Sender {
   readonly caller: AccessToken | undefined
   readonly address: ToolAddress
 }
 
-/** Answers an admitted message: plain requests directly, all others through the SDK. */
+/** Creates the function that handles an admitted message: plain requests directly, all others through the SDK. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
@@ -48,7 +48,7 @@ export function makeAnswerMessage(parts: ToolParts) {
     const exchange: Exchange = { call }
     const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
     const response = await tools.answer(request, message.value, exchange).catch((error) => {
-      // The caller disconnected meanwhile.
+      // The caller has disconnected.
       if (request.signal.aborted) return undefined
       throw error
     })
@@ -57,17 +57,17 @@ export function makeAnswerMessage(parts: ToolParts) {
   }
 }
 
-/** What a message uses, and its access condition. */
+/** The tool, prompt or resource that a message uses, and its access condition. */
 export interface Use {
   readonly name: string
   readonly access: ToolAccess
-  /** Whether it changes data of a site, which is audited and limited. */
+  /** Whether it changes data of a site. Changes are audited and limited. */
   readonly changesSite?: boolean
 }
 
 /**
- * Finds the tool, prompt or resource that a message uses. The endpoint checks access to all of them with
- * this one function. Returns nothing if the address does not serve it; the answer is then "unknown".
+ * Finds the tool, prompt or resource that a message uses. The endpoint checks access to all three with this function.
+ * Returns undefined if the endpoint does not serve it; the response then says "unknown".
  */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
@@ -102,8 +102,8 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /**
- * The schemas of the requests served here, of both protocol generations. `initialize` exists in one of them
- * only, which the SDK handles.
+ * The schemas of the requests handled here, for both protocol generations. `initialize` exists in only one of them,
+ * and the SDK handles it.
  */
 const typeOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
@@ -119,14 +119,14 @@ const typeOf: Readonly<Record<string, SpecTypeName>> = {
 const PROBLEMS_SHOWN_MAX = 5
 
 /**
- * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602). The SDK would report most of
- * them as internal errors, in the words of its validator.
+ * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602). The SDK would report most of them as
+ * internal errors, in the words of its validator.
  *
  * @param value a JSON-RPC message
  */
 function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
-  // Notifications get no answer, and the SDK rejects anything that is not a request.
+  // Notifications get no response, and the SDK rejects anything that is not a request.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   const type =
     typeof method === 'string' && Object.hasOwn(typeOf, method) ? typeOf[method] : undefined

@@ -3,14 +3,14 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcon
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 
-/** One request inside the SDK, and its failure. */
+/** The state of one request inside the SDK, and its failure. */
 export interface Exchange {
   readonly call: ToolCall
-  /** An internal error of a tool; the endpoint answers it. */
+  /** An internal error of a tool; the endpoint reports it. */
   failure?: unknown
 }
 
-/** Awaits work inside the SDK. Keeps its failure for the endpoint, so that the SDK does not reveal it. */
+/** Awaits work inside the SDK. Keeps a failure for the endpoint, so that the SDK does not reveal it. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,
@@ -23,30 +23,30 @@ export async function orFail<Result>(
   return result
 }
 
-/** The error for an invalid parameter (JSON-RPC 2.0 §5.1). */
+/** Creates the error for an invalid parameter (JSON-RPC 2.0 §5.1). */
 export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** The maximum length of an answer, as text. */
+/** Maximum length of a result, as text. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
- * Runs a tool. A mistake of the caller becomes a result marked as an error, which models read and act upon
- * (MCP, tools: error handling). Refusals and faults are thrown to the endpoint.
+ * Runs a tool. A mistake of the caller becomes a result marked as an error, which models read and act on (MCP, tools:
+ * error handling). Refusals and faults are thrown to the endpoint.
  */
 export async function callTool(
   tool: Tool,
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
-  // The endpoint has already checked this. Checked again, in case a message bypasses it.
+  // The endpoint has already checked this. Check again, in case a message bypasses it.
   if (!isOpen(accessTo(tool, values), call.caller)) {
     throw new Error('a tool was called without access')
   }
   try {
     const answer = await tool.run(values, call)
-    // As text only: every host shows it to its model, whatever it does with the rest (decision 15).
+    // Send text only: every host shows it to its model, whatever it does with structured content (decision 15).
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
     return { content: [{ type: 'text', text }] }
@@ -57,4 +57,4 @@ export async function callTool(
   }
 }
 
-const TOO_LONG = `The answer has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects with \`first\`.`
+const TOO_LONG = `The result has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects with \`first\`.`

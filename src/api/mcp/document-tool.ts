@@ -34,7 +34,7 @@ import {
   ToolProblem,
 } from './tool.ts'
 
-/** The descriptions of the two arguments of every list; short, because every list repeats them. */
+/** Descriptions of the two paging arguments; short, because every list repeats them. */
 export const pageArgumentWords: Readonly<Record<string, string>> = {
   first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
   after: 'pageInfo.endCursor of the previous page.',
@@ -44,14 +44,14 @@ export const pageArgumentWords: Readonly<Record<string, string>> = {
 export const FOREIGN_CURSOR =
   'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
-/** The definition of a tool that runs one fixed document of an API in process. */
+/** The definition of a tool that runs one fixed document of an API, in this process. */
 export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** The scopes of the document; `test/mcp-tools.test.ts` compares them with the schema. */
+  /** The scopes of the document. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
   readonly document: string
-  /** The path to the part of the result that the tool returns. */
+  /** Path to the part of the result that the tool returns. */
   readonly pick: readonly string[]
-  /** Set for a change that removes or overwrites data. */
+  /** Set if the change removes or overwrites data. */
   readonly destroys?: true
   /** The tool that lists valid ids and slugs, for error messages. */
   readonly listedBy?: string
@@ -67,7 +67,7 @@ export interface DocumentApi {
   ) => Promise<ExecutionResult>
 }
 
-/** Makes tools of an API; their arguments are derived from their documents. */
+/** Creates tools of an API. Their arguments are derived from their documents. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { scopes, document, pick, destroys, listedBy, ...described } = definition
@@ -100,7 +100,7 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   return destroys ? 'destroys' : 'changes'
 }
 
-/** Also the answer for an id or slug of another site. */
+/** Also the message for an id or slug of another site. */
 const NOTHING = 'The site has no object with this id or slug.'
 
 function listWords(listedBy: string | undefined): string {
@@ -110,8 +110,8 @@ function listWords(listedBy: string | undefined): string {
 type Answer = Record<string, unknown>
 
 /**
- * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables and rejects null
- * for an argument with a default.
+ * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables, and rejects null for an
+ * argument with a default.
  */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
@@ -123,7 +123,7 @@ function checkNames(values: unknown, taken: readonly ToolArgument[], input: Json
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
     throw new ToolProblem(`${INVALID} Unknown: ${said}. ${describeArguments(input)}`)
   }
-  // Some models send null for omitted arguments. Null has a meaning only for arguments without a default.
+  // Some models send null for omitted arguments. Null is meaningful only for arguments without a default.
   const given = Object.entries(values).filter(
     ([name, value]) => value !== null || known.get(name)?.defaultValue === undefined,
   )
@@ -137,8 +137,8 @@ type Arguments = Readonly<Record<string, unknown>>
 const NAMES_LENGTH_MAX = 200
 
 /**
- * Derives an idempotency key from the arguments if the caller sent none. A model that repeats a call
- * without having seen an answer then creates nothing twice.
+ * Derives an idempotency key from the arguments if the caller sent none. So nothing is created twice if a model
+ * repeats a call after it missed the result.
  */
 function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
@@ -146,7 +146,7 @@ function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-/** Says what went wrong and what to do next. */
+/** Explains what went wrong and what to do next. */
 function sentenceOf(
   { message, extensions, path }: GraphQLError,
   input: JsonSchema,
@@ -156,28 +156,28 @@ function sentenceOf(
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(said) ? said : `${said}.`
   if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${listWords(listedBy)}`.trim()
-  // An error without a path comes from before execution: a value has the wrong type.
+  // An error without a path occurred before execution: a value has the wrong type.
   return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
 }
 
-/** GraphQL repeats an invalid value, which may be as long as the body. */
+/** GraphQL repeats an invalid value, which may be as long as the request body. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** The declarations of the variables of a document. */
+/** Returns the declarations of the variables of a document. */
 export function declared(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, type]) => `$${name}: ${type}`)
     .join(', ')
 }
 
-/** The arguments that pass these variables to a field. */
+/** Returns the arguments that pass these variables to a field. */
 export function passed(variables: Readonly<Record<string, string>>): string {
   return Object.keys(variables)
     .map((name) => `${name}: $${name}`)
     .join(', ')
 }
 
-/** An argument of a tool: a variable of its document, or a field of its variable `input`. */
+/** An argument of a tool: a variable of its document, or a field of the variable `input`. */
 interface ToolArgument {
   readonly name: string
   readonly type: GraphQLInputType
@@ -186,8 +186,8 @@ interface ToolArgument {
 }
 
 /**
- * Derives the arguments of a tool from its document: the fields of its variable `$input` and its other
- * variables, with the descriptions of the schema.
+ * Derives the arguments of a tool from its document: the fields of the variable `$input`, and the other variables.
+ * Their descriptions come from the schema.
  */
 function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   const required = taken.filter(
@@ -260,7 +260,7 @@ function valueSchema(type: GraphQLInputType): JsonSchema {
 }
 
 /**
- * Reads the one operation of a tool's document.
+ * Parses the document of a tool, which must have one operation.
  *
  * @throws Error if it does not match the schema, so that a mistake fails every test that lists tools
  */
@@ -273,7 +273,7 @@ function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
   return { schema, operation }
 }
 
-/** The JSON Schemas of our scalars. */
+/** JSON Schemas of our scalars. */
 const scalars: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
   String: { type: 'string' },
@@ -282,7 +282,7 @@ const scalars: Readonly<Record<string, JsonSchema>> = {
   DateTime: { type: 'string', format: 'date-time' },
 }
 
-/** The JSON Schema of a scalar or enum. */
+/** Returns the JSON Schema of a scalar or enum. */
 export function leafSchema(type: GraphQLNamedType): JsonSchema {
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
   const schema = scalars[type.name]

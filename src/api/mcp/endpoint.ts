@@ -1,4 +1,4 @@
-/** The tool endpoint: admits requests, enforces scopes and limits, and hands messages on. */
+/** Serves the tool endpoint: admits requests, enforces scopes and limits, and passes messages on. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -42,9 +42,9 @@ interface Apis {
 }
 
 /**
- * Serves the tool endpoint (specification, Tool endpoint). Checks, in this order and before the SDK sees
- * a message: host and origin, preflight, token, method, body, scope. The token comes before the method,
- * so that clients that probe with GET or HEAD get a challenge too.
+ * Serves the tool endpoint (specification, Tool endpoint). Before the SDK sees a message, checks in this order: host
+ * and origin, preflight, token, method, body, scope. The token precedes the method, so that clients that probe with
+ * GET or HEAD also get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
   const { baseUrl, cursors, discovery, platform } = ports
@@ -83,7 +83,7 @@ interface Endpoint {
   readonly ports: EndpointPorts
   readonly bodyBytesMax: number
   readonly scopesFor: ScopesFor
-  /** Loads the catalogue and the SDK with the first message, to keep start-up fast. */
+  /** Loads the catalogue and the SDK at the first message, to keep start-up fast. */
   readonly load: () => Promise<{
     readonly accessOf: typeof accessOf
     readonly answerMessage: ReturnType<typeof makeAnswerMessage>
@@ -102,9 +102,9 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 }
 
 /**
- * Returns the caller, if any, or refuses the request. Limits count a person at a site by client and not
- * by token, so that a refresh does not reset them (MCP, tools: servers MUST rate limit invocations).
- * The client IP was counted before (platform/limits/address-limits.ts).
+ * Returns the caller, if there is one, or rejects the request. Limits count a person at a site per client rather than
+ * per token, so that a refresh does not reset them (MCP, tools: servers MUST rate limit invocations). The client IP
+ * was counted earlier (platform/limits/address-limits.ts).
  */
 async function authenticate(
   ctx: Context,
@@ -126,8 +126,8 @@ async function authenticate(
 }
 
 /**
- * Finds why an address refuses a caller. A token that opens none of its tools is refused at once: a
- * connected client would show the public tools and never ask for more scopes.
+ * Finds why an endpoint rejects a caller. A token without access to any of its tools is rejected at once. Otherwise
+ * the client would stay connected with only the public tools, and never request more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,
@@ -143,7 +143,7 @@ function refusedAt(
 
 const METHODS = 'POST, OPTIONS'
 
-/** Answers OPTIONS outside CORS preflights. */
+/** Responds to OPTIONS requests that are not CORS preflights. */
 function answerOptions(ctx: Context): void {
   ctx.status = 204
   ctx.set('Allow', METHODS)

@@ -8,17 +8,17 @@ import { INVALID_REQUEST, sendFault } from './message.ts'
 
 export interface AdmissionPolicy {
   readonly baseUrl: string
-  /** Additional origins of browser clients for a service on a loopback address, or `*`. */
+  /** Additional origins of browser clients, for a service on a loopback address; or `*`. */
   readonly allowedOrigins: readonly string[]
 }
 
 /**
- * Decides which hosts and origins may use the tool endpoint. A page that rebinds its DNS name to a loopback
- * address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
+ * Decides which hosts and origins may use the tool endpoint. Prevents DNS rebinding: a page that rebinds its DNS name
+ * to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
- * A public service admits the host of {base_url} and every origin, because browsers add no credentials here
- * by themselves and rebinding cannot reach it. A service on a loopback address admits all loopback hosts
- * and origins at any port, for clients on the same machine, and the configured origins.
+ * A public service admits the host of {base_url} and every origin. Browsers add no credentials here automatically, and
+ * rebinding cannot reach it. A service on a loopback address admits all loopback hosts and origins at any port, for
+ * clients on the same machine, and the configured origins.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
@@ -39,14 +39,14 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   }
 }
 
-/** Whether a Host is only a name or address and a port, unlike `evil@host`. */
+/** Whether a Host header is only a name or address with an optional port, unlike `evil@host`. */
 function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
 
 /**
- * Rejects a foreign host or origin. Admitted pages can read all answers (design 28), because none depends
- * on a credential that a browser adds by itself.
+ * Rejects a foreign host or origin. Admitted pages can read all responses (design 28), because no response depends on
+ * a credential that browsers add automatically.
  */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
@@ -65,7 +65,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
   }
 }
 
-/** Redirects a person who opens a tool address in a browser to the page that explains it. */
+/** Redirects a person who opens a tool endpoint in a browser to the page that explains it. */
 const redirectPeople: Middleware = async (ctx, next) => {
   const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
   if (reads && ctx.get('Authorization') === '' && ctx.accepts('json', 'html') === 'html') {
@@ -76,5 +76,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Handles requests of browsers: CORS for pages, a redirect for people. */
+/** Handles browser requests: CORS for pages, a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

@@ -15,8 +15,8 @@ const documentTool = makeDocumentTool({
 })
 
 /**
- * A tool for the signed-in member's own data. It runs one fixed document of the Member API in process, so
- * that the two cannot drift apart (design 23).
+ * Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API in this process, so
+ * that tool and API cannot diverge (design 23).
  */
 function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
   const scope = definition.document.startsWith('mutation') ? MEMBER_WRITE : MEMBER_READ
@@ -26,10 +26,10 @@ function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
 interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** The field of the viewer and the selection of its nodes. */
+  /** The field of the viewer, and the selection for its nodes. */
   readonly list: string
   readonly nodes: string
-  /** The arguments of the field besides pages, with their types. */
+  /** The arguments of the field, without paging, with their types. */
   readonly filters: Readonly<Record<string, string>>
 }
 

@@ -14,17 +14,13 @@ const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
-/** The one JSON-RPC message of a request: its text and its parsed value. */
+/** The only JSON-RPC message of a request: its text and its parsed value. */
 export interface Message {
   readonly text: string
   readonly value: unknown
 }
 
-/**
- * Reads a message, or answers the request if its body is not one.
- *
- * @throws unsupportedBody, bodyTooLarge
- */
+/** Reads a message, or responds itself if the body is not a message. @throws unsupportedBody, bodyTooLarge */
 export async function readMessage(
   ctx: Context,
   bodyBytesMax: number,
@@ -41,11 +37,11 @@ export async function readMessage(
   return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
 }
 
-/** Far deeper than any argument; JSON.stringify runs out of stack at some thousands. */
+/** Far deeper than any argument. JSON.stringify runs out of stack at some thousand levels. */
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {
-  // A batch (2025-03-26) would bypass the checks, which look at one message (design 23).
+  // A batch (2025-03-26) would bypass the checks, which look at a single message (design 23).
   if (Array.isArray(value)) return 'batches are not supported; send one message per request'
   return nestsDeeperThan(value, NESTING_MAX)
     ? `the message must not nest deeper than ${NESTING_MAX} levels`
@@ -71,7 +67,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Answers with a JSON-RPC error before the id of the message is known. */
+/** Sends a JSON-RPC error before the id of the message is known. */
 export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -80,8 +76,8 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
 }
 
 /**
- * Answers a failed tool call. An unreachable store goes to the error handler for a 503, which says nothing
- * about the token (specification, Errors 7). The answer to a fault contains only its id.
+ * Responds to a failed tool call. If the store is down, the error handler sends a 503, because the token may be valid
+ * (specification, Errors 7). The response to a fault contains only its id.
  */
 export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
@@ -90,7 +86,7 @@ export function sendFailure(ctx: Context, { value }: Message, failure: unknown):
   sendError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
 }
 
-/** Answers a request with invalid parameters. */
+/** Responds to a request with invalid parameters. */
 export function sendInvalidParams(ctx: Context, { value }: Message, message: string): void {
   logFields(ctx).error = 'invalid parameters'
   sendError(ctx, value, { code: INVALID_PARAMS, message })
@@ -107,14 +103,13 @@ function sendError(
   ctx.body = { jsonrpc: '2.0', error, id }
 }
 
-/** Hop-by-hop headers, and those of the body, which was already read. */
+/** Hop-by-hop headers, and headers of the body, which was already read. */
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * Converts a Koa request to the fetch API, without its Authorization header. Nothing behind the endpoint
- * needs the token, so nothing can pass it on (MCP, token passthrough).
- *
- * Its signal aborts when the caller disconnects, which cancels a call since 2026-07-28.
+ * Converts a Koa request to the fetch API, without its Authorization header. Nothing after the endpoint needs the
+ * token, so nothing can pass it on (MCP, token passthrough). The signal aborts when the caller disconnects, which
+ * cancels a call since 2026-07-28.
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()
@@ -122,7 +117,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
     if (dropped.has(name) || name === 'authorization' || name === 'cookie') continue
     for (const value of values) headers.append(name, value)
   }
-  // The answer is JSON in any case; the SDK must not reject a narrow Accept.
+  // The response is always JSON; the SDK must not reject a narrow Accept header.
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
 }
@@ -147,7 +142,7 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
 export function sendText(ctx: Context, text: string): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.status = 200
-  // Without a charset, like the SDK (RFC 8259 §11).
+  // Omit the charset, as the SDK does (RFC 8259 §11).
   ctx.set('Content-Type', 'application/json')
   ctx.body = text
 }

@@ -34,7 +34,7 @@ const enrolment = `id course { id slug title } purchasedAt expireDate hasLifetim
   progress { lectureCount completedLectureCount lastWatchedAt }`
 const lecturer = 'id name email picture lecturerSince courses { id slug title }'
 
-/** All tools for operators of a site, area by area. */
+/** All tools for operators of a site, by area. */
 export const operatorTools: readonly Tool[] = [
   operatorTool({
     name: 'get_site',

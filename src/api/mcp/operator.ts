@@ -7,9 +7,9 @@ import { once, signedInCaller, type Tool } from './tool.ts'
 type Described = Pick<Tool, 'name' | 'title' | 'description'>
 
 /**
- * A tool for operators of the token's site. It runs one fixed document of the Admin API in process, so
- * that the two cannot drift apart (design 23). Verifying the token checks with every call that the person
- * still operates the site (design 15).
+ * Creates a tool for operators of the token's site. It runs one fixed document of the Admin API in this process, so
+ * that tool and API cannot diverge (design 23). Each call verifies the token, and with it that the person is still an
+ * operator of the site (design 15).
  */
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
@@ -21,7 +21,7 @@ export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocume
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
-/** The tools that list the ids and slugs of an area. */
+/** For each area, the tools that list its ids and slugs. */
 const listOfArea: Readonly<Record<string, string>> = {
   courses: 'list_site_courses',
   curriculum: 'get_site_curriculum',
@@ -35,7 +35,7 @@ const listOfArea: Readonly<Record<string, string>> = {
 }
 
 interface ListDefinition extends Described {
-  /** The root field, its arguments besides pages, and the selection of each node. */
+  /** The root field, its arguments without paging, and the selection for each node. */
   readonly list: string
   readonly filters: Readonly<Record<string, string>>
   readonly nodes: string
@@ -52,11 +52,11 @@ interface FindDefinition extends Described {
 interface ChangeDefinition
   extends Pick<Tool, 'name' | 'description'>,
     Pick<DocumentDefinition, 'destroys'> {
-  /** Defaults to the name in words. */
+  /** The title; by default the name in words. */
   readonly title?: string
-  /** The arguments of the field; defaults to one `input` of the type named after it. */
+  /** The arguments of the field; by default one `input` of the type named after the field. */
   readonly takes?: Readonly<Record<string, string>>
-  /** The selection of the result; defaults to the id. */
+  /** The selection for the result; by default the id. */
   readonly selection?: string
 }
 
@@ -64,24 +64,24 @@ interface ChangeDefinition
 export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
 
 interface ReadDefinition {
-  /** The name of an object, in names and texts. */
+  /** The name of an object, for tool names and texts. */
   readonly noun: string
   readonly filters: Readonly<Record<string, string>>
-  /** The arguments that select one object; defaults to the id. */
+  /** The arguments that select one object; by default the id. */
   readonly by?: Readonly<Record<string, string>>
   readonly selection: string
   /** Additional fields of a single object. */
   readonly details?: string
-  /** An addition to the description of the list. */
+  /** Added to the description of the list. */
   readonly order?: string
 }
 
-/** Makes the tools of an area. */
+/** Creates the tools of an area. */
 export function toolsOf(area: string) {
   const listedBy = listOfArea[area]
   const listed = listedBy === undefined ? {} : { listedBy }
 
-  /** A tool that lists objects of the site in pages. */
+  /** Creates a tool that lists objects of the site in pages. */
   function list({ list: field, filters, nodes, ...described }: ListDefinition): Tool {
     const all = { first: 'Int', after: 'String', ...filters }
     return operatorTool({
@@ -92,7 +92,7 @@ export function toolsOf(area: string) {
     })
   }
 
-  /** A tool that returns one object of the site. */
+  /** Creates a tool that returns one object of the site. */
   function find({ field, by, selection, also, ...described }: FindDefinition): Tool {
     return operatorTool({
       ...described,
@@ -104,8 +104,8 @@ export function toolsOf(area: string) {
   }
 
   /**
-   * A tool that runs the mutation of its name: `create_course` runs `createCourse`. Returns only what
-   * the write scope covers.
+   * Creates a tool that runs the mutation of its name: `create_course` runs `createCourse`. The result contains only
+   * what the write scope covers.
    */
   function change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
     const field = camelCase(described.name)
@@ -120,7 +120,7 @@ export function toolsOf(area: string) {
     })
   }
 
-  /** The tools that list and get one kind of objects: `list_site_orders` and `get_site_order`. */
+  /** Creates the tools that list and get one kind of object: `list_site_orders` and `get_site_order`. */
   function readBoth(definition: ReadDefinition): Tool[] {
     const { noun, filters, by = { id: 'ID!' }, selection, details = '', order = '' } = definition
     const words = noun.replaceAll('_', ' ')
@@ -147,7 +147,7 @@ export function toolsOf(area: string) {
   return { list, find, change, readBoth }
 }
 
-/** The tools of a kind of items with a publication state, such as `course`. */
+/** Creates the tools for a kind of item with a publication state, such as `course`. */
 export function itemTools(noun: string, selection: string): Tool[] {
   const { readBoth, change } = toolsOf(`${noun}s`)
   const sort = `${capitalized(camelCase(noun))}Sort`
@@ -196,7 +196,7 @@ export function itemTools(noun: string, selection: string): Tool[] {
   ]
 }
 
-/** `Change a lecture` for `update_lecture`. */
+/** Returns the title of a tool: `Change a lecture` for `update_lecture`. */
 function titleOf(name: string): string {
   const [verb = '', ...noun] = name.split('_')
   return `${verbs[verb] ?? capitalized(verb)} ${withArticle(noun.join(' '))}`

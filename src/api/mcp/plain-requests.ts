@@ -13,7 +13,7 @@ import {
 } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
-/** A tools/list or tools/call request in its usual form, which needs no SDK. */
+/** A tools/list or tools/call request in its usual form, which the SDK is not needed for. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number
@@ -24,12 +24,12 @@ export interface PlainRequest {
 type Era = 'modern' | 'legacy'
 
 /**
- * Recognizes the two requests that make up nearly all traffic, in exactly the form that clients send. The
- * SDK makes a fetch request, a response, a server and a transport for each message, and validates it
- * several times. That costs more than most tools.
+ * Recognizes the two requests that make up nearly all traffic, in exactly the form that clients send. For each message
+ * the SDK creates a fetch request, a response, a server and a transport, and validates it several times. That costs
+ * more than most tools.
  *
- * The SDK still determines the protocol generation here, and answers everything unusual, valid or not.
- * `test/mcp-plain-requests.test.ts` checks that both paths answer with the same bytes.
+ * The SDK still determines the protocol generation here, and handles all unusual requests, valid or not.
+ * `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,
@@ -53,7 +53,7 @@ export function readPlainRequest(
   return isNamed ? { era, id, ...(called && { called }) } : undefined
 }
 
-/** Returns the generation of a request whose headers and envelope agree. */
+/** Returns the protocol generation of a request whose headers and envelope agree. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)
@@ -108,15 +108,11 @@ function hasOnly(value: object, names: readonly string[]): boolean {
   return Object.keys(value).every((name) => names.includes(name))
 }
 
-/**
- * Makes the function that answers plain requests with JSON text.
- *
- * @throws internal errors of tools
- */
+/** Creates the function that renders responses to plain requests as JSON text. @throws internal errors of tools */
 export function makePlainAnswers(parts: ToolParts) {
   const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': identityOf(parts) })
   const modernEnd = `,"_meta":${meta}`
-  // Lists depend on the token, so clients must not cache them for another request.
+  // Lists depend on the token, so clients must not reuse them for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
   return async ({ era, id, called }: PlainRequest, call: ToolCall): Promise<string> => {

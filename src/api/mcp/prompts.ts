@@ -13,7 +13,7 @@ export interface Prompt {
   readonly description: string
   readonly access: ToolAccess
   readonly arguments: readonly PromptArgument[]
-  /** The message to the model. It names tools without repeating their descriptions. */
+  /** The message to the model. It names tools but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 
@@ -57,7 +57,7 @@ export const promptCatalogue: readonly Prompt[] = [
     arguments: [asks('days', 'Number of days; default 30.')],
     text: ({ days = '30' }) =>
       `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses with ` +
-      'access: ACTIVE and sort: EXPIRE_DATE until expireDate lies beyond these days; null means lifetime access. ' +
+      'access: ACTIVE and sort: EXPIRE_DATE until expireDate is later than that; null means lifetime access. ' +
       'List the courses that end, with the date and progressPercent. Say so if there are none.',
   },
   {
@@ -100,8 +100,8 @@ export const promptCatalogue: readonly Prompt[] = [
     arguments: [asks('course', 'Title or slug of the course.', true)],
     text: ({ course }) =>
       `Who is enrolled in the course ${quoted(course)} and has not started? Find it with list_site_courses, its ` +
-      'students with list_site_students by courseId, and how far each is with get_site_student. List those whose ' +
-      'progress of this course has no lastWatchedAt, with the date on which they enrolled.',
+      'students with list_site_students by courseId, and the progress of each with get_site_student. List those whose ' +
+      'progress in this course has no lastWatchedAt, with the date on which they enrolled.',
   },
   {
     name: 'draft_announcement',
@@ -124,11 +124,7 @@ export function findPrompt(name: unknown): Prompt | undefined {
 
 const VALUE_LENGTH_MAX = 500
 
-/**
- * Makes the text of a prompt from a person's values.
- *
- * @throws ProtocolError for invalid values
- */
+/** Creates the text of a prompt from the values of a person. @throws ProtocolError for invalid values */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
   const known = prompt.arguments.map(({ name }) => name)
   const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
@@ -145,12 +141,12 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
   return prompt.text(given)
 }
 
-/** Quotes a typed value, so that it stays one part of the sentence. */
+/** Quotes a typed value, so that it stays a single part of the sentence. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
 }
 
-/** Answers prompts/list and prompts/get with the prompts open to the caller at this address. */
+/** Handles prompts/list and prompts/get, with the prompts that the caller may use at this endpoint. */
 export function offerPrompts(server: Server, { caller, address }: ToolCall): void {
   const isOffered = (prompt: Prompt) => isServedAt(address, prompt) && isOpen(prompt.access, caller)
 
@@ -167,7 +163,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
 
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = findPrompt(params.name)
-    // The endpoint has already checked this. Checked again, in case a message bypasses it.
+    // The endpoint has already checked this. Check again, in case a message bypasses it.
     if (!prompt || !isOffered(prompt)) {
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)

@@ -1,4 +1,4 @@
-/** Public tools: the service, its sites and their published courses. They reveal nothing about people. */
+/** Defines the public tools: the service, its sites and their published courses. They reveal nothing about people. */
 
 import { z } from 'zod'
 
@@ -147,11 +147,7 @@ export const publicTools: readonly Tool[] = [
   }),
 ]
 
-/**
- * Finds the requested site, or the site of the token.
- *
- * @throws ToolProblem without one
- */
+/** Finds the requested site, or the site of the token. @throws ToolProblem if there is neither */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined && caller?.siteId === undefined) {
     throw new ToolProblem('site is required: call list_sites for the slugs.')
@@ -178,7 +174,7 @@ interface ListQuestion<Row, Node> {
 }
 
 /**
- * Answers a list. Its cursors are bound to it, because one of another list would skip results.
+ * Returns one page of a list. The cursors are bound to the list, because a cursor of another list would skip results.
  *
  * @throws ToolProblem for a cursor of another list
  */

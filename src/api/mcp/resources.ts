@@ -6,22 +6,18 @@ import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
-/** A kind of resource that people attach to conversations. A tool reads each. */
+/** A kind of resource that people attach to conversations. A tool reads each resource. */
 export interface ResourceKind {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
   readonly mimeType: 'application/json' | 'text/markdown'
-  /** A URI, or a template in which each `{name}` is one segment. */
+  /** A URI, or a template in which each `{name}` is one path segment. */
   readonly uriTemplate: string
-  /**
-   * Reads a resource.
-   *
-   * @throws ToolProblem if there is none
-   */
+  /** Reads a resource. @throws ToolProblem if it does not exist */
   readonly read: (values: Values, call: ToolCall) => Promise<object | string>
-  /** The tool that lists the resources of this kind, if they are listed. */
+  /** The tool that lists the resources of this kind; undefined if they are not listed. */
   readonly listedBy?: string
 }
 
@@ -83,7 +79,7 @@ const patterns = resourceKinds.map((kind) => ({
   pattern: new RegExp(`^${kind.uriTemplate.replace(/\{(\w+)\}/g, '(?<$1>[\\w.-]{1,200})')}$`),
 }))
 
-/** Finds the kind of a URI and the values of its segments. */
+/** Finds the kind of a URI, and the values of its segments. */
 export function findResource(
   uri: unknown,
 ): { readonly kind: ResourceKind; readonly values: Values } | undefined {
@@ -108,7 +104,7 @@ function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
   return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
 }
 
-/** The fields that every list selects. */
+/** Fields that every list selects. */
 interface ListedNode {
   readonly id: string
   readonly slug: string
@@ -124,7 +120,7 @@ interface ListedPage {
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
-/** Finds a node of a list by id, among the first thousand. */
+/** Finds a node by id, among the first thousand nodes of a list. */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
@@ -144,7 +140,7 @@ async function run(name: string, values: object, call: ToolCall): Promise<object
   return await tool.run(values, call)
 }
 
-/** Answers resource requests with the resources open to the caller at this address. */
+/** Handles resource requests, with the resources that the caller may read at this endpoint. */
 export function offerResources(server: Server, exchange: Exchange): void {
   const { call } = exchange
 
@@ -173,8 +169,8 @@ const PAGE_SIZE = 100
 const FIRST = '0'
 
 /**
- * Lists one page of resources: those with a fixed URI first, then kind by kind. The cursor holds the number
- * of the kind and the position in its list.
+ * Lists one page of resources: first those with a fixed URI, then kind by kind. The cursor contains the number of the
+ * kind and the position in its list.
  *
  * @throws ProtocolError for an invalid cursor
  */
@@ -220,14 +216,10 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
   return { uri: uriOf(kind, node), name: node.slug, title: node.title, mimeType }
 }
 
-/**
- * Reads the resource of a URI.
- *
- * @throws ResourceNotFoundError if there is none, or not for the caller
- */
+/** Reads the resource of a URI. @throws ResourceNotFoundError if it does not exist, or the caller may not read it */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
-  // The endpoint has already checked this. Checked again, in case a message bypasses it.
+  // The endpoint has already checked this. Check again, in case a message bypasses it.
   if (!found || !offeredTo(call).includes(found.kind)) {
     throw new ResourceNotFoundError(uri, UNKNOWN)
   }

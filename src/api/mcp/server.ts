@@ -15,14 +15,13 @@ import { identityOf, protocolVersions, type ToolAudience, type ToolCall } from '
 import { addressFor } from './tool-access.ts'
 import { describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
-/** The most open streams of `subscriptions/listen`; nothing is ever sent on one. */
+/** Maximum number of open `subscriptions/listen` streams. Nothing is ever sent on them. */
 const SUBSCRIPTIONS_MAX = 64
 
 /**
- * Wraps the official SDK for both protocol generations (design 23): revision 2026-07-28, and the 2025 family
- * without sessions. Each request has its own `Server`, so that callers share no state.
- *
- * The SDK does not check tokens: the endpoint has already judged the caller.
+ * Wraps the official SDK for both protocol generations (design 23): revision 2026-07-28, and the 2025 revisions
+ * without sessions. Each request has its own `Server`, so that callers share no state. The SDK does not check tokens,
+ * because the endpoint has already authorized the caller.
  */
 export function makeToolServer() {
   const exchanges = new WeakMap<Request, Exchange>()
@@ -33,7 +32,7 @@ export function makeToolServer() {
     maxSubscriptions: SUBSCRIPTIONS_MAX,
   })
   return {
-    /** Answers one JSON-RPC message; aborting the request's signal cancels it. */
+    /** Handles one JSON-RPC message. Aborting the signal of the request cancels it. */
     async answer(request: Request, message: unknown, exchange: Exchange): Promise<Response> {
       if (await isLegacyRequest(request, message)) {
         return await answerLegacy(serverFor(exchange), request, message)
@@ -81,7 +80,7 @@ function offerTools(server: Server, exchange: Exchange): void {
   })
 }
 
-/** Answers a request of the 2025 family, without sessions and always in JSON. */
+/** Handles a request of the 2025 revisions, without sessions and always in JSON. */
 async function answerLegacy(server: Server, request: Request, message: unknown): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
@@ -89,7 +88,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   const abort = () => reject(request.signal.reason)
   request.signal.addEventListener('abort', abort, { once: true })
   try {
-    // The transport never settles an aborted request.
+    // The transport never settles an aborted request, so race it.
     return await Promise.race([transport.handleRequest(request, { parsedBody: message }), aborted])
   } finally {
     request.signal.removeEventListener('abort', abort)
@@ -97,7 +96,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** The instructions for the model: for whom it acts, and what to do next. */
+/** Returns the instructions for the model: on whose behalf it acts, and what to do next. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
@@ -137,12 +136,12 @@ function audienceFor({ caller, address }: ToolCall): ToolAudience | undefined {
   return audiences.includes('operator') ? 'operator' : undefined
 }
 
-/** The maximum number of values (MCP, completion). */
+/** Maximum number of values (MCP, completion). */
 const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/
 
-/** Answers completion/complete for arguments named `site`. Site slugs are public; nothing else is completed. */
+/** Handles completion/complete for arguments named `site`. Site slugs are public; nothing else is completed. */
 function offerCompletions(server: Server, exchange: Exchange): void {
   server.setRequestHandler('completion/complete', async ({ params: { argument } }) => {
     const { name, value } = argument

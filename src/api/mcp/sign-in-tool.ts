@@ -20,7 +20,7 @@ import {
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
 
-/** The areas that tools of operators can change. */
+/** The areas that operator tools can change. */
 const areas = catalogue
   .filter(({ audience, access }) => audience === 'operator' && access === 'write')
   .map(({ name }) => name.slice(0, name.indexOf(':')))
@@ -28,14 +28,14 @@ const areas = catalogue
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
 /**
- * The tool that starts a sign-in. Some clients sign in only after a refused call, and public tools are
- * never refused. This one is, with the scopes for the person that the agent acts for.
+ * The tool that starts a sign-in. Some clients sign in only after a call was refused, and public tools are never
+ * refused. This one is refused, with the scopes for the kind of person that the agent acts for.
  */
 export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or requests missing scopes, by a challenge that the client follows. Say for whom ' +
+    'Starts the sign-in, or requests missing scopes, by a challenge that the client follows. Say on whose behalf ' +
     'you act. With sufficient scopes, returns the signed-in person, the site and the next step.',
   access: anyToken,
   accessFor: accessForWish,
@@ -73,7 +73,7 @@ export const signInTool = defineTool({
   },
 })
 
-/** The scopes that a sign-in requests. Invalid arguments need none, so that they fail before it. */
+/** Returns the scopes to request. Invalid arguments need none, so that they fail without a sign-in. */
 function accessForWish(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
@@ -87,7 +87,7 @@ function accessForWish(values: unknown): ToolAccess {
   return as === undefined || as === null ? anyToken : { kind: 'public' }
 }
 
-/** Returns no more than UserInfo for the same scopes (design 15). */
+/** Describes the signed-in person. Returns no more than UserInfo does for the same scopes (design 15). */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {
@@ -101,7 +101,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** Whether the token may see its site; operator scopes imply it. */
+/** Whether the token may see its site. Operator scopes include that. */
 function knowsSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }

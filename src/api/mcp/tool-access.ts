@@ -5,8 +5,8 @@ import { demandScopes, type Verdict } from '../../resource/resource-server/verif
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
 /**
- * The addresses of the tools. The first is open; the others require a token from the first request, for
- * clients that sign in only while connecting (design 23).
+ * The tool endpoints. The first one is open to all. The others require a token from the first request, for clients
+ * that sign in only while connecting (design 23).
  */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
@@ -14,35 +14,35 @@ export const toolAddresses = [
   { path: paths.mcpAdmin, audience: 'operator', resource: 'mcpAdmin' },
 ] as const satisfies readonly ToolAddress[]
 
-/** Finds the address for an audience. */
+/** Finds the endpoint for an audience. */
 export function addressFor(audience: ToolAudience): ToolAddress {
   const address = toolAddresses.find((each) => 'audience' in each && each.audience === audience)
   if (!address) throw new Error(`no address serves the audience ${audience}`)
   return address
 }
 
-/** Whether an address serves a tool, prompt or resource. Public ones are served everywhere. */
+/** Whether an endpoint serves a tool, prompt or resource. Public ones are served at every endpoint. */
 export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'access'>): boolean {
   const own = audienceOf(offered)
   return !audience || !own || own === audience
 }
 
-/** The audience of a tool, or nothing for a public one. */
+/** Returns the audience of a tool; undefined for a public tool. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')
   return isMember ? 'member' : 'operator'
 }
 
-/** The scopes that a challenge asks for on behalf of an audience. */
+/** Returns the scopes that a challenge requests for an audience. */
 export type ScopesFor = (audience: ToolAudience) => readonly string[]
 
-/** The condition for calling a tool with these arguments. */
+/** Returns the condition for calling a tool with these arguments. */
 export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAccess {
   return accessFor?.(values) ?? access
 }
 
-/** The scopes that a challenge asks for without a token. */
+/** Returns the scopes that a challenge requests if there is no token. */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
     case 'public':
@@ -56,7 +56,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
   }
 }
 
-/** Judges access to something that needs a token, from the verdict on the token. */
+/** Decides on access, given the verdict on the token. */
 export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
@@ -72,7 +72,7 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
   )
 }
 
-/** The verdict on an admitted caller. */
+/** Returns the verdict on an admitted caller. */
 export function verdictOn(caller: AccessToken | undefined): Verdict {
   return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
 }

@@ -19,7 +19,7 @@ export const toolCatalogue: readonly Tool[] = [
 
 const byName = new Map(toolCatalogue.map((tool) => [tool.name, tool]))
 
-/** Finds a tool by name at an address. */
+/** Finds a tool by name at an endpoint. */
 export function findTool(name: unknown, address: ToolAddress): Tool | undefined {
   const tool = typeof name === 'string' ? byName.get(name) : undefined
   return tool && isServedAt(address, tool) ? tool : undefined
@@ -28,7 +28,7 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
 const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
-/** A list of tools and its JSON, which is long and constant. */
+/** A list of tools with its JSON, which is long and constant. */
 interface ListedTools {
   readonly tools: ToolDescription[]
   readonly text: string
@@ -40,8 +40,8 @@ const usedScopes = new Set(
 )
 
 /**
- * Lists the tools of an address that a caller's token opens: "only the tools the caller's granted scopes
- * permit" (MCP 2026-07-28, tools). Cached by the relevant scopes, which all callers of an application share.
+ * Lists the tools that a caller may use at an endpoint: "only the tools the caller's granted scopes permit" (MCP
+ * 2026-07-28, tools). Cached by the relevant scopes, which all callers of an application share.
  */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
@@ -64,7 +64,7 @@ function keyOf(caller: AccessToken | undefined): string {
     .join(' ')
 }
 
-/** Describes an unknown tool: its right address, or tools with similar names. */
+/** Explains that a tool is unknown: names its endpoint, or tools with similar names. */
 export function describeUnknownTool(name: string, { caller, address, parts }: ToolCall): string {
   const elsewhere = toolCatalogue.find((tool) => tool.name === name)
   const audience = elsewhere && audienceOf(elsewhere)
@@ -80,7 +80,7 @@ export function describeUnknownTool(name: string, { caller, address, parts }: To
 
 const NEAR_MAX = 3
 
-/** Finds the names that share most words with an unknown one, best first. */
+/** Finds the names that share the most words with an unknown name, best match first. */
 export function nearNames(wanted: string, names: readonly string[]): string[] {
   const words = new Set(nameWords(wanted))
   return names
@@ -91,7 +91,7 @@ export function nearNames(wanted: string, names: readonly string[]): string[] {
     .map(({ name }) => name)
 }
 
-/** `listCourses` and `list-course` share both words with `list_courses`. */
+/** Splits a name into words: `listCourses` and `list-course` share both words with `list_courses`. */
 function nameWords(name: string): string[] {
   return name
     .slice(0, NAME_LENGTH_MAX)

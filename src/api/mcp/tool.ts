@@ -13,10 +13,10 @@ import type { ExecuteMember } from '../member-api/member-api.ts'
 /** The kind of person that an agent acts for. */
 export type ToolAudience = 'member' | 'operator'
 
-/** An address of the tools; `tool-access.ts` lists them. */
+/** A tool endpoint; `tool-access.ts` lists them. */
 export interface ToolAddress {
   readonly path: string
-  /** Restricts the tools beside the public ones; without it, the token decides. */
+  /** Restricts the non-public tools; if undefined, the token decides. */
   readonly audience?: ToolAudience
   /** The name of its protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
@@ -25,11 +25,11 @@ export interface ToolAddress {
 /** The condition for calling a tool. */
 export type ToolAccess =
   | { readonly kind: 'public' }
-  /** Any valid token; `asked` are the scopes of the challenge without one. */
+  /** Any valid token. `asked` are the scopes of the challenge if there is no token. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
   /** A token with all of these scopes. */
   | { readonly kind: 'scopes'; readonly needed: readonly string[] }
-  /** A token with any scope of an audience. */
+  /** A token with any scope of the audience. */
   | { readonly kind: 'audience'; readonly audience: ToolAudience }
 
 /** A GraphQL document with one operation, and its schema. */
@@ -38,7 +38,7 @@ export interface FixedDocument {
   readonly operation: OperationDefinitionNode
 }
 
-/** One row of the catalogue. */
+/** One tool of the catalogue. */
 export interface Tool {
   readonly name: string
   readonly title: string
@@ -46,13 +46,13 @@ export interface Tool {
   readonly access: ToolAccess
   /** The condition for a call with these arguments, if it depends on them. */
   readonly accessFor?: (values: unknown) => ToolAccess
-  /** `destroys` is a change that removes or overwrites data. */
+  /** `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** The arguments. Made on first use, to keep start-up fast. */
+  /** The arguments. Created on first use, to keep start-up fast. */
   readonly input: () => JsonSchema
   /**
-   * The GraphQL document that the tool runs, if any, and the path to the part of the result that it
-   * returns. docs/reference/tools.md derives the answers from it; clients do not see it (decision 15).
+   * The GraphQL document that the tool runs, if any, and the path to the part of the result that it returns.
+   * docs/reference/tools.md derives the results from it; clients do not see it (decision 15).
    */
   readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
   /**
@@ -65,11 +65,11 @@ export interface Tool {
 
 /** The context of a tool call. */
 export interface ToolCall {
-  /** Undefined without a token. */
+  /** Undefined if there is no token. */
   readonly caller: AccessToken | undefined
-  /** Recorded with changes in the audit trail. */
+  /** Recorded in the audit trail with changes. */
   readonly request: NamedRequest
-  /** Called when the answer reports a mistake of the caller. */
+  /** Called if the result reports a mistake of the caller. */
   readonly hearProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
@@ -78,20 +78,20 @@ export interface ToolCall {
 /**
  * Returns the caller of a tool that is not public.
  *
- * @throws Error without one: the endpoint failed to check access
+ * @throws Error if there is none, because the endpoint should have checked access
  */
 export function signedInCaller({ caller }: ToolCall): AccessToken {
-  if (!caller) throw new Error('a tool that needs a token was called without one')
+  if (!caller) throw new Error('a tool that needs a token was called without a token')
   return caller
 }
 
-/** The parts that tools use. */
+/** Dependencies of the tools. */
 export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
-  /** The short form of /auth.md. */
+  /** Returns the short version of /auth.md. */
   readonly authGuide: () => string
   readonly publicSites: PublicSites
-  /** Fails with `temporarily_unavailable` when the store does not answer. */
+  /** Fails with `temporarily_unavailable` if the store does not respond. */
   readonly publicCourses: PublicCourses
   readonly executeMember: ExecuteMember
   readonly executeAdmin: ExecuteAdmin
@@ -99,7 +99,7 @@ export interface ToolParts {
   readonly now: () => number
 }
 
-/** The serverInfo of MCP. */
+/** Returns the serverInfo of MCP. */
 export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
   const src = baseUrl + pages.iconPng
   const icons = [{ src, mimeType: 'image/png', sizes: ['128x128'] }]
@@ -109,17 +109,17 @@ export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolPar
 /** A mistake that the caller can correct, reported as a result marked as an error. */
 export class ToolProblem extends Error {}
 
-/** The definition of a tool; the schema for clients is derived from the validating one. */
+/** The definition of a tool. The schema for clients is derived from the validating schema. */
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
-/** Makes a tool that reads. */
+/** Creates a tool that only reads. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
   const { takes, run, ...described } = definition
-  // `io: 'input'`, because arguments with a default are optional.
+  // `io: 'input'`: arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
@@ -129,11 +129,7 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
   }
 }
 
-/**
- * Validates the arguments of a call.
- *
- * @throws ToolProblem naming each invalid argument
- */
+/** Validates the arguments of a call. @throws ToolProblem that names each invalid argument */
 function parseArguments<Input extends z.ZodType>(
   input: Input,
   values: unknown,
@@ -148,18 +144,18 @@ function parseArguments<Input extends z.ZodType>(
   throw new ToolProblem(`The arguments are invalid. ${fault}. ${describeArguments(said)}`)
 }
 
-/** Drops nulls: some models send null for each omitted argument. */
+/** Removes nulls, because some models send null for each omitted argument. */
 function withoutNulls(values: unknown): unknown {
   if (typeof values !== 'object' || Array.isArray(values)) return values
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** Messages repeat the name of an argument, which may be as long as the body. */
+/** Messages repeat the name of an argument, which may be as long as the request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /**
- * Describes a tool to clients. Sets the hints whose defaults would warn; idempotentHint matters for changes
- * only.
+ * Describes a tool to clients. Sets the hints whose defaults would cause warnings; idempotentHint matters only for
+ * changes.
  */
 export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
@@ -178,7 +174,7 @@ export function describeTool({ name, title, description, effect, input }: Tool):
   }
 }
 
-/** Makes a value on first use. */
+/** Creates a value on first use. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {
@@ -191,13 +187,13 @@ export function once<Value>(make: () => Value): () => Value {
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
- * The keywords that every host passes to every model. Some APIs reject a request with others:
- * `additionalProperties`, `$schema`, `format` and `anyOf` at Google's, lengths and patterns in strict modes.
- * Descriptions state such limits, and calls are validated against them.
+ * The keywords that every host passes to every model. Some APIs reject requests with other keywords: Google's rejects
+ * `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Descriptions
+ * state such limits, and calls are validated against them.
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 
-/** Reduces a schema of arguments to the accepted keywords. */
+/** Reduces an argument schema to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
   const plain = (keyword: (typeof keywords)[number], value: unknown) => {
@@ -209,7 +205,7 @@ export function plainSchema(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(kept.map((keyword) => [keyword, plain(keyword, schema[keyword])]))
 }
 
-/** A sentence that lists the valid arguments, for error messages. */
+/** Lists the valid arguments in a sentence, for error messages. */
 export function describeArguments({ properties, required }: JsonSchema): string {
   const needed = new Set((required ?? []) as string[])
   const names = Object.keys((properties ?? {}) as object)

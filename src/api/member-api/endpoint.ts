@@ -1,4 +1,4 @@
-/** The Member API over HTTP, and in process for tools and pages. */
+/** Serves the Member API over HTTP, and in process to tools and pages. */
 
 import { memberApiPage } from '../../../views/member-api.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
@@ -47,7 +47,7 @@ export function memberEndpoint(
     routes,
     executeMember: execute,
     tryMemberQuery: tryQuery,
-    /** For the query pages of all APIs. */
+    /** Used by the query pages of all APIs. */
     queryTool: makeQueryTool(),
   }
 }
@@ -74,12 +74,12 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Rejects a token without a member scope or a site before its request is read. */
+/** Rejects a token without a member scope or a site, before its request is read. */
 function requireMember(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
   if (token.scopes.includes(MEMBER_WRITE) && token.siteId !== undefined) return verdict
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || token.siteId !== undefined) return demanded
-  return invalid('the token has a member scope and no site')
+  return invalid('the token has a member scope but no site')
 }

@@ -24,24 +24,24 @@ export const schemaText: string = expandPages(
   { boundTo: 'this person, site' },
 )
 
-/** The published schema with our resolvers. Throws if the two do not match. */
+/** Creates the published schema with our resolvers. Throws if they do not match. */
 export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }
 
-/** Runs one of our own documents for a member, against the Member API. */
+/** Runs a document of this service for a member, against the Member API. */
 export type ExecuteMember = Execute<MemberCaller>
 
 /**
- * Makes the caller from a token. Returns nothing without a site: member scopes are issued to site clients
- * only.
+ * Creates the caller from a token. Returns undefined for a token without a site, because member scopes are only issued
+ * to clients of a site.
  */
 export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }
 }
 
-/** The Member API without HTTP. */
+/** Creates the Member API, independent of HTTP. */
 export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
   return makeGraphqlApi<MemberCaller, MemberContext>(
     makeMemberSchema(),
@@ -52,8 +52,8 @@ export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
 }
 
 /**
- * Neither scope includes the other (specification, Scopes). Without a selected operation none is needed,
- * and the executor rejects the document.
+ * Neither scope includes the other (specification, Scopes). Without a selected operation no scope is needed, and the
+ * executor rejects the document.
  */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {
   switch (getOperationAST(document, operationName)?.operation) {

@@ -26,26 +26,26 @@ export interface MemberCaller extends Membership {
 
 const ID_LENGTH_MAX = 200
 
-/** Whether an id is well-formed. PostgreSQL fails on NUL where it should find nothing. */
+/** Whether an id is well-formed. PostgreSQL fails on NUL where it should find no row. */
 function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** @throws GraphQLError without a row of the caller, even if another person has one */
+/** @throws GraphQLError if the caller has no such row, even if another person has it */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
   throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
-/** Makes a URL that downloads the file of a purchase for some minutes. */
+/** Creates a URL to download the file of a purchase, valid for some minutes. */
 export type DownloadAddress = (bought: {
   readonly purchaseId: string
   readonly fileId: string
   readonly fileName: string
 }) => string
 
-/** The parts that resolvers use. A type alias, because graphql-http accepts no interface. */
+/** Dependencies of the resolvers. A type alias, because graphql-http does not accept an interface. */
 export type MemberParts = {
   readonly data: ViewerData
   readonly cursors: Cursors
@@ -82,7 +82,7 @@ const query = {
     await memberList(
       'notifications',
       context.data.notifications,
-      // PostgreSQL fails on NUL where it should find nothing.
+      // Replace NUL, because PostgreSQL fails on it where it should find no row.
       { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
       context,
     ),
@@ -166,14 +166,14 @@ const notificationSubscription = {
   enabled: ({ enabledAt }) => enabledAt !== null,
 } satisfies Record<string, Resolver<NotificationSubscription>>
 
-/** Counted after the change, and only if selected. */
+/** Counted after the change, if selected. */
 const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
- * Resolvers of `schema.graphql` for fields that are not plain properties of their parent. No resolver checks
- * access: each reaches the caller's own person and site only.
+ * Resolvers of `schema.graphql`, for fields that are not plain properties of their parent. Resolvers check no access,
+ * because each can only reach the caller's own person and site.
  */
 export const resolvers = {
   Query: query,
@@ -188,7 +188,7 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-/** Resolves a list. Its cursors are bound to the sort order and valid with any filter. */
+/** Resolves a list. Its cursors are bound to the sort order, and valid with any filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,
@@ -207,7 +207,7 @@ function countUnread(data: ViewerData, caller: MemberCaller): Promise<number> {
   return data.notifications.count(caller, { unreadOnly: true })
 }
 
-/** Finds an object that the viewer can see by id; graphql-js needs its `__typename`. */
+/** Finds an object that the viewer may see, by id. graphql-js needs its `__typename`. */
 async function findNode(id: string, { caller, data }: MemberContext): Promise<object | undefined> {
   if (id === caller.personId) return { ...caller, __typename: 'Viewer' }
   const schools = await data.listSites(caller.personId)

@@ -20,16 +20,16 @@ import type {
 import { makeInteractions } from './interactions.ts'
 import { createProvider } from './provider.ts'
 
-/** The paths that clients may name as `resource`, besides the origin (design 3). */
+/** Paths that clients may send as `resource`, besides the origin (design 3). */
 const protectedPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
   ...[paths.graphql, paths.adminGraphql],
 ]
 
 /**
- * Builds the authorization server: the engine, the steps before it and the changes to its answers.
+ * Builds the authorization server: the engine, the middleware before it and the changes to its responses.
  *
- * @param suite the conformance suite, while the conformance profile is on
+ * @param suite settings of the conformance suite; undefined if the conformance profile is off
  */
 export async function makeAuthorizationServer(
   platform: Platform,
@@ -57,20 +57,20 @@ export async function makeAuthorizationServer(
   const adapter = engineAdapter(dependencies)
   const current = makeCurrentEngine(parts.signOuts)
   return {
-    /** Changes the engine's answers. */
+    /** Changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds a client that authenticates, including those of the conformance suite. */
+    /** Finds an authenticating client; clients of the conformance suite included. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
     findClientKeys: current.findClientKeys,
-    /** Claims for the suite's clients, while the conformance profile is on. */
+    /** Claims for the suite's clients; undefined if the conformance profile is off. */
     conformance,
-    /** Changes requests of browsers before the engine reads them. */
+    /** Changes browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
-     * Creates the certified engine with our policy, a Koa application behind every surface. Called again for
-     * each key ring, because the engine accepts keys at construction only; that takes about a millisecond.
+     * Creates the certified engine with our policy: a Koa application that serves the protocol endpoints. Called again
+     * for each key ring, because the engine accepts keys only when it is created. That takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, { adapter, keys })
@@ -81,7 +81,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** The answers of the running request; undefined outside a request. */
+/** The memoized results of the current request; undefined outside a request. */
 function makeAnswers<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {
@@ -94,8 +94,8 @@ function makeAnswers<Answer>() {
 }
 
 /**
- * Memoizes a look-up for the running request. Several steps need the same client or grant, and all must see
- * the same state. Nothing is kept for the next request.
+ * Memoizes a look-up for the current request. Several steps need the same client or grant, and must all see the same
+ * state. The next request starts empty.
  */
 function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
   ask: (...question: Question) => Promise<Answer>,
@@ -110,7 +110,10 @@ function oncePerRequest<Question extends (string | boolean | undefined)[], Answe
   }
 }
 
-/** Memoizes grants for the running request. A grant found with its family or client also answers for the grant alone. */
+/**
+ * Memoizes grants for the current request. A grant found together with its family or client also serves look-ups by
+ * grant id.
+ */
 function grantOncePerRequest(find: FindGrant): FindGrant {
   const answers = makeAnswers<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {

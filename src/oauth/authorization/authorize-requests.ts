@@ -17,17 +17,17 @@ import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
 
-// As long as the engine's own limit for request bodies.
+// Same as the engine's limit for request bodies.
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * Prepares requests of browsers for the engine.
+ * Prepares browser requests for the engine.
  *
- * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and its tokens have
- * one resource (design 3).
+ * GET: replaces every accepted spelling of `resource` with the one canonical audience, so the grant and its tokens
+ * have a single resource (design 3).
  *
- * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): 303 to GET with the same parameters.
- * The engine's own POST would demand SameSite=None cookies (design 18).
+ * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same parameters. The
+ * engine's own POST would require SameSite=None cookies (design 18).
  */
 export function authorizationRequests(
   resources: Resources,
@@ -45,12 +45,12 @@ export function authorizationRequests(
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
-    // An unchanged query keeps its spelling.
+    // Keep the original spelling of an unchanged query.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
 
-  // The engine stores these parameters for the page after the sign-out without limiting their length.
+  // The engine stores these parameters for the page after the sign-out, and does not limit their length.
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
@@ -71,8 +71,8 @@ export function authorizationRequests(
 }
 
 /**
- * The response mode that a request object names. Request objects are refused, and the refusal must use the mode
- * that the client expects (OpenID Connect Core §6.1).
+ * Reads the response mode from a request object. Request objects are rejected, and the error response must use the
+ * mode that the client expects (OpenID Connect Core §6.1).
  */
 function modeIn(requestObject: string | null): 'form_post' | undefined {
   try {
@@ -90,7 +90,7 @@ function nameOneAudience(query: URLSearchParams, resources: Resources): void {
   for (const resource of new Set(canonical)) query.append('resource', resource)
 }
 
-/** Removes the suite's scopes, which are unknown to every other client. */
+/** Removes the suite's scopes, which other clients must not use. */
 function removeConformanceScopes(query: URLSearchParams): void {
   const scopes = query.getAll('scope')
   query.delete('scope')
@@ -101,9 +101,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Checks an authorization request after the engine accepted its redirect_uri, so that errors go back to the
- * client. Unknown scopes beside known ones are ignored (OpenID Connect Core §3.1.2.1); a request with only
- * unknown ones is refused. So is a request that is too long to store.
+ * Checks an authorization request after the engine has accepted its redirect_uri, so the client receives the errors.
+ * Ignores unknown scopes beside known ones (OpenID Connect Core §3.1.2.1). Rejects a request with unknown scopes
+ * only, and one that is too long to store.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -122,15 +122,16 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
 /** Limits of an authorization request, in bytes of JSON. */
 export interface RequestLengths {
   readonly stateBytesMax: number
-  /** All values of all parameters together. */
+  /** Limit for the values of all parameters together. */
   readonly bytesMax: number
 }
 
 /**
- * Requests are stored until the person answers, so parameters have limits that no honest client exceeds. `state`
- * is the longest: libraries seal the previous page into it, and a chain of providers makes it longer than 2,000
- * characters (ASP.NET's handler; other providers accept 1,024 to 8,192). All scopes together have 700
- * characters, our id_token 1,500, and a nonce of ASP.NET 140. Proxies and servers refuse URLs above 8 kB.
+ * Length limits of single parameters, which no honest client exceeds. They exist because each request is stored until
+ * the person responds. `state` has the highest limit: libraries encrypt the previous page into it, and chained
+ * providers extend it beyond 2,000 characters (ASP.NET's handler; other providers accept 1,024 to 8,192). All scopes
+ * together have 700 characters, our id_token 1,500, and a nonce of ASP.NET 140. Proxies and servers reject URLs above
+ * 8 kB.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -144,7 +145,7 @@ const bytesMax: Readonly<Record<string, number>> = {
 /** Limit of all other parameters, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
-/** Describes for the client what is too long in its request. */
+/** Explains to the client which part of its request is too long. */
 export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,
@@ -161,7 +162,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Length as stored JSON: six bytes for a control character, three for an Asian one. */
+/** Length in bytes when stored as JSON: six for a control character, three for an Asian character. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

@@ -10,9 +10,9 @@ import type { SuiteClaims } from '../token/claims.ts'
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
 
 export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
-  /** Address of the suite. */
+  /** URL of the suite. */
   readonly suiteBaseUrl: string
-  /** The suite's alias of this service, part of its redirect addresses. */
+  /** The suite's alias for this service, part of its redirect URIs. */
   readonly alias: string
   readonly clients: readonly {
     readonly client_id: string
@@ -21,7 +21,7 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   }[]
 }
 
-/** Scopes of the suite only; for every other client they are unknown and ignored. */
+/** Scopes that only the suite may use; for every other client they are unknown and ignored. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {
@@ -38,8 +38,8 @@ const suiteClaims = {
 
 /**
  * The conformance profile (design 26): exceptions for the static confidential clients of the OpenID Foundation's
- * suite. The suite sends no PKCE, authenticates with HTTP Basic, expects RS256 to be listed, and warns of any
- * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production settings.
+ * suite. The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It warns about any
+ * profile claim in an id_token. Off by default; `environment.ts` rejects it together with production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -72,7 +72,7 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** Finds a client of the suite for authentication. */
+    /** Finds an authenticating client of the suite. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (

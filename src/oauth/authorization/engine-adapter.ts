@@ -18,19 +18,18 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * The engine's storage with our rules: clients come from the client store, grants and tokens from the database,
- * and starting a family consumes its code. Reads the running request only through the documented
- * `Provider.ctx`.
+ * The engine's storage adapter with our rules. Clients come from the client store, grants and tokens from the
+ * database. Starting a family consumes its code. Reads the current request only through the documented `Provider.ctx`.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
-    // Tokens end with their grant or family; there are no records to revoke.
+    // Tokens end with their grant or family; there are no token records to revoke.
     revokeByGrantId: async () => {},
-    // No device flow, so no user codes.
+    // There is no device flow, so there are no user codes.
     findByUserCode: async () => undefined,
     consume: async () => {
-      throw new Error(`a record of the model ${model} is not consumed`)
+      throw new Error(`records of the model ${model} cannot be consumed`)
     },
     ...rulesOf(model, dependencies),
   })
@@ -58,12 +57,12 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
   }
 }
 
-/** The common prefix of all prompt addresses. */
+/** The common path prefix of all prompt pages. */
 const [interactions = ''] = promptPages.login.split(':')
 
 /**
- * Serves the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes
- * one: our consent page saves the grant with its site, which the engine does not know.
+ * Serves the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
+ * grant: our consent page saves it with its site, which the engine does not know.
  */
 function grantAdapter({
   grants: { findGrant, store },
@@ -71,8 +70,8 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // Continuing an ended grant would revive its old tokens. At the use of a token the ended grant is
-      // returned, so that the log can say why it ended.
+      // Continuing an ended grant would revive its old tokens. Token requests still get the ended grant, so that the
+      // log can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -85,7 +84,7 @@ function grantAdapter({
       }
     },
     upsert: async () => {
-      throw new Error('the engine writes no grants')
+      throw new Error('the engine must not write grants')
     },
     async destroy(id) {
       const { ctx } = Provider
@@ -97,7 +96,7 @@ function grantAdapter({
   }
 }
 
-/** Whether the running request is a step of an authorization rather than the use of a token. */
+/** Whether the current request is a step of an authorization rather than the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   const { route = '' } = ctx?.oidc ?? {}
@@ -107,8 +106,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience, as in
- * browser requests (authorize-requests.ts). A pushed request can be used once.
+ * Storage of pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience,
+ * as in browser requests (authorize-requests.ts). Each pushed request works once.
  */
 function pushedRequestAdapter(
   records: StateAdapter,
@@ -138,8 +137,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * The engine's browser sessions. Records a sign-out in the database before deleting the session, because an
- * older copy of Redis could restore the session.
+ * Storage of the engine's browser sessions. Records a sign-out in the database before it deletes the session, because
+ * a Redis that falls back to an older copy would bring the session back.
  */
 function sessionAdapter(
   records: StateAdapter,
@@ -147,7 +146,7 @@ function sessionAdapter(
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
-      // A sign-in also destroys the record, to change the session id; only this route signs out.
+      // A sign-in also destroys the record, to change the session id. Only this route signs out.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
         await people.signOutSession(id, {
@@ -160,7 +159,7 @@ function sessionAdapter(
   }
 }
 
-/** Whether the client may revoke a token: only its own (RFC 7009 §2.1; design 14). */
+/** Whether the client may revoke a token. It may revoke only its own (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,
@@ -169,7 +168,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Authorization codes for the engine, which exchanges them. */
+/** Storage of authorization codes for the engine, which exchanges them. */
 function codeAdapter(
   records: StateAdapter,
   { exchange }: EngineDependencies,
@@ -204,10 +203,10 @@ function accessTokenAdapter({
       const token = await findAccessToken(value)
       return token && token.expiresAt * 1000 > now() ? recordOf(value, token) : undefined
     },
-    // The engine's own value is never sent; ours replaces it (oauth/token/authorization-code.ts).
+    // Our token replaces the engine's own value, which is never sent (oauth/token/authorization-code.ts).
     async upsert(_value, { scope = '', jkt }) {
       const { ctx } = Provider
-      if (!ctx) throw new Error('an access token is issued in a request only')
+      if (!ctx) throw new Error('an access token can only be issued during a request')
       await exchange.complete(ctx, scope.split(' '), typeof jkt === 'string' ? jkt : undefined)
     },
     // A revocation ends all tokens of the same exchange (RFC 7009 §2.1).
@@ -226,7 +225,7 @@ function refreshTokenAdapter({
       const token = await findRefreshToken(value)
       return token && recordOf(value, token)
     },
-    // The engine's own value is never sent; ours replaces it (oauth/token/authorization-code.ts).
+    // Our token replaces the engine's own value, which is never sent (oauth/token/authorization-code.ts).
     upsert: async () => {},
     // The engine ends the grant, and with it the family.
     destroy: async () => {},

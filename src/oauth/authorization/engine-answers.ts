@@ -16,14 +16,14 @@ import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/scope-advice.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 
-/** Changes the engine's answers where none of its settings meets the specification or a design decision. */
+/** Changes the engine's responses where no setting of it meets the specification or a design decision. */
 export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     if (oidc.route === 'revocation') settleRevocation(ctx)
-    // Replaces the engine's own token values, which no store has (oauth/token/authorization-code.ts).
+    // Replaces the engine's own token values, which are stored nowhere (oauth/token/authorization-code.ts).
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }
@@ -34,25 +34,25 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Answers revocations with an empty JSON object; libraries fail to parse the engine's empty text. The engine
- * answers 400 to a token that looks like a JWT; here it is unknown and so counts as revoked (RFC 7009 §2.2;
- * design 14).
+ * Sends an empty JSON object in response to revocations, because libraries fail to parse the engine's empty text. The
+ * engine responds with 400 to a token that looks like a JWT. Such a token is unknown here, so it counts as revoked
+ * (RFC 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
   ctx.status = 200
-  // Koa sets the type of the new body.
+  // Koa sets the content type of the new body.
   ctx.remove('Content-Type')
   ctx.body = {}
 }
 
-/** Finds the description in an answer that returns through the browser. */
+/** Match the description in a response that is sent through the browser. */
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
 /**
- * Replaces the engine's short descriptions by ones that say what to do. They are read by people who connect an
- * assistant or write a client (specification, Errors 3; RFC 6749 §4.1.2.1).
+ * Replaces the engine's short descriptions with ones that say what to do. Their readers connect an assistant or write
+ * a client (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
   const request = {
@@ -62,7 +62,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = written(toClient.get(said), request)
-    // The operator of the application sees at least what the application got.
+    // Show the operator at least what the application received.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -86,7 +86,7 @@ function replaceInAddress(ctx: Context, replace: Replace): void {
 function replaceInBody(ctx: Context, replace: Replace): void {
   const { body } = ctx
   if (typeof body === 'string') {
-    // The texts contain no character that is special in markup.
+    // The replacement texts contain no special HTML characters.
     const replaced = body.replace(
       inForm,
       (_whole, before, said) => before + (replace(said) ?? said),
@@ -111,13 +111,13 @@ function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)
   if (error) {
     logFields(ctx).error = error
-    // The engine sets it at the token endpoint only (RFC 6749 §5.2).
+    // The engine sets Cache-Control only at the token endpoint (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)
   if (ctx.status !== 503) return
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
-  // A client must not take an outage for a verdict on its token (specification, Errors 7).
+  // A client must not mistake an outage for a rejected token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
 }
 
@@ -126,9 +126,9 @@ function errorOf(body: unknown): string | undefined {
 }
 
 /**
- * Lets the forms of two engine pages reach the client: the self-submitting page of response_mode=form_post and the
- * sign-out page, which redirects there. The policy of our own pages forbids both. Keeps the script hash that the
- * engine added.
+ * Allows the forms of two engine pages to submit to the client: the self-submitting page of response_mode=form_post,
+ * and the sign-out page, which redirects to the client. The policy of our own pages forbids both. Keeps the script
+ * hash that the engine added.
  */
 function admitFormTarget(ctx: Context, oidc: Oidc): void {
   const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
@@ -138,28 +138,28 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
     'Content-Security-Policy',
     policy
       .replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`)
-      // Browsers complain of 'none' beside a hash.
+      // Browsers warn about 'none' beside a hash.
       .replace("script-src 'none' 'sha256", "script-src 'sha256"),
   )
 }
 
-/** The target address of the page, after the engine has matched it with a registered one. */
+/** The target URI of the page, after the engine has matched it with a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
-    // The engine has removed an address that belongs to no client.
+    // The engine has already removed an unregistered URI.
     return ctx.status === 200 ? params?.['post_logout_redirect_uri'] : undefined
   }
   if (route !== 'authorization' && route !== 'resume') return undefined
   if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // An earlier error also goes to the address, if it is a registered one.
+  // Errors before this check also go to the redirect_uri, if it is registered.
   const { redirect_uri: address } = params ?? ctx.query
   return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }
 
-/** The request that a description is about. */
+/** The rejected request that a description explains. */
 export interface RefusedRequest {
-  /** Undefined while unknown, and outside authorization requests. */
+  /** Undefined outside authorization requests and before the client is known. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -174,8 +174,8 @@ const SEND_S256 =
   'send code_challenge_method=S256 and, as code_challenge, the base64url of the SHA-256 of your code_verifier'
 
 /**
- * Replacements for descriptions of the engine that do not help a client. They use only characters of RFC 6749
- * §4.1.2.1 and §5.2 and repeat nothing of the request.
+ * Replacements for the engine's descriptions that do not help a client. They use only characters allowed by RFC 6749
+ * §4.1.2.1 and §5.2, and repeat nothing from the request.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,
@@ -187,14 +187,14 @@ const toClient = sentences({
   ...Object.fromEntries(
     ['acr_values', 'claims', 'id_token_hint', 'max_age', 'nonce'].map((parameter) => {
       const said = `openid scope must be requested when using the ${parameter} parameter`
-      // The engine looks for `openid` before our check of how the scopes are joined.
+      // The engine checks for `openid` before our code checks how the scopes are separated.
       const cure = (request: RefusedRequest) =>
         explainUnknownScopes(request) ?? `add openid to scope, or leave ${parameter} out`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]
     }),
   ),
   'requested scope is not allowed': ({ client, params, baseUrl }) =>
-    client && explainRefusedScopes(refusedClient(client), scopeOf(params), baseUrl),
+    client && explainRefusedScopes(describedClient(client), scopeOf(params), baseUrl),
   'not supported value of code_challenge_method': `only S256 is supported as code_challenge_method: ${SEND_S256}`,
   'code_challenge_method must be provided': `code_challenge_method is missing: ${SEND_S256}`,
   'Authorization Server policy requires PKCE to be used for this request': `PKCE is required for every client: ${SEND_S256}`,
@@ -205,15 +205,15 @@ const toClient = sentences({
     'unsupported response_type requested: send response_type=code',
 })
 
-/** Replacements for vague reasons of the engine, in the log and under Refusals. */
+/** Replacements for the engine's vague reasons, in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) => client && `the client must authenticate by ${client.clientAuthMethod}`,
-  // The stores find no record that has expired.
+  // Expired records are not found either.
   'authorization code not found':
-    'the code is unknown: it expired before the exchange, was cut off, or is from another service',
+    'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
 /** The reason that the operator of the application sees. */
@@ -229,25 +229,28 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
   return typeof sentence === 'function' ? sentence(request) : sentence
 }
 
-/** One text for a wrong verifier and a stolen code (RFC 6749 §5.2); a missing verifier reveals nothing about the code. */
+/**
+ * One text covers a wrong verifier and a stolen code (RFC 6749 §5.2). A missing verifier gets its own text, because
+ * that reveals nothing about the code.
+ */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {
-    return `grant request is invalid: the refresh token was used or revoked, has expired or belongs to another client; ${UNDER_REFUSALS}. Start the authorization again, and after each refresh replace the stored refresh token by the new one`
+    return `grant request is invalid: the refresh token was used or revoked, has expired or belongs to another client; ${UNDER_REFUSALS}. Start the authorization again, and after each refresh replace the stored refresh token with the new one`
   }
   return params['code_verifier'] === undefined
-    ? 'grant request is invalid: code_verifier is missing. Start the authorization again and send the code_verifier that belongs to its code_challenge'
+    ? 'grant request is invalid: code_verifier is missing. Start the authorization again and send the code_verifier that matches its code_challenge'
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a fault of the requested scopes that does not depend on the client's rights. */
+/** Explains a fault in the requested scopes that does not depend on the client's rights. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
-  return client && problemOfScopes(scopeOf(params), refusedClient(client), baseUrl)
+  return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }
 
 function scopeOf(params: RefusedRequest['params']): string {
   return String(params['scope'] ?? '')
 }
 
-function refusedClient(client: EngineClient) {
+function describedClient(client: EngineClient) {
   return { ...factsOf(client), open: client.scope?.split(' ') ?? [] }
 }

@@ -11,7 +11,7 @@ import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import type { DocumentResolution, EngineDependencies } from './engine-dependencies.ts'
 import type { SendNotice, SignOuts } from './sign-outs.ts'
 
-/** The engine's name of the model of pushed requests. */
+/** The engine's name for the model of pushed requests. */
 export const PUSHED_REQUEST = 'PushedAuthorizationRequest'
 
 const asksPerson: ReadonlySet<string> = new Set([
@@ -20,7 +20,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Finds clients for the engine. Reads the running request only through `Provider.ctx`. */
+/** Finds clients for the engine. Reads the current request only through `Provider.ctx`. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
@@ -30,12 +30,12 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx && (route === 'token' || route === 'revocation')) {
       return await findCaller(ctx, clientId, dependencies)
     }
-    // A resumed request keeps the redirect_uri of its start.
+    // A resumed request keeps the redirect_uri that it started with.
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client still authenticates at the token endpoint, where its refresh tokens get
-    // invalid_grant. But no browser is redirected to an address that it registered.
+    // A deleted client still authenticates at the token endpoint, where its refresh tokens get invalid_grant. But
+    // browsers are no longer redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
     return toClientMetadata(client)
@@ -43,8 +43,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
 }
 
 /**
- * Finds a client that authenticates, and refuses a busy one. The query for the code or token of the request also
- * reads the version of the client, which tells whether the cached client is current.
+ * Finds an authenticating client; rejects one with too many requests. The query for the code or token of the request
+ * also reads the version of the client, so no extra query is needed to check the cache.
  */
 async function findCaller(
   ctx: KoaContextWithOIDC,
@@ -57,18 +57,18 @@ async function findCaller(
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
 }
 
-/** Whether the running request may wait for a metadata document: authorization may, the token endpoint may not. */
+/** Whether the current request may wait for a metadata document. Authorization requests may; token requests may not. */
 function mayFetchDocument(): boolean {
   const route = Provider.ctx?.oidc?.route
   return route === 'authorization' || route === 'pushed_authorization_request'
 }
 
-/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2); the engine uses the same. */
+/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2), as in the engine. */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Reads the redirect_uri before the engine does, because a platform with a callback pattern is looked up with
- * this address.
+ * Reads the redirect_uri before the engine does. A platform with a callback pattern is looked up together with this
+ * URI.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
@@ -83,7 +83,7 @@ async function requestedAddress(
   return typeof pushed === 'string' ? pushed : undefined
 }
 
-/** The engine's feature, which is advertised exactly when it is on. */
+/** The engine's feature for metadata documents. It is advertised exactly when it is enabled. */
 export function documentFeature({ enabled, documents }: DocumentResolution) {
   return {
     enabled,
@@ -92,26 +92,26 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
       mayFetchDocument() && (await documents.admits(clientId)),
     allowClient: async (_ctx: unknown, { clientId }: { clientId: string }) =>
       await documents.admits(clientId),
-    // No cache in the engine: it would miss a review.
+    // Disable the engine's cache: it would miss a review.
     cacheDuration: { min: 0, max: 0 },
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** Keys of a client are fetched again after this time at the latest, whatever its Cache-Control. */
+/** Maximum age of cached client keys, whatever their Cache-Control says. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits of requests for keys. An operator entered every address and each is fetched once a minute at most, so
- * only failing hosts cause many requests. The limits are high, so that these do not block other clients.
+ * Limits for fetching client keys. An operator entered every URL, and each is fetched at most once a minute, so only
+ * failing hosts cause many requests. The limits are high, so that failing hosts do not block other clients.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Sends the engine's requests: for metadata documents, and to servers of clients that an operator entered. All
- * pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time
- * limit; redirects are not followed. Requests for keys are limited, because strangers can cause them; the queue
- * of notices has its own limits (oauth/authorization/sign-outs.ts).
+ * Sends the engine's requests: for metadata documents, and to client servers that an operator entered. All go through
+ * the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time limit.
+ * Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them. The
+ * queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },
@@ -120,7 +120,7 @@ export function engineRequests({
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
-    // The configuration names hosts of the deployment's own network.
+    // Allow private addresses only for hosts of the deployment's own network, listed in the configuration.
     const privateAddress = furtherPlans.privateHosts.includes(new URL(address).host)
     return await fetch(address, { ...options, redirect: 'manual', privateAddress })
   }
@@ -136,14 +136,14 @@ export function engineRequests({
   return {
     async fetch(input, options) {
       const address = String(input)
-      // The engine posts only sign-out notices.
+      // The engine uses POST only for sign-out notices.
       if (options?.method === 'POST') return await withoutBody(await ask(address, options))
       if (isForKeys(address)) return await askForKeys(address, options ?? {})
-      // The options carry the time limit.
+      // The options include the time limit.
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
     },
-    // document-clients.ts limits the document itself; the client made from it is larger.
+    // document-clients.ts limits the document itself; the client metadata made from it is larger.
     fetchResponseBodyLimits: {
       'client_id metadata document': 65_536,
       jwks_uri: KEY_SET_BYTES_MAX,
@@ -151,13 +151,13 @@ export function engineRequests({
   }
 }
 
-/** Drops the body of a notice's answer: only the status matters. */
+/** Discards the response body of a sign-out notice: only the status matters. */
 async function withoutBody({ body, status }: Response): Promise<Response> {
   await body?.cancel()
   return new Response(null, { status })
 }
 
-/** Caps max-age, because a client may change its keys earlier than announced. */
+/** Caps max-age, because a client may change its keys before the announced expiry. */
 function boundedFreshness(response: Response): Response {
   const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
   const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }
@@ -166,12 +166,12 @@ function boundedFreshness(response: Response): Response {
 
 const keyRequest = new AsyncLocalStorage<string>()
 
-/** The keys of a client as the engine keeps them. */
+/** The engine's store of one client's keys. */
 interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** The public keys of a client, from its stored set or from its jwks_uri. */
+/** Returns the public keys of a client, from its stored set or from its jwks_uri. */
 async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
@@ -180,16 +180,16 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   return { keys: [...keys] }
 }
 
-/** Whether the engine requests keys of a client from this address, rather than a document. */
+/** Whether this URL is the client's jwks_uri, and not a metadata document. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)
 }
 
 /**
- * Gives other parts access to the engine of the present key ring.
+ * Gives other parts of the service access to the engine of the current key ring.
  *
- * @param signOuts undefined when applications are not notified of sign-outs
+ * @param signOuts undefined if applications are not notified of sign-outs
  */
 export function makeCurrentEngine(signOuts: SignOuts | undefined) {
   let current: { readonly engine: Provider; readonly send: SendNotice } | undefined
@@ -197,7 +197,7 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
     follow(engine: Provider): void {
       current = { engine, send: queueSignOuts(engine, signOuts) }
     },
-    /** The public keys of a client that authenticates with one. */
+    /** Returns the public keys of a client that authenticates with a key. */
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },
     /** Notifies an application of a sign-out. */
@@ -205,17 +205,17 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
   }
 }
 
-/** Methods of the engine's client that its types leave out. */
+/** Methods of the engine's client that are missing in its types. */
 interface Notifying {
   backchannelLogout(this: EngineClient, personId: string, sid?: string): Promise<void>
   includeSid(this: EngineClient): boolean
 }
 
 /**
- * Makes the engine queue a sign-out notice instead of sending it while the person waits, and include `sid` in
- * every id_token of a notified client.
+ * Makes the engine queue each sign-out notice instead of sending it while the person waits. Also makes it include
+ * `sid` in every id_token of a notified client.
  *
- * @returns the engine's own method: signs a logout token with the present key and posts it
+ * @returns the engine's own method, which signs a logout token with the current key and posts it
  */
 function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): SendNotice {
   const notifying = provider.Client.prototype as unknown as Notifying
@@ -230,7 +230,7 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
     const client = await provider.Client.find(clientId)
     // The client no longer wants notices.
     if (client?.backchannelLogoutUri === undefined) return
-    // A session without sid began before the client registered its address; the client would reject the notice.
+    // A session without sid began before the client registered its logout URI; the client would reject the notice.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
     await backchannelLogout.call(Object.create(client, asked), personId, sid)

@@ -23,7 +23,7 @@ export interface AuthorizationServerParts {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: Proofs
-  /** Undefined when applications are not notified of sign-outs. */
+  /** Undefined if applications are not notified of sign-outs. */
   readonly signOuts: SignOuts | undefined
   readonly cookieKeys: readonly string[]
 }
@@ -39,26 +39,25 @@ export interface AuthorizationServerSettings {
   }
   readonly furtherPlans: FurtherPlans
   readonly requestLengths: RequestLengths
-  /** Prefixes of assistants' callbacks that differ for each connection. */
+  /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]
 }
 
 /**
- * Client ID Metadata Documents of the engine, served from our copies.
- *
- * The client store answers first, with the copy (engine-clients.ts). The engine fetches only at the
- * authorization endpoint and only when the copy is stale; its time limit applies. It receives the client as
- * our store shows it, so a document can forge neither a scope nor one of our own properties.
+ * Settings of the engine's Client ID Metadata Documents, which it gets from our stored copies. The client store
+ * answers first, with the copy (engine-clients.ts). The engine fetches only at the authorization endpoint, only if
+ * the copy is stale, and with its own time limit. It receives the client from our store, so a document can forge
+ * neither a scope nor one of our own properties.
  */
 export interface DocumentResolution {
-  /** False keeps the feature off, and out of the discovery documents. */
+  /** If false, the feature is off and missing from the discovery documents. */
   readonly enabled: boolean
   readonly documents: DocumentClients
-  /** Sends a request, to no private address. */
+  /** Sends a request, but never to a private address. */
   readonly fetch: SendOutgoing
 }
 
-/** Everything the engine's settings, adapter, prompts and events use. */
+/** Dependencies of the engine's settings, adapter, prompts and events. */
 export interface EngineDependencies extends AuthorizationServerParts, AuthorizationServerSettings {
   readonly platform: Platform
   readonly resources: Resources

@@ -19,16 +19,16 @@ const errorEvents = [
 ] as const
 
 /**
- * Adds client, person and the full reason of a refusal to the log line of the request. Never logs a token, a
- * code, a secret or a parameter, except a redirect address at a host of the client, without its query
+ * Adds the client, the person and the full reason of a rejection to the request's log line. Never logs tokens, codes,
+ * secrets or parameters. The exception is a redirect URI at a host of the client, without its query
  * (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
   const { logger, noteEvent } = platform
-  // The types have one overload for each event, which a loop cannot satisfy.
+  // The types declare one overload per event, which a loop cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
-    // The log line of the request includes it; only faults outside a request get their own line.
+    // The request log line includes the error; only faults outside a request get their own line.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
     else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
   })

@@ -11,7 +11,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 
-/** Routes that browsers visit; on all others an error is JSON, whatever the Accept header. */
+/** Routes that browsers visit. All others respond to errors with JSON, whatever the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -21,8 +21,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Renders the engine's errors. The engine itself would send HTML from the token endpoint to a client that
- * accepts text/html; an OAuth endpoint answers with JSON (RFC 6749 §5.2).
+ * Renders the engine's errors. By default the engine sends HTML from the token endpoint to a client that accepts
+ * text/html, but OAuth endpoints must respond with JSON (RFC 6749 §5.2).
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -34,32 +34,32 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
     const { redirect_uri: address } = ctx.oidc.params ?? ctx.query
-    // Shown as text: the page must not link to an unregistered address.
+    // Show it as text: the page must not link to an unregistered URI.
     const isShown = out.error === 'invalid_redirect_uri' && typeof address === 'string'
     const sent = isShown ? shownUri(address) : undefined
     sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why }, sent)
   }
 }
 
-/** Whether the configuration admits documents of this address. */
+/** Whether the configuration admits a metadata document at this URL. */
 type AdmitsAddress = (clientId: string) => boolean
 
 /** Explains `invalid_client`, which the engine sends for every unknown client. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {
-    return 'This service does not know the program any more: what nobody uses for a long time is forgotten.'
+    return 'This program is no longer registered, because it was not used for a long time. Connect it again.'
   }
-  if (!clientId.startsWith('https://')) return 'This service does not know the application.'
+  if (!clientId.startsWith('https://')) return 'This application is not registered at this service.'
   return admitsAddress(clientId)
-    ? 'What the application says of itself at its own address could not be read, or cannot be used here.'
-    : 'Applications that describe themselves at this address are not admitted here.'
+    ? 'The metadata document of this application could not be read, or is not valid.'
+    : 'Applications with a metadata document at this address are not admitted here.'
 }
 
-/** Renders the page that confirms a sign-out requested by a client (RP-Initiated Logout §3). */
+/** Renders the page that asks the person to confirm a sign-out requested by a client (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
-  // The engine drops an address without a client (RP-Initiated Logout §2).
+  // Without a client, the engine ignores the URI (RP-Initiated Logout §2).
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)

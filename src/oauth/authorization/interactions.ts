@@ -14,7 +14,7 @@ import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
-/** Finds and finishes the interactions of browsers. */
+/** Finds and completes interactions of browsers. */
 export type Interactions = ReturnType<typeof makeInteractions>
 
 export type PendingInteraction = ReturnType<typeof describe>
@@ -22,8 +22,8 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * Wraps the engine's interactions for the pages (oauth/interaction/routes.ts). Each method that finishes one
- * returns the address to redirect to.
+ * Wraps the engine's interactions for the pages (oauth/interaction/routes.ts). Methods that complete an interaction
+ * return the URL to redirect to.
  */
 export function makeInteractions(
   provider: Provider,
@@ -34,11 +34,11 @@ export function makeInteractions(
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /** @throws interactionGone when it is over, expired, or belongs to another browser */
+    /** @throws interactionGone if it is over, has expired or belongs to another browser */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // Without `ts` the engine uses the time of a later page, and the session would survive a sign-out
-      // everywhere that happens while the page waits. The engine compares `ts` with its own clock.
+      // Without `ts` the engine uses the time of a later page. The session would then survive a sign-out everywhere
+      // that happens while the page is open. The engine compares `ts` with its own clock, so use that.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
@@ -65,22 +65,22 @@ type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
 /** Finds the pending interaction of this browser, and its client. */
 async function findWaiting(ctx: Context, provider: Provider) {
-  // The engine's error is unclear to people and thrown outside its own error handler.
+  // The engine's error is unclear to people, and is thrown outside its error handler.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
-  // Pattern callbacks are looked up for authorization requests only, which this is not.
+  // Callbacks that match a pattern are only looked up for authorization requests, so they are missing in this client.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
 }
 
 /**
- * Whether the client may still ask for these scopes at this address. The engine checks both when the request
- * comes; a page may wait for an hour, and an operator may take either from the application meanwhile.
+ * Whether the client may still use these scopes and this redirect URI. The engine checks both when the request
+ * arrives, but a page may stay open for an hour. Meanwhile an operator may remove either.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
@@ -93,7 +93,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params, session } = details
   const { clientId, name, origin, siteId, siteName, document } = client
-  // A resource server has no redirect addresses and never gets this far.
+  // A resource server has no redirect URIs, so it never gets this far.
   if (origin === 'resource_server') throw interactionGone()
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
@@ -103,32 +103,32 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       clientId,
       name,
       origin,
-      /** The site that a site's own client is bound to. */
+      /** The site that the application belongs to; undefined for other clients. */
       siteId,
       siteName,
-      /** The host of its metadata document, if it has one. */
+      /** The host of the metadata document, if there is one. */
       describedAt: document && new URL(clientId).host,
-      /** Whether that document is approved, at the site of the consent if there is one. */
+      /** Whether that document is approved, at the site of the consent if it has one. */
       reviewed: document && reviewed,
-      /** Whether the redirect address was registered by one connection of a platform. */
+      /** Whether the redirect URI belongs to a single connection of a platform. */
       byPattern,
     },
-    /** The redirect address, already checked. */
+    /** The redirect URI, already checked. */
     redirectUri,
-    /** The signed-in person; undefined while the prompt is `login`. */
+    /** The signed-in person; undefined at the `login` prompt. */
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
-    /** At `select_account` the sites to choose from, at `consent` the site of the grant, if any. */
+    /** The sites to choose from at `select_account`; the site of the grant, if any, at `consent`. */
     sites: sitesOf(prompt.details as PromptDetails),
-    /** Starts the same request again with the sign-in page. A pushed request cannot be repeated as a link. */
+    /** Link that restarts the request at the sign-in page. A pushed request cannot be repeated by a link. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
 
 /**
- * The requested scopes, and those of individual claims in the `claims` parameter (OpenID Connect Core §5.5). The
- * page describes both alike.
+ * The requested scopes, and the scopes of claims requested in the `claims` parameter (OpenID Connect Core §5.5). The
+ * page shows both in the same way.
  */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
   const named = String(scope ?? '').split(' ')
@@ -141,12 +141,12 @@ function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): st
   return [...new Set([...named, ...implied])].filter(findScope)
 }
 
-/** Details of a prompt, from our policy (prompts.ts) and from the engine. */
+/** Details of a prompt, set by our policy (prompts.ts) and by the engine. */
 interface PromptDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
   readonly missingResourceScopes?: Record<string, string[]>
-  /** Of the metadata document on the consent page. */
+  /** Fingerprint of the metadata document shown on the consent page. */
   readonly fingerprint?: string
   /** Whether that document is approved at the site of the consent. */
   readonly reviewed?: boolean
@@ -169,8 +169,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Adds what the consent page showed to the continued grant or a new one. No form field names scopes, so a form
- * cannot add one.
+ * Adds what the consent page showed to the continued grant, or creates a new grant. The form has no scope fields, so
+ * a forged form cannot add scopes.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails

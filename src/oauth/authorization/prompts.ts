@@ -8,8 +8,8 @@ import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Decides when to ask a person to sign in, to choose a site and to consent. The names are the standard prompt
- * names, so a client can send `prompt=select_account` to change the site.
+ * Decides when a person must sign in, choose a site or consent. Prompts have the standard names, so a client can send
+ * `prompt=select_account` to change the site.
  */
 export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
@@ -30,7 +30,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // The engine demands consent from every native client each time; design 17 narrows that.
+  // The engine requires consent from every native client each time; design 17 narrows that.
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -51,7 +51,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   if (consent) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await decideRequestedSite(ctx, dependencies))
-      // The consent covers exactly this version of the document.
+      // The consent applies to exactly this version of the document.
       const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
       const reviewed = document && isApproved(document, site)
       return { site, fingerprint: document?.fingerprint, reviewed }
@@ -61,24 +61,24 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Rejects sessions that the engine would continue. Without `login_required` it would answer prompt=none with
+ * Rejects sessions that the engine would continue. Without `login_required`, the response to prompt=none would be
  * interaction_required (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
   const required = 'login_required'
   return [
-    // The session of a disabled or removed person still exists.
+    // Sessions of disabled or removed people still exist.
     new Check('account_gone', 'the account no longer exists', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-    // Sessions store whole seconds, so one that began in the second of the sign-out counts as ended.
+    // Sessions store whole seconds, so a session that began in the same second as the sign-out counts as ended.
     new Check('signed_out_everywhere', 'the person signed out everywhere', required, ({ oidc }) => {
       const signedOutAt = oidc.account?.['signedOutAt']
       const beganAt = oidc.session?.loginTs ?? 0
       return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
     }),
-    // An older copy of Redis can restore a session that was signed out.
+    // A Redis that falls back to an older copy brings back signed-out sessions.
     new Check(
       'signed_out_here',
       'the person signed out of this session',
@@ -88,7 +88,7 @@ function loginChecks() {
   ]
 }
 
-/** Helps a person at the wrong application. */
+/** Directs a person who uses the wrong application to the right page. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -1,4 +1,4 @@
-/** The configuration of the engine. It holds no policy of its own. */
+/** Configures the engine. Contains no policy of its own. */
 
 import { decodeJwt, type JWTPayload } from 'jose'
 import {
@@ -39,8 +39,8 @@ interface Changing {
 }
 
 /**
- * Creates the certified engine. This file only connects it with policy; each setting that is not obvious names
- * its design decision or trap.
+ * Creates the certified engine. Connects it with policy only; each non-obvious setting names its design decision or
+ * pitfall.
  */
 export function createProvider(
   dependencies: EngineDependencies,
@@ -65,7 +65,7 @@ export function createProvider(
   compareSecretsByDigest(provider)
   rememberProofsOnce(provider, dependencies.proofs.useOnce)
   logEngineEvents(provider, dependencies)
-  // `pinnedHost` has replaced Host and X-Forwarded-*; the engine reads the scheme from them.
+  // `pinnedHost` has already replaced Host and X-Forwarded-*, from which the engine reads the scheme.
   provider.proxy = true
   return provider
 }
@@ -78,7 +78,7 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
     long: { ...cookie, path: '/' },
     short: { ...cookie },
     names: {
-      // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
+      // RFC 6265bis §4.1.3.2: browsers accept a cookie with this prefix only from this exact host.
       session: secure ? '__Host-gatehouse' : 'gatehouse',
       interaction: 'gatehouse_interaction',
       resume: 'gatehouse_resume',
@@ -90,7 +90,7 @@ function people(dependencies: EngineDependencies): Configuration {
   return {
     findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
-    // Clients keep their refresh tokens when the person signs out of the browser.
+    // Refresh tokens survive when the person signs out of the browser.
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
@@ -107,12 +107,12 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    // A sign-out request creates a session even if the person is not signed in.
+    // A sign-out request creates a session even if no one is signed in; keep that session short.
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
     Grant: grants.grantSeconds,
-    // Sliding, and absolute from the first token of the family.
+    // The idle lifetime, but never beyond the absolute lifetime of the family.
     RefreshToken: (_ctx, token) =>
       Math.max(
         1,
@@ -124,10 +124,11 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
 /** `acr` of id_tokens: people authenticate by password only. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'
 
-/** The parts of OAuth 2.0 and OpenID Connect that the engine supports and advertises. */
+/** Configures the parts of OAuth 2.0 and OpenID Connect that the engine supports and advertises. */
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
-  // In this order: some libraries take the first one they know, and with `none` would send no secret.
+  // The order matters: some libraries take the first method that they know. If `none` came first, they would send no
+  // secret.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
     ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),
@@ -174,7 +175,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       service_documentation: baseUrl + paths.authMd,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
       ui_locales_supported: ['en'],
-      // The two endpoints beside the token endpoint (RFC 8414 §2).
+      // The other two endpoints that authenticate clients (RFC 8414 §2).
       ...(privateKeyJwt && {
         revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
         introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
@@ -196,8 +197,8 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    // Our own routes answer UserInfo and introspection. The engine's stay enabled for discovery and for
-    // `claims.userinfo`; its introspection would refuse everything.
+    // Our own routes serve UserInfo and introspection. The features of the engine stay enabled for discovery and for
+    // `claims.userinfo`; its introspection would reject every request.
     introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
       enabled: true,
@@ -208,7 +209,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   }
 }
 
-/** Checks the audience and the issue time of an assertion, which the engine does not. */
+/** Checks the audience and issue time of an assertion. The engine checks neither. */
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },
@@ -218,19 +219,19 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine checks the other times by this clock.
+    // The engine uses this clock for its own time checks.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }
 
-/** The engine's replay detection, which its types leave out. */
+/** The engine's replay detection, missing in its types. */
 interface ReplayDetection {
   unique(iss: string, jti: string, exp: number): Promise<boolean>
 }
 
 /**
- * Makes the engine remember proofs in our store. Its own check reads before it writes, so two simultaneous uses
+ * Makes the engine remember proofs in our store. The engine itself reads before it writes, so two simultaneous uses
  * would both pass.
  */
 function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
@@ -239,15 +240,15 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
     const madeAtSeconds = madeAt(whose, jti)
     const isFirst = (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
     const { ctx } = Provider
-    // A DPoP proof proves a key and does not authenticate the client.
+    // A DPoP proof shows possession of a key but does not authenticate the client.
     if (isFirst && whose === ctx?.oidc?.client?.clientId) noteAuthenticatedClient(ctx, whose)
     return isFirst
   }
 }
 
 /**
- * The issue time of the proof that the engine has just verified. A request may carry both kinds; the other one is
- * unverified, and its claims must not be used.
+ * Returns the issue time of the proof that the engine has just verified. A request may carry both kinds of proof. The
+ * other one is unverified, so its claims must not be used.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

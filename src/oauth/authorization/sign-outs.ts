@@ -1,4 +1,4 @@
-/** Sessions at applications that are notified of sign-outs, and the queue of notices; the engine sends them. */
+/** Tracks sessions at applications that are notified of sign-outs, and queues the notices. The engine sends them. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -20,21 +20,21 @@ export interface SignOutPorts {
   readonly logger: Logger
   /** Records a notice that the application did not accept. */
   readonly noteFailure: (clientId: string, reason: string) => void
-  /** Whether this process sends for all of a host. */
+  /** Whether this process sends the notices of all processes on its host. */
   readonly sweeps: BackgroundTask['onlyWhen']
 }
 
-/** @throws when the application did not answer with 200 or 204 */
+/** @throws if the application does not respond with 200 or 204 */
 export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** Delays after each attempt but the last, in seconds. The last attempt is over an hour after the first. */
+/** Delays after each attempt except the last, in seconds. The last attempt is more than an hour after the first. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Batches that one application gets before the others get their turn. */
+/** Maximum number of batches for one application before it is the turn of the others. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -54,7 +54,7 @@ export function makeSignOuts(ports: SignOutPorts) {
     task(send: SendNotice, everySeconds: number): BackgroundTask {
       const run = async (signal: AbortSignal) => {
         while (!signal.aborted && (await findEnds())) {
-          // There may be more.
+          // There may be more ended sessions.
         }
         await sendDue(send, ports, signal)
       }
@@ -64,9 +64,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends due notices. Applications take turns, and one that fails gets no more in this round, so a dead host does
- * not delay the others. Only the number of simultaneous requests is limited: a notice delayed by many others
- * would run out of attempts.
+ * Sends due notices. Applications take turns. An application that fails gets no more notices in this round, so a dead
+ * host does not delay the others. Only the number of simultaneous requests is limited: a rate limit would let a
+ * delayed notice run out of attempts.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -80,7 +80,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   }
 }
 
-/** Applications with due notices, the longest wait first. */
+/** Finds applications with due notices, the longest wait first. */
 async function dueClients(
   { database, now }: SignOutPorts,
   silent: ReadonlySet<string>,
@@ -97,7 +97,7 @@ async function dueClients(
   return rows.map((row) => row.client_id)
 }
 
-/** Sends the due notices of one application. @returns false when it did not accept one */
+/** Sends the due notices of one application. @returns false if the application did not accept one */
 async function takeTurn(
   clientId: string,
   send: SendNotice,
@@ -120,7 +120,7 @@ async function takeTurn(
   return true
 }
 
-/** Sends one notice. @returns false when the application did not accept it */
+/** Sends one notice. @returns false if the application did not accept it */
 async function attempt(
   row: Selectable<Schema['sign_out_notice']>,
   send: SendNotice,
@@ -129,7 +129,7 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // The process that moves the time owns the notice; after a crash the next attempt sends it.
+  // The process that moves the due time owns the notice. After a crash, the next attempt sends it.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
     .set({ attempts, next_attempt_at: ports.now() + wait * 1000 })
@@ -162,8 +162,8 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Ends without a notice (OpenID Connect Back-Channel Logout 1.0): after its own revocation and after mere expiry
- * the application decides about its session. All other ends cause one, even a replayed code or refresh token,
+ * Ends that cause no notice (OpenID Connect Back-Channel Logout 1.0). After its own revocation or mere expiry, the
+ * application decides about its session. All other ends cause a notice, even a replayed code or refresh token,
  * because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
@@ -172,15 +172,15 @@ const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant does not exist',
 ])
 
-/** Whether an application is notified of an end. */
+/** Whether the application is notified of an end with this reason. */
 export function isNotified(reason: SessionEnd): boolean {
   return !quietEnds.has(reason)
 }
 const SESSIONS_PER_ROUND = 200
 
 /**
- * The sessions at applications and the notices of their ends. Ends are detected by `judgeAccess`, which also
- * decides every use of a token, so even an end made by hand in the database is noticed.
+ * Stores sessions at applications, and notices of their ends. `judgeAccess` detects the ends; it also decides every
+ * use of a token. So even an end that was made by hand in the database is noticed.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>
@@ -218,7 +218,9 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .execute()
     },
 
-    /** Ends the sessions that a browser session started at one application; id_tokens name it by `sid`. */
+    /**
+     * Ends the sessions at one application that belong to a browser session, identified by the `sid` of its id_tokens.
+     */
     signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -245,7 +247,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Sessions that may have ended; `judgeAccess` decides. */
+/** Finds sessions that may have ended; `judgeAccess` decides. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')
@@ -262,7 +264,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // Other clients never have a row here and would match for ever.
+        // Only a site's applications have this row, so other clients would always match.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),

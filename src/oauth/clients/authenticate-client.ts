@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The properties of a client that decide its authentication and its rights. */
+/** Properties of a client that decide its authentication and its rights. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
@@ -22,26 +22,26 @@ export type ClientCredentials =
       /** A JWT that the client signed (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** Safe to log: contains no value that was sent. */
+  /** Safe to log: repeats no part of the request. */
   | { readonly problem: string }
 
-/** One text for every fault, so that a stranger learns neither whether an id exists nor whether it has a secret. */
+/** The same text for every fault, so that callers cannot learn whether a client id exists or has a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: send client_id alone for a public client, client_secret in the form or by ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
   'the exact reason under Refusals on the page of the application or resource server'
 
-/** Some libraries send the secret both ways, and some do so at a refresh only. */
+/** Some libraries send the secret in both places, and some do so only when they refresh. */
 export const SEVERAL_MECHANISMS =
   'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
   'without any Authorization header, or by HTTP Basic'
 
-/** Some libraries send the client_id alone, and some a token. */
+/** Some libraries send only the client_id in the header, and some send a token. */
 export const MALFORMED_HEADER =
   'invalid authorization header value format: send Basic and the base64 of client_id:client_secret; for a ' +
   'public client send client_id in the form and no Authorization header'
 
-/** The default of some libraries for a client without a secret. */
+/** Some libraries send this header by default for a client without a secret. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client send client_id in the form and no such header, ' +
   'for a confidential client include its client_secret'
@@ -52,10 +52,10 @@ export const NO_CLIENT_ID =
   'no client authentication mechanism provided: send client_id, and client_secret if the client is confidential'
 
 /**
- * Reads the credentials of a request from the form or from HTTP Basic, never from both. Pure, so every
- * endpoint that authenticates clients can use it.
+ * Reads the credentials of a request from the form or from HTTP Basic, and rejects a request with both. Pure, so
+ * every endpoint that authenticates clients can use it.
  *
- * @param authorization the Authorization headers; a request may illegally carry several
+ * @param authorization the Authorization headers; a faulty request may carry several
  */
 export function readClientCredentials(
   form: URLSearchParams,
@@ -97,7 +97,7 @@ function readAssertion(
 
 function subjectOf(assertion: string): string | undefined {
   try {
-    // Not verified yet, so the claim may have any type.
+    // The assertion is not verified yet, so the claim may have any type.
     const { sub }: { readonly sub?: unknown } = decodeJwt(assertion)
     return typeof sub === 'string' ? sub : undefined
   } catch {
@@ -105,7 +105,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** RFC 6749 §2.3.1: both halves are form-encoded before Basic encoding. */
+/** RFC 6749 §2.3.1: client_id and secret are form-encoded before the Basic encoding. */
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -120,7 +120,7 @@ function readBasic(header: string): ClientCredentials {
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** RFC 6749 appendix A: an id and a secret have visible characters and spaces only. */
+/** RFC 6749 appendix A: client_id and secret contain only visible characters and spaces. */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))
@@ -131,12 +131,12 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client (RFC 6749 §2.3). A client without a secret sends its client_id, one with a secret
- * sends it in the form or by HTTP Basic, and one with a key signs an assertion. A deleted client authenticates
- * too; the endpoint decides what it gets.
+ * Authenticates a client (RFC 6749 §2.3). A client without a secret sends its client_id. A client with a secret sends
+ * it in the form or by HTTP Basic. A client with a key signs an assertion. A deleted client authenticates too; the
+ * endpoint decides what it gets.
  *
- * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the
- *   caller gets `invalid_client` in every case.
+ * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the caller
+ * always gets `invalid_client`.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
@@ -150,7 +150,7 @@ export async function authenticateClient(
     return { client, refused: `the client must authenticate by ${client.authMethod}` }
   }
   if (assertion !== undefined) {
-    if (!verifyAssertion) return { client, refused: 'this endpoint accepts no client_assertion' }
+    if (!verifyAssertion) return { client, refused: 'client_assertion is not supported here' }
     const choseFapi = demandsFapi(client)
     const refused = await verifyAssertion({ clientId, assertion, choseFapi })
     if (refused !== undefined) return { client, refused }
@@ -162,8 +162,8 @@ export async function authenticateClient(
 }
 
 /**
- * Why an authenticated client may not introspect tokens. A disabled application may still look up its own
- * tokens; a disabled resource server may not.
+ * Returns why an authenticated client may not introspect tokens, or undefined. A disabled application may still look
+ * up its own tokens; a disabled resource server may not.
  */
 export function reasonNotToAnswer(client: AuthenticatingClient | undefined): string | undefined {
   if (client?.state === 'deleted') return 'the client was deleted'

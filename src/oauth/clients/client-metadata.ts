@@ -5,20 +5,20 @@ import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The properties of a client that the engine keeps for us. */
+/** Our own client properties that the engine passes through. */
 export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
 
-/** Our own properties of a client beside the engine's. */
+/** Our own properties of a client, in addition to those of the engine. */
 export type ClientFacts = Pick<
   Client,
   'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
 /**
- * Converts a client to the engine's metadata. Policy becomes metadata: above all `scope`, which the engine
- * enforces at every authorization request (design 2).
+ * Converts a client to the engine's metadata. Turns our policy into metadata, most importantly `scope`, which the
+ * engine enforces at every authorization request (design 2).
  */
 export function toClientMetadata(client: Client): ClientMetadata {
   const { keys, logout, authMethod } = client
@@ -33,8 +33,8 @@ export function toClientMetadata(client: Client): ClientMetadata {
     grant_types: grantTypesOf(client),
     response_types: client.origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // The engine requires a secret, but we store digests only. `compareSecretsByDigest` replaces the
-    // comparison, so this constant is no secret.
+    // The engine requires a secret, but we store only digests. This constant is no secret, because
+    // `compareSecretsByDigest` replaces the comparison.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys
@@ -58,7 +58,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
   }
 }
 
-/** This service's own pages only sign people in, so they get no refresh tokens. */
+/** This service's own pages only sign people in, so they need no refresh tokens. */
 function grantTypesOf({ origin, grantTypes }: Client): string[] {
   if (origin === 'resource_server') return []
   return origin === 'first_party'
@@ -66,7 +66,7 @@ function grantTypesOf({ origin, grantTypes }: Client): string[] {
     : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
 }
 
-/** `demandsFapi` of a client as the engine has it. */
+/** Whether the client chose a part of the FAPI 2.0 Security Profile, read from its engine metadata. */
 export function choseFapi(client: EngineClient): boolean {
   return demandsFapi({
     pushesRequests: client['requirePushedAuthorizationRequests'] === true,
@@ -74,7 +74,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the digests of the one or two live ones. */
+/** Makes the engine compare secrets with the digests of the client's one or two valid secrets. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

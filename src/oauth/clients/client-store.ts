@@ -7,14 +7,14 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
 import { type FurtherPlans, lacksPlan } from './further-plans.ts'
 
-/** A vendor platform of `config/integrations.json`. */
+/** A vendor platform listed in `config/integrations.json`. */
 export interface IntegrationRow {
   readonly client_id: string
   readonly client_name: string
-  /** Editions and forks that register under their own product name. */
+  /** Names of editions and forks that register under a different product name. */
   readonly other_names: readonly string[]
   readonly redirect_uris: readonly string[]
-  /** Addresses with one free segment (redirect-uri.ts). */
+  /** Redirect URIs with one variable path segment (redirect-uri.ts). */
   readonly redirect_patterns: readonly string[]
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
 }
@@ -26,7 +26,7 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-/** Finds configured clients: sites' applications, resource servers and integrations. */
+/** Finds configured clients: applications of sites, resource servers and integrations. */
 export function makeClientStore({
   database,
   integrations,
@@ -37,7 +37,7 @@ export function makeClientStore({
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
-    /** Runs two queries at once; finds a deleted application as `deleted`. */
+    /** Runs two queries in parallel. Returns a deleted application with the state `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
       if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)
@@ -86,7 +86,7 @@ function applicationReader({ kysely }: Database, plans: FurtherPlans) {
   }
 }
 
-/** The options that the application chose. */
+/** The optional protocols that the application chose. */
 function choiceOf(row: Selectable<Schema['oauth_application']>) {
   const { jwks, jwks_uri: jwksUri, backchannel_logout_uri: uri } = row
   const keys = jwks === null ? jwksUri !== null && { jwksUri } : { jwks: JSON.parse(jwks) }
@@ -100,7 +100,9 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Reads the four lists of an application in one round trip. Only secrets expire, and only redirect addresses are ordered. */
+/**
+ * Reads the four lists of an application in one round trip. Only secrets expire, and only redirect URIs have an order.
+ */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
@@ -137,7 +139,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** A platform's only list in the database is that of its secrets. */
+/** A platform's secrets are its only list in the database. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')
@@ -150,8 +152,7 @@ async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Pr
     name: vendor.client_name,
     redirectUris: vendor.redirect_uris,
     authMethod: vendor.token_endpoint_auth_method,
-    // Only a native client may vary the port of a loopback address, or have a scheme of its own
-    // (RFC 8252 §7.1 and §7.3).
+    // Only native clients may vary the port of a loopback URI or use a custom scheme (RFC 8252 §7.1 and §7.3).
     applicationType: vendor.redirect_uris.every((uri) => uri.startsWith('https:'))
       ? 'web'
       : 'native',

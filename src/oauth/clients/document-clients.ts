@@ -1,4 +1,4 @@
-/** Clients with a metadata document: fetches, validates and caches their documents. */
+/** Fetches, validates and caches the metadata documents of clients. */
 
 import { LRUCache } from 'lru-cache'
 
@@ -21,20 +21,21 @@ export type DocumentClients = ReturnType<typeof makeDocumentClients>
 interface DocumentClientSettings {
   readonly metadataDocuments: DocumentPolicy
   readonly loopbackHosts: readonly string[]
-  /** Configured copies of documents, by address, for hosts that refuse us. */
+  /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
-  /** Maximum of stored copies without any consent. */
+  /** Maximum number of stored documents without any consent. */
   readonly unusedMax?: number
 }
 
-/** How long to use a copy while its host does not answer. */
+/** How long a stored copy may be used while its host does not respond. */
 export const STALE_MS = 7 * 86_400_000
-/** Unused documents of all hosts together. */
+/** Default limit of unused documents, for all hosts together. */
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
- * Clients described by a metadata document at their client_id. The database stores the last accepted copy of each
- * document: every process uses it, judging a token needs no fetch, and it serves while the host is down.
+ * Manages clients that are described by a metadata document at their client_id. The database stores the last accepted
+ * copy of each document. So every process can use it, token checks need no fetch, and clients work while their host
+ * is down.
  */
 export function makeDocumentClients(
   settings: DocumentClientSettings,
@@ -42,19 +43,19 @@ export function makeDocumentClients(
 ) {
   const { metadataDocuments: policy, loopbackHosts, copies } = settings
   const { unusedMax = UNUSED_DOCUMENTS_MAX } = settings
-  // Cache failures for some seconds: the engine asks twice, and people reload.
+  // Cache failures for some seconds, because the engine asks twice and people reload the page.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
   }
-  // Strangers can invent any number of addresses, so documents in use have their own limits.
+  // Any caller can name any number of URLs, so documents in use have separate limits.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** Stores an acceptable document. @returns why it was rejected */
+  /** Stores the document if it is acceptable. @returns why it was rejected, or undefined */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -69,8 +70,8 @@ export function makeDocumentClients(
   }
 
   /**
-   * Some hosts refuse requests from data centres. The configured copy stays fresh for the shortest time, so that
-   * the host is tried again.
+   * Stores the configured copy, because some hosts block requests from data centres. The copy gets the shortest
+   * freshness lifetime, so that the host is soon tried again.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
@@ -98,17 +99,17 @@ export function makeDocumentClients(
   }
 
   return {
-    /** Whether the configuration admits documents of this address. */
+    /** Whether the configuration admits a document at this URL. */
     admitsAddress,
-    /** Whether a document of this address may be fetched and used now. */
+    /** Whether a document at this URL may be fetched and used now. */
     async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
     /**
-     * Finds the client of a stored copy; `deleted` if it is blocked or no longer admitted.
+     * Finds the client of a stored copy. Its state is `deleted` if the document is blocked or no longer admitted.
      *
-     * @param fresh ignores a stale copy
+     * @param fresh whether to ignore a stale copy
      */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
@@ -116,37 +117,34 @@ export function makeDocumentClients(
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
-    /**
-     * Fetches the document and stores its client.
-     *
-     * @throws with the reason when there is no usable document
-     */
+    /** Fetches the document and stores its client. @throws an error with the reason if there is no usable document */
     async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
-      if (!address) throw new Error('the client_id cannot be the address of a metadata document')
+      if (!address) throw new Error('the client_id is not a valid URL of a metadata document')
       const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
       const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
       const mayStandIn = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
       if (row && mayStandIn) return clientOf(row, admitsAddress(clientId))
-      throw new Error(`the document cannot be used: ${failure?.why ?? 'it is gone'}`)
+      throw new Error(`the document cannot be used: ${failure?.why ?? 'it no longer exists'}`)
     },
   }
 }
 
-/** Requests one document; the caller makes the request safe. */
+/** Requests one document; the caller guards the request. */
 type RequestDocument = () => Promise<Response>
 
 interface FetchFailure {
   readonly why: string
-  /** Whether the host reported the document as gone, so that no copy may replace it. */
+  /** Whether the host reported the document as gone; then no stored copy may be used. */
   readonly gone: boolean
 }
 
-// The limit of the draft (§6.6) and of the engine.
+// The limit set by the draft (§6.6) and by the engine.
 const DOCUMENT_BYTES_MAX = 5120
 
 /**
- * Reads a document: status 200, a JSON media type, small and in UTF-8. Follows no redirect. Never throws.
+ * Reads a document. Requires status 200, a JSON media type, UTF-8 and a small size. Follows no redirect and never
+ * throws.
  */
 async function readDocument(
   request: RequestDocument,
@@ -161,7 +159,7 @@ async function readDocument(
     }
     const chunks: Uint8Array[] = []
     let length = 0
-    // Leaving the loop early cancels the stream, and with it the connection.
+    // Leaving the loop early cancels the stream and so closes the connection.
     for await (const chunk of body ?? []) {
       length += chunk.length
       if (length > DOCUMENT_BYTES_MAX) {
@@ -173,14 +171,14 @@ async function readDocument(
     return { text, cacheControl: headers.get('cache-control') }
   } catch (error) {
     if (!(error instanceof Error)) return { why: String(error), gone: false }
-    // fetch() says "fetch failed" and keeps the reason in the cause.
+    // fetch() only reports "fetch failed"; the reason is in the cause.
     const why = error.cause instanceof Error ? `: ${error.cause.message}` : ''
     return { why: error.message + why, gone: false }
   }
 }
 
 function problemOfResponse({ status, headers }: Response): string | undefined {
-  if (status !== 200) return `its host answered with status ${status}`
+  if (status !== 200) return `its host responded with status ${status}`
   const mediaType = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
   const isJson = /^application\/([\w.+-]+\+)?json$/.test(mediaType)
   return isJson ? undefined : 'its media type is not JSON'
@@ -241,7 +239,7 @@ async function keep(
   return Number(first_seen_at) === copy.fetched_at
 }
 
-/** Documents without a decision of an operator and without a live grant. */
+/** Selects the documents without a decision of an operator and without a live grant. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -260,12 +258,12 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** More than one is removed only after the limit was lowered. */
+/** Normally one copy is removed; more only after the limit was lowered. */
 const REMOVED_MAX = 100
 
 /**
- * Removes the oldest unused copies above the maximum. Where any host is admitted, any caller can name any number
- * of documents.
+ * Removes the oldest unused copies above the maximum. Needed where any host is admitted, because any caller can then
+ * add any number of documents.
  */
 async function removeOldest(database: Database, max: number): Promise<void> {
   const tooMany = await unusedDocuments(database)

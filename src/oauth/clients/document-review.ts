@@ -7,28 +7,28 @@ import { clientDocument } from './metadata-document.ts'
 
 export type DocumentReviews = ReturnType<typeof makeDocumentReviews>
 
-/** An operator's decision about the shown document, for their site or for all. */
+/** An operator's decision about a document, for their own site or for all sites. */
 interface Verdict {
   readonly clientId: string
   readonly review: DocumentReview
-  /** Of the shown document. */
+  /** Fingerprint of the document that the page showed. */
   readonly fingerprint: string
   readonly siteId: string
-  /** For every site; requires the role of the platform. */
+  /** Whether the decision is for every site; this requires a platform role. */
   readonly forAll: boolean
 }
 
-/** `changed`: the document differs from the shown one, and nothing was decided. */
+/** `changed`: the document has changed since the page showed it, so no decision was stored. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
- * Reviews of metadata-document clients by operators (design 31). Nothing is cached, so a decision takes effect at
- * the next request. At its site a block ends the client's access, and an approval opens the write scopes to the
- * name and the redirect addresses that the page showed.
+ * Stores the operators' reviews of metadata-document clients (design 31). Nothing is cached, so a decision takes
+ * effect at the next request. A block ends the client's access at the site. An approval lets the client have write
+ * scopes, but only with the name and redirect URIs that the page showed.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
-    /** Lists the clients that people tried to use, newest first, with the decision that applies at the site. */
+    /** Lists the clients that people tried to use, newest first, with the decision in force at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
       const page = await readCountedPage(
         clientsAt(kysely, siteId),
@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
-    /** Finds one of them. */
+    /** Finds one client of that list. */
     async findDocumentClient(siteId: string, clientId: string) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)
@@ -56,7 +56,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return await hasPlatformRole(kysely, personId)
     },
 
-    /** Writes a decision with its audit event, unless the document has changed meanwhile. */
+    /** Stores a decision with its audit event, unless the document has changed since the page showed it. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },
@@ -70,7 +70,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   const row = await clientsAt(trx, siteId).where('d.client_id', '=', clientId).executeTakeFirst()
   if (!row) return 'unknown'
   if (row.fingerprint !== fingerprint) return 'changed'
-  // If the document changes from here on, the decision still applies to the shown one only.
+  // If the document changes after this point, the decision still applies to the version shown.
   const decided = { review: decision, reviewed_by, reviewed_at }
   if (forAll) {
     await trx
@@ -96,7 +96,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   return 'done'
 }
 
-/** The clients, with the decisions for every site and for this one. */
+/** Selects the clients with the decisions for every site and for this site. */
 function clientsAt(kysely: Connection, siteId: string) {
   return kysely
     .selectFrom('document_client as d')
@@ -120,7 +120,7 @@ function reviewedClientOf(row: Row) {
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // Where both decided the same, show the decision that operators of the site cannot change.
+  // If both decisions agree, show the one for all sites, which operators of this site cannot change.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

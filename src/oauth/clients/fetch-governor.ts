@@ -8,17 +8,17 @@ export const fetchBounds = {
 }
 
 /**
- * Limits the requests that strangers can make this process send: any authorization request can name an address.
- * Excess requests are refused, because a queue could be filled next. Each process counts by itself.
+ * Limits the requests that unauthenticated callers can make this process send, because any authorization request can
+ * name a URL. Excess requests are rejected: a queue could be filled too. Each process counts separately.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
-  // At most perMinuteMax entries of the last minute, and those that are still running.
+  // Holds at most perMinuteMax fetches of the last minute, and those still running.
   let recent: { readonly host: string; readonly startedAtMs: number; running: boolean }[] = []
   const fits = (fetches: typeof recent, running: number, perMinute: number) =>
     fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
 
   return {
-    /** Counts a fetch. @returns a function that ends it, or undefined above a limit */
+    /** Counts a fetch. @returns a function that ends the fetch, or undefined if a limit is exceeded */
     begin(host: string) {
       const minuteAgoMs = now() - MINUTE_MS
       recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)

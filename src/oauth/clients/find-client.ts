@@ -35,9 +35,9 @@ interface ClientSources {
 }
 
 /**
- * Combines the sources of clients. The forms of their ids exclude each other, so a client of one origin cannot
- * impersonate another: a URL belongs to a document, `loopback_` with 128 random bits to a self-registered client,
- * and every other id to a configured client.
+ * Combines the sources of clients. Their ids have different formats, so a client of one origin cannot impersonate
+ * another. A URL is the id of a document, `loopback_` and 128 random bits that of a self-registered client. Every
+ * other id belongs to a configured client.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
@@ -55,15 +55,15 @@ export function makeClients(
     /** Whether the configuration still admits clients of this origin. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
-    /** Counts a registration from an address against its limit. */
+    /** Counts a registration against the limit of the caller's network. */
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
      * Finds a client of any origin.
      *
-     * @param fresh ignores a stale copy of a metadata document
-     * @param returnsTo redirect_uri of an authorization request; added to the platform's own if it was registered and
-     *   still matches its pattern
+     * @param fresh whether to ignore a stale copy of a metadata document
+     * @param returnsTo redirect_uri of an authorization request; added to those of a platform if it was registered
+     * and still matches a pattern
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
@@ -89,16 +89,16 @@ interface KeptClient {
 /**
  * Finds a client for a request that authenticates it.
  *
- * @param version as found by a query of this request; otherwise read from the database
+ * @param version version of the client, if a query of this request has read it; otherwise it is read from the database
  */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
 const CLIENTS_MAX = 1000
 
 /**
- * Caches clients with their engine metadata until the database reports a new version. Triggers count the version
+ * Caches clients with their engine metadata until the database reports a new version. Triggers increment the version
  * (migrations/0002-by-engine), and the query for a token or code reads it anyway. So an unchanged client costs no
- * query, and a change, even one by hand, takes effect at the next request in every process.
+ * query. A change, even one made by hand, takes effect at the next request in every process.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,
@@ -116,11 +116,11 @@ export function makeKeptClients(
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
     if (isLoopbackClientId(clientId)) {
-      // Stored in the OAuth state, which has no triggers.
+      // Loopback clients are stored in the OAuth state, which has no triggers.
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }
-    // Read before the client: if it changes in between, the cached entry is outdated at once.
+    // Read the version before the client, so that a change in between invalidates the cached entry at once.
     const live = version ?? (await readVersion({ clientId })).rows[0]?.version ?? 0
     const known = kept.get(clientId)
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known

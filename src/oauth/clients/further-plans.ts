@@ -3,10 +3,7 @@ import { z } from 'zod'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
-/**
- * Optional protocols. A deployment enables each by a setting of `config/service.json`; then clients may choose
- * it.
- */
+/** The optional protocols that a deployment has enabled in `config/service.json`. Clients may choose among them. */
 export interface FurtherPlans {
   /** OpenID Connect Back-Channel Logout 1.0. */
   readonly backChannelLogout: boolean
@@ -16,11 +13,11 @@ export interface FurtherPlans {
   readonly dpop: boolean
   /** Client authentication by signed JWT (RFC 7523 §2.2). */
   readonly privateKeyJwt: boolean
-  /** Hosts with ports that may have a private address, for keys and sign-out notices. */
+  /** Hosts (with port) that may have a private address, for fetching keys and sending sign-out notices. */
   readonly privateHosts: readonly string[]
 }
 
-/** Whether an operator can choose anything for an application. */
+/** Whether an operator can choose any optional protocol for an application. */
 export function hasFurtherPlan({ privateHosts, ...plans }: FurtherPlans): boolean {
   return Object.values(plans).some(Boolean)
 }
@@ -31,7 +28,7 @@ interface Needing {
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client chose a plan that this deployment has disabled, which disables the client. */
+/** Whether the client chose a protocol that this deployment has disabled. Such a client is disabled. */
 export function lacksPlan(
   { authMethod, pushesRequests, bindsTokens }: Needing,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: FurtherPlans,
@@ -42,21 +39,21 @@ export function lacksPlan(
   )
 }
 
-/** Whether a client chose a part of the FAPI 2.0 Security Profile, whose other rules then apply too. */
+/** Whether the client chose a part of the FAPI 2.0 Security Profile. Then the other rules of the profile apply too. */
 export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'authMethod'>): boolean {
   return pushesRequests === true || bindsTokens === true
 }
 
 /**
- * The public keys of a client that authenticates with one (RFC 7523 §3, RFC 7517 §5): the set itself, or
- * its address.
+ * The public keys of a client that authenticates with a key (RFC 7523 §3, RFC 7517 §5): the key set itself, or its
+ * URL.
  */
 export type ClientKeys =
   | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
   | { readonly jwksUri: string }
 
 const KEYS_MAX = 10
-/** Maximum length of a key set that an operator enters. */
+/** Maximum length of a key set that an operator enters, in characters. */
 export const KEY_SET_LENGTH_MAX = 20_000
 const RSA_BITS_MIN = 2048
 
@@ -89,11 +86,12 @@ const keySet = z.looseObject({
     .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
-/** Reads a JWK set that an operator entered. Messages repeat nothing of it. */
+/** Parses a JWK set that an operator entered. Error messages repeat no part of it. */
 export function readKeySet(
   text: string,
 ): { readonly jwks: z.infer<typeof keySet> } | { readonly problem: string } {
-  if (text.length > KEY_SET_LENGTH_MAX) return { problem: 'it is too long' }
+  if (text.length > KEY_SET_LENGTH_MAX)
+    return { problem: `it is longer than ${KEY_SET_LENGTH_MAX} characters` }
   const read = parseStrictObject(text)
   if ('problem' in read) return { problem: 'it is not JSON' }
   const { data, error } = keySet.safeParse(read.value)

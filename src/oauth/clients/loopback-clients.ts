@@ -11,17 +11,17 @@ import { type Client, grantTypesServed, type LoopbackRegistration } from './clie
 export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
 
 export interface LoopbackClientDependencies {
-  /** The records of the model `Client`. */
+  /** Stores the records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly database: Database
-  /** Key of the digests of networks, so that the database reveals no addresses. */
+  /** Key of the network digests, which keep IP addresses out of the database. */
   readonly networkKey: Buffer
   readonly loopbackHosts: readonly string[]
   readonly registration: {
-    /** A client without any consent is removed after this time. */
+    /** Lifetime of a client without any consent. */
     readonly unusedClientSeconds: number
     readonly unusedClientsPerNetworkMax: number
-    /** Other clients are removed after this time without use. */
+    /** Lifetime of other clients since their last use. */
     readonly idleClientSeconds: number
   }
   readonly now: () => number
@@ -30,7 +30,7 @@ export interface LoopbackClientDependencies {
 const ID_PREFIX = 'loopback_'
 const DAY_MS = 86_400_000
 
-/** Whether the id has the form of a loopback client's. */
+/** Whether the id has the format of a loopback client's id. */
 export function isLoopbackClientId(clientId: string): boolean {
   return /^loopback_[\w-]{22}$/.test(clientId)
 }
@@ -41,22 +41,21 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Until the first consent. */
+  /** Whether no person has consented yet. */
   unused: z.boolean(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
- * Self-registered clients on the person's own computer. They are records of the state store, which removes
- * unused ones (design 8). Any caller can register a client and start authorizations; only a consent counts as
- * its first use.
+ * Self-registered clients on a person's own computer. They are records of the state store, which removes unused ones
+ * (design 8). Any caller can register a client and start authorizations, so only a consent counts as its first use.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { records, loopbackHosts, registration: policy, now } = dependencies
   const find = async (clientId: string) =>
     record.safeParse((await records.find(clientId))?.extra).data
-  // The engine's type of a record lists its own models; ours goes into it as one member.
+  // The engine's record type covers only its own models, so our record is stored in a single member.
   const keep = async (clientId: string, kept: LoopbackRecord) => {
     const ttlSeconds = kept.unused ? policy.unusedClientSeconds : policy.idleClientSeconds
     await records.upsert(clientId, { extra: { ...kept } }, ttlSeconds)
@@ -67,14 +66,14 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
     async find(clientId: string) {
       const found = await find(clientId)
       if (!found) return undefined
-      // One write a day is enough.
+      // Write at most once a day.
       const usedAtMs = now()
       if (!found.unused && usedAtMs - found.usedAtMs > DAY_MS) {
         await keep(clientId, { ...found, usedAtMs })
       }
       return clientOf(clientId, found, loopbackHosts)
     },
-    /** Marks the client as used: a person consented. */
+    /** Marks the client as used, after a person consented. */
     async use(clientId: string): Promise<void> {
       const found = await find(clientId)
       if (!found?.unused) return
@@ -84,7 +83,11 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
         .where('client_id', '=', clientId)
         .execute()
     },
-    /** @param address of the caller; the number of unused clients for each network is limited */
+    /**
+     * Registers a client. Limits the number of unused clients of each network.
+     *
+     * @param address IP address of the caller
+     */
     async register(registration: LoopbackRegistration, address: string) {
       const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
@@ -104,9 +107,9 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 }
 
 /**
- * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the
- * oldest clients. Refusing new ones would let one caller block its whole network, and a client in an ongoing
- * sign-in is only seconds old.
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the oldest
+ * unused clients. Rejecting new clients instead would let one caller block its whole network. A client in an ongoing
+ * sign-in is only seconds old, so it stays.
  *
  * @returns the ids of the removed clients
  */
@@ -148,7 +151,7 @@ function clientOf(
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
-  // Disabling localhost also applies to existing clients.
+  // Disabling localhost also affects existing clients.
   const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined
@@ -159,7 +162,7 @@ function clientOf(
     redirectUris: admitted,
     postLogoutRedirectUris: postLogoutRedirectUris.filter(isAdmitted),
     authMethod: 'none',
-    // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
+    // Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
     applicationType: 'native',
     grantTypes,
     state: 'active',

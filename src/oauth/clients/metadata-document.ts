@@ -7,16 +7,16 @@ import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
 /**
- * Policy for Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which addresses may be
- * a client_id.
+ * Policy for Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which URLs may be a
+ * client_id.
  */
 export interface DocumentPolicy {
   readonly hosts: readonly string[]
-  /** Admits documents of any host. */
+  /** Whether to admit documents on any host. */
   readonly openRegistration: boolean
 }
 
-/** The stored part of a document. Everything else is dropped, including our own property names. */
+/** The stored members of a document. All others are dropped, including the names of our own properties. */
 export const clientDocument = z.object({
   name: z.string(),
   redirectUris: z.array(z.string()),
@@ -33,7 +33,7 @@ export type DocumentJudgement =
 
 const REDIRECT_URIS_MAX = 20
 
-/** Whether documents of this address are admitted (specification, Client registration 5). */
+/** Whether documents at this URL are admitted (specification, Client registration 5). */
 export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {
   const url = readDocumentAddress(clientId)
   return url !== undefined && (policy.openRegistration || policy.hosts.includes(url.hostname))
@@ -55,9 +55,9 @@ const documentShape = z.object({
 })
 
 /**
- * Validates the text of a document. Drops redirect addresses at other hosts and unsupported grant types, so that a
- * document for several servers works here (VS Code lists a second host). Refuses a document without a remaining
- * address.
+ * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so that a
+ * document written for several servers works here (VS Code lists a second host). Rejects a document without any
+ * remaining redirect URI.
  */
 export function judgeDocument(
   address: URL,
@@ -88,8 +88,7 @@ export function judgeDocument(
         postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
       }),
       grantTypes,
-      // Documents seldom state it, and only a native client may vary the port of a loopback address
-      // (RFC 8252 §7.3).
+      // Documents seldom state the type, and only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
       applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
     },
   }
@@ -102,18 +101,20 @@ interface ReadDocument extends z.infer<typeof documentShape> {
 }
 
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
-  if (read.client_id !== address.href) return 'its client_id is not its address'
+  if (read.client_id !== address.href) return 'its client_id is not its URL'
   if (read.name === undefined) return 'its client_name is empty'
   if (!mayBePublic(read))
     return 'token_endpoint_auth_method must be none, or the supported methods must include none'
-  if (!read.grantTypes.includes('authorization_code')) return 'it has no authorization_code grant'
-  if (read.response_types?.includes('code') === false) return 'it has no response type code'
+  if (!read.grantTypes.includes('authorization_code'))
+    return 'its grant_types do not include authorization_code'
+  if (read.response_types?.includes('code') === false)
+    return 'its response_types do not include code'
   if (read.redirectUris.length === 0)
-    return 'it has no redirect address on its own host or on a loopback host'
+    return 'it has no redirect URI on its own host or on a loopback host'
   return undefined
 }
 
-/** A client may prefer its own key and offer `none` beside it, but cannot have a shared secret. */
+/** A client may prefer its own key and also offer `none`, but cannot have a shared secret. */
 function mayBePublic(read: ReadDocument): boolean {
   const preferred = read.token_endpoint_auth_method ?? 'none'
   if (preferred.startsWith('client_secret')) return false
@@ -122,7 +123,7 @@ function mayBePublic(read: ReadDocument): boolean {
   )
 }
 
-/** Digest of what a consent covers: the client's name and redirect addresses. */
+/** Digest of what a consent covers: the client's name and redirect URIs. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   const facts = JSON.stringify([name, redirectUris.toSorted()])
   return sha256(facts).slice(0, 22)
@@ -131,7 +132,7 @@ export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
 const FRESH_SECONDS_MIN = 60
 const FRESH_SECONDS_MAX = 86_400
 
-/** How long a document counts as fresh (RFC 9111 §4.2.1), within bounds of ours. */
+/** How long a document counts as fresh (RFC 9111 §4.2.1), within our own limits. */
 export function freshSeconds(cacheControl: string | null): number {
   const directives = (cacheControl ?? '').toLowerCase()
   const [, seconds] =

@@ -15,27 +15,28 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** Used callbacks that one person can hold; each connection of an assistant is one. */
+/** Maximum number of used callbacks per person; each connection of an assistant has its own. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
- * Callbacks that a platform's pattern admitted at a registration (design 6). Any caller can register one, so unused
- * ones expire soon and are removed first when the platform has its maximum. Used ones stay.
+ * Stores the callbacks that a platform's pattern admitted at a registration (design 6). Any caller can register a
+ * callback. So unused callbacks expire soon, and the oldest are removed when the platform reaches its maximum. Used
+ * callbacks stay.
  */
 export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies) {
   const { database, integrations, registration, now } = dependencies
   const { kysely } = database
   const { callbacksPerPlatformMax, unusedCallbackSeconds, idleCallbackSeconds } = registration
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
-  /** Removing a pattern also applies to stored addresses. */
+  /** Removing a pattern also affects stored callbacks. */
   const mayStillBe = (clientId: string, uri: string) =>
     patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern)) ?? false
 
   return {
     /**
-     * Stores the addresses of a registration, and extends the lifetime of known ones.
+     * Stores the callbacks of a registration, and extends the lifetime of known ones.
      *
-     * @returns false when the platform has its maximum and all are in use
+     * @returns false if the platform has reached its maximum and all callbacks are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
@@ -58,10 +59,10 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .where('expires_at', '<', expires_at)
           .execute()
       }
-      // Known callbacks displace none, and their registration is never refused.
+      // Known callbacks displace no others, and registering them again is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
-      // If only used ones are left, the new ones were removed.
+      // If all remaining callbacks are in use, the new ones were removed.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
@@ -103,7 +104,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 }
 
 /**
- * Marks the oldest used callbacks of a person above the maximum as unused. Otherwise one account could use up the
+ * Marks a person's oldest used callbacks above the maximum as unused. Otherwise one account could exhaust the
  * platform's maximum and block all others.
  */
 async function releaseOldest(
@@ -131,7 +132,7 @@ async function releaseOldest(
     .execute()
 }
 
-/** Removes unused callbacks, the oldest first, down to the maximum. */
+/** Removes unused callbacks, oldest first, until the maximum is met. */
 async function removeOldestUnused(
   { kysely }: Database,
   clientId: string,

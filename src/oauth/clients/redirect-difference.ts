@@ -2,9 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/**
- * Makes an address safe to show and log: visible ASCII, shortened, and without query, fragment and user name.
- */
+/** Makes a URI safe to show and log: visible ASCII, shortened, without query, fragment and user info. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')
@@ -13,18 +11,18 @@ export function shownUri(sent: string): string {
 }
 
 /**
- * Explains how a redirect_uri differs from the nearest registered one. For the operator of the client only, because
- * it names a registered address. Of an address at another host it names only the host, because the log must not
- * contain text that strangers choose freely.
+ * Explains how a redirect_uri differs from the nearest registered one. Only for the operator of the client, because
+ * it names a registered URI. For a URI on another host it names only the host, so that callers cannot write arbitrary
+ * text into the log.
  */
 export function explainRedirect(sent: string, registered: readonly string[]): string {
   const url = URL.parse(sent)
-  if (url === null) return 'redirect_uri is not an absolute address'
+  if (url === null) return 'redirect_uri is not an absolute URI'
   const [nearest] = registered
     .flatMap((address) => differenceOf(url, sent, address) ?? [])
     .sort((a, b) => a.distance - b.distance)
   const atHost = `redirect_uri at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
-  if (!nearest) return `${atHost}, nor is any other address`
+  if (!nearest) return `${atHost}; the client has no registered redirect_uri`
   const { address, differing, hint } = nearest
   const isElsewhere = differing.includes('host') && hint === undefined
   const told = isElsewhere ? atHost : `redirect_uri ${shownUri(sent)} is not registered`
@@ -33,7 +31,7 @@ export function explainRedirect(sent: string, registered: readonly string[]): st
   return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}${why}`
 }
 
-/** The parts of an address, the most significant first. */
+/** The parts of a URI, most significant first. */
 const parts: readonly [name: string, of: (url: URL, spelled: string) => string][] = [
   ['host', ({ hostname }) => hostname],
   ['scheme', ({ protocol }) => protocol],
@@ -41,7 +39,7 @@ const parts: readonly [name: string, of: (url: URL, spelled: string) => string][
   ['port', ({ port }) => port],
   ['query', (_url, spelled) => /\?[^#]*/.exec(spelled)?.[0] ?? ''],
   ['fragment', (_url, spelled) => /#.*$/s.exec(spelled)?.[0] ?? ''],
-  ['name before the host', ({ username, password }) => `${username}:${password}`],
+  ['user info', ({ username, password }) => `${username}:${password}`],
 ]
 
 function differenceOf(sentUrl: URL, sent: string, address: string) {
@@ -49,13 +47,13 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
   const hint = hintOf(sentUrl, url)
-  // A likely mistake counts less than a different part.
+  // A likely mistake counts less than any other difference.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** The most frequent mistakes. */
+/** Recognizes the most frequent mistakes. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {
@@ -64,7 +62,7 @@ function hintOf(sent: URL, registered: URL): string | undefined {
   const [path = '', registeredPath = ''] = [sent.pathname, registered.pathname]
   if (path !== registeredPath) {
     if (path.replace(/\/$/, '') === registeredPath.replace(/\/$/, '')) {
-      return 'the slash at the end must match'
+      return 'the trailing slash must match'
     }
     if (path.toLowerCase() === registeredPath.toLowerCase()) {
       return 'the path is case-sensitive'

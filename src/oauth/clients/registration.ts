@@ -1,4 +1,4 @@
-/** The registration endpoint: decides who gets a client_id. `client-store.ts` stores clients. */
+/** Serves the registration endpoint, which decides who gets a client_id. `client-store.ts` stores clients. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -42,13 +42,13 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Used when all callbacks of a platform are taken and in use. */
+/** Retry-After when a platform has no free callback left. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
- * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). Our own route, because the engine's
- * would store a new client for every caller, vendors included, and issue secrets (design 6). Pages in browsers may
- * call it (design 28).
+ * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). This is our own route: the engine's
+ * would issue secrets and store a new client for every caller, vendors included (design 6). Web pages may call it
+ * (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -84,20 +84,20 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const text = decodeUtf8(await readRequestBody(ctx, BODY_BYTES_MAX))
   const read = text === undefined ? { problem: 'it is not UTF-8' } : parseStrictObject(text)
-  if ('problem' in read) throw invalidClientMetadata(`the request body is refused: ${read.problem}`)
+  if ('problem' in read) throw invalidClientMetadata(`the request body is invalid: ${read.problem}`)
   return read.value
 }
 
-/** Contains public members only, without client_id_issued_at, which is unknown. */
+/** Returns only public members, without client_id_issued_at, which is unknown. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,
   clients: Clients,
 ) {
-  // Refuse a disabled platform here rather than at its first authorization.
+  // Reject a disabled platform now rather than at its first authorization.
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active')
-    throw invalidClientMetadata('this platform is disabled here: ask the operator of the service')
+    throw invalidClientMetadata('this platform is disabled at this service: ask its operator')
   if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
     ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
     throw tooManyRequests()
@@ -126,7 +126,7 @@ async function registerLoopback(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // Addresses at other hosts were dropped (RFC 7591 §3.2.1).
+    // URIs on other hosts were dropped (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
@@ -137,9 +137,7 @@ async function registerLoopback(
   }
 }
 
-/**
- * The rules of the registration endpoint (specification, Client registration; design 6).
- */
+/** The rules of the registration endpoint (specification, Client registration; design 6). */
 interface RegistrationPolicy {
   readonly baseUrl: string
   readonly loopbackHosts: readonly string[]
@@ -177,9 +175,9 @@ const bodyShape = z.object({
 type RegistrationBody = z.infer<typeof bodyShape>
 
 /**
- * Decides on a registration in the order of design 6. Clients send one body to every server, so values that a
- * server may replace (RFC 7591 §2) are replaced rather than refused. Authentication method and application type
- * follow from the kind of client; grant types and scopes are narrowed.
+ * Decides on a registration in the order of design 6. Clients send the same body to every server, so values that a
+ * server may replace (RFC 7591 §2) are replaced rather than rejected. The kind of client determines the
+ * authentication method and the application type. Grant types and scopes are narrowed.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
@@ -218,14 +216,14 @@ function decideRegistration(
   throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
 }
 
-/** Removes null members, which some clients send for unset ones. */
+/** Removes members that are null, because some clients send null for unset ones. */
 function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**
- * Finds the platform's addresses in a body. Undefined if an http or https address is not the platform's, or if
- * none of the addresses is. Drops unlisted custom schemes (design 6).
+ * Finds the platform's redirect URIs in a body. Returns undefined if an http or https URI is not the platform's, or
+ * if none of the URIs is. Drops unlisted custom schemes (design 6).
  */
 function recognize(
   redirectUris: readonly string[],
@@ -255,8 +253,8 @@ function narrowLoopback(body: RegistrationBody) {
 }
 
 /**
- * Keeps the requested scopes that the origin may have; all of them if none is left. Clients may copy the scopes of
- * a challenge that was meant for another kind of client.
+ * Keeps the requested scopes that the origin may have, or returns all of the origin's scopes if none is left. Clients
+ * may copy scopes from a challenge meant for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })
@@ -266,24 +264,24 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
 }
 
 /**
- * Why an http or https address is refused, and what to do. The people who read it connect an assistant, so
- * that each sentence names the next step and where to take it. Nothing that was sent is quoted, except an
- * address in the accepted form.
+ * Explains why an http or https redirect URI is rejected, and what to do. The readers are people who connect an
+ * assistant, so each sentence names the next step and where to take it. Quotes nothing from the request, except a URI
+ * in the accepted form.
  */
 function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {
   const { loopbackHosts } = policy
   const [pathless] = foreign.filter((uri) => isLoopbackRedirect(`${uri}/`, loopbackHosts))
   if (pathless !== undefined && foreign.length === 1) {
-    return `a loopback redirect address needs a path: send ${pathless}/callback, for example`
+    return `a loopback redirect_uri needs a path: send ${pathless}/callback, for example`
   }
-  return `a fixed callback requires a registered integration. ${otherWays(policy)} Without one every redirect address must be of the form http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
+  return `a fixed callback requires a registered integration. ${otherWays(policy)} Without one, every redirect_uri must have the form http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
 }
 
-/** Why a body describes neither a platform nor a loopback client, and what to do. */
+/** Explains why a body describes neither a platform nor a loopback client, and what to do. */
 function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
   const known = isKnown
-    ? 'none of the redirect addresses is one of the platform'
-    : 'redirect_uris may only have http loopback addresses'
+    ? 'none of the redirect_uris belongs to the platform'
+    : 'redirect_uris may only contain http loopback URIs'
   const why = hasAddresses
     ? known
     : 'client_name is not a known integration, and there are no loopback redirect_uris'
@@ -291,9 +289,9 @@ function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: Registratio
 }
 
 function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {
-  const ask = `Ask an operator of the site for a client_id, at ${baseUrl}${pages.connectHome}`
+  const ask = `Ask an operator of the site for a client_id at ${baseUrl}${pages.connectHome}`
   const { hosts, openRegistration } = metadataDocuments
   if (!openRegistration && hosts.length === 0) return `${ask}.`
-  const where = openRegistration ? '' : ' on a host that is admitted'
+  const where = openRegistration ? '' : ' on an admitted host'
   return `${ask}, or publish a client ID metadata document${where} (${baseUrl}${paths.authMd}).`
 }

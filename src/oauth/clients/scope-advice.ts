@@ -4,7 +4,7 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import { type Client, requestableScopes } from './client.ts'
 import type { Clients } from './find-client.ts'
 
-/** The scopes of an operation, and those of the present or former token. */
+/** The scopes that an operation needs, and those that the token holds or held. */
 export interface WantedScopes {
   readonly needed: readonly string[]
   readonly held: readonly string[]
@@ -14,13 +14,13 @@ export interface WantedScopes {
 
 /** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** Held and needed scopes in the order of the catalogue; none if the client cannot get them. */
+  /** Held and needed scopes in the order of the catalogue; empty if the client cannot get them. */
   readonly scopes: readonly string[]
-  /** What the person can do then, as a clause after the missing scopes. */
+  /** What the person can do instead, as a clause to put after the missing scopes. */
   readonly remedy?: string
 }
 
-/** Advises by the client's present rights; for a deleted client repeats the needed scopes. */
+/** Creates the advice from the client's current rights. For a deleted client, repeats the needed scopes. */
 export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string) {
   return async (clientId: string, wanted: WantedScopes): Promise<ScopeAdvice> => {
     const client = await clients.find(clientId)
@@ -29,9 +29,9 @@ export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string)
 }
 
 /**
- * Chooses the scopes of a challenge. Clients request exactly those, so held scopes are repeated, or some clients
- * would lose them (MCP authorization, scope challenge handling). Never names a scope that the authorization
- * endpoint would refuse.
+ * Chooses the scopes of a challenge. Clients request exactly these scopes, so held scopes are repeated, or some
+ * clients would lose them (MCP authorization, scope challenge handling). Never names a scope that the authorization
+ * endpoint would reject.
  */
 export function adviseScopes(
   client: Client,
@@ -50,7 +50,7 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   if (needsResource(needed)) {
     return isOfSite
       ? 'the operator of the site can add it to this application'
-      : `member scopes need an application created by a site operator: ask an operator for a client_id, see ${baseUrl}${pages.connectHome}`
+      : `member scopes need an application created by a site operator: ask an operator for a client_id at ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
     return `an application of a site cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
@@ -60,17 +60,17 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
     : 'this client cannot get it'
 }
 
-/** The properties of a client that the explanations use. */
+/** The client properties that the explanations need. */
 export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
-  /** The scopes that it may request. */
+  /** The scopes that the client may request. */
   readonly open: readonly string[]
 }
 
 const NAMED_MAX = 3
 
 /**
- * Explains why a client cannot have scopes and what to do. Uses only characters of RFC 6749 §4.1.2.1 and repeats
- * only scope names of the catalogue.
+ * Explains why a client cannot have scopes, and what to do. Uses only characters allowed by RFC 6749 §4.1.2.1, and
+ * repeats only scope names from the catalogue.
  */
 export function explainRefusedScopes(
   client: RefusedClient,
@@ -85,19 +85,19 @@ export function explainRefusedScopes(
   }
   const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
   if (members !== '') {
-    return `only an application created by a site operator can request ${members}: ask an operator for a client_id, at ${baseUrl}${pages.connectHome}. Or reduce the scopes of your client: ${open}`
+    return `only an application created by a site operator can request ${members}: ask an operator for a client_id at ${baseUrl}${pages.connectHome}. Or reduce the scopes of your client: ${open}`
   }
   return isUnreviewed(client)
     ? `this client can request ${named} after an operator has approved it in the admin area. Until then: ${open}`
     : `this client cannot request ${named}: ${open}`
 }
 
-/** RFC 6749 §3.3; some libraries join them with commas by default. */
-const COMMAS = 'scopes are separated by spaces and not by commas'
+/** RFC 6749 §3.3; some libraries separate scopes by commas by default. */
+const COMMAS = 'scopes must be separated by spaces, not commas'
 
 /**
- * Finds a fault of the requested scopes that does not depend on the client's rights: none is known, or they are
- * joined with commas.
+ * Finds a fault in the requested scopes that does not depend on the client's rights. Either no scope is known, or
+ * scopes are separated by commas.
  */
 export function problemOfScopes(
   scope: string,
@@ -106,7 +106,7 @@ export function problemOfScopes(
 ): string | undefined {
   const asked = scope.split(' ')
   if (asked.some(findScope)) {
-    // Unknown names are ignored, but ignoring joined scopes would drop known ones silently.
+    // Unknown names are ignored, but ignoring comma-separated scopes would silently drop known ones.
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
@@ -114,7 +114,7 @@ export function problemOfScopes(
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 
-/** Names the few scopes of a site's client; other clients have nearly the whole catalogue. */
+/** Lists the few scopes of a site's application; other clients may request nearly the whole catalogue. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (client.origin === 'site')
@@ -123,7 +123,7 @@ function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether an operator's approval of its document would open write scopes. */
+/** Whether the client still lacks the approval of its document that write scopes require. */
 function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
   return origin === 'document' && document?.mayWriteSomewhere !== true
 }

@@ -3,15 +3,15 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../../platform/store/digest.ts'
 
 /**
- * Makes a client secret. It has 256 random bits, so a plain digest protects it as well as a slow hash. Only
- * SHA-256 digests are stored; a client may have two live ones during a rotation.
+ * Generates a client secret. It has 256 random bits, so a plain SHA-256 digest protects it as well as a slow hash
+ * would. Only digests are stored. During a rotation a client may have two valid secrets.
  */
 export function makeSecret() {
   const secret = randomBytes(32).toString('base64url')
   return { secret, digest: sha256(secret), hint: hintOf(secret) }
 }
 
-/** The last four characters, so that people can tell two secrets apart. */
+/** Returns the last four characters, so that people can tell two secrets apart. */
 export function hintOf(secret: string): string {
   return secret.slice(-4)
 }

@@ -1,6 +1,6 @@
 /**
- * Decides whether a consent can be remembered and whether a remembered grant covers a request. The checks of
- * authorization/prompts.ts use both to decide whether to show the consent page.
+ * Decides whether a consent can be remembered, and whether a remembered grant covers a request. Together they decide
+ * whether authorization/prompts.ts shows the consent page.
  */
 
 import { decideReview } from '../../directory/sites/review-policy.ts'
@@ -12,13 +12,13 @@ import type { Grant } from '../grants/access.ts'
 /**
  * Whether to ask for consent each time, because several programs can share this client_id (design 17):
  *
- * - The redirect address is on the person's own device (loopback or custom scheme). Any program there could claim
- *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
+ * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
+ *   the client, because a client_id is not secret (RFC 8252 §8.6).
  * - The metadata document is not approved.
- * - The callback belongs to one of many connections of a platform or an assistant, which share the client_id.
+ * - The callback belongs to one of many connections of a platform or an assistant that share the client_id.
  *
- * @param sites the possible sites of the consent; used for metadata-document clients only
- * @param connectionPrefixes prefixes of assistants' callbacks that differ for each connection
+ * @param sites the possible sites of the consent; used only for metadata-document clients
+ * @param connectionPrefixes prefixes of assistant callbacks that differ for each connection
  */
 export function consentCannotBeRemembered(
   { origin, document, patternCallback }: ClientFacts,
@@ -37,18 +37,18 @@ export function consentCannotBeRemembered(
   return isOfConnection || !redirectUri.startsWith('https:')
 }
 
-/** Whether a remembered grant is for the present document and for the site of this request. */
+/** Whether a remembered grant is for the current document and for the site of this request. */
 export function coversRequest(
   grant: Grant,
   document: DocumentState | undefined,
   decision: SiteDecision,
 ): boolean {
-  // A document with a new name or new redirect addresses needs a new consent.
+  // A document with a new name or new redirect URIs needs a new consent.
   if (grant.documentFingerprint !== document?.fingerprint) return false
   return decision.kind === 'bound' ? decision.site.id === grant.siteId : decision.kind === 'none'
 }
 
-/** Whether a document is approved at a site; without a site, whether it is approved for all (design 31). */
+/** Whether a document is approved at a site; without a site, whether it is approved for all sites (design 31). */
 export function isApproved(document: DocumentState, site: HeldSite | undefined): boolean {
   const { reviewed, fingerprint } = document
   const platform = reviewed ? ({ review: 'approved', fingerprint } as const) : undefined

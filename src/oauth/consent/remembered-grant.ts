@@ -15,8 +15,8 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds the grant that an authorization request continues: the one just given on the consent page, or the one that
- * the session remembers. Skips a grant that is for another document or another site.
+ * Finds the grant that an authorization request continues: the one just given on the consent page, or the one
+ * remembered in the session. Skips a grant for another document or another site.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
@@ -65,7 +65,7 @@ async function findOwnGrant(
   return await provider.Grant.find(id)
 }
 
-/** Makes an id of 256 random bits, in the format of the engine's ids. */
+/** Generates a grant id of 256 random bits, in the engine's format. */
 export function newGrantId(): string {
   return randomBytes(32).toString('base64url')
 }

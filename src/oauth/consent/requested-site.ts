@@ -12,7 +12,7 @@ export interface RequestedSiteDependencies {
   readonly grants: { readonly findGrant: FindGrant }
 }
 
-/** Decides the site of this authorization request, from its scopes and the remembered grant. */
+/** Decides the site of an authorization request from its scopes and the remembered grant. */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, grants }: RequestedSiteDependencies,
@@ -29,20 +29,20 @@ export async function decideRequestedSite(
     held: await listHeldSites(account.accountId, document && clientId),
     admits: (site) => !document || admitsDocument(site, document, scopes),
     chosenSiteId: chosenSite(oidc),
-    // prompt=select_account asks for a new choice.
+    // prompt=select_account requests a new choice.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
       : (await grants.findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
 }
 
-/** The sites that the page shows; one if there is no choice. */
+/** Returns the sites that the page shows; a single one if there is no choice. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether a site admits the document. Blocked documents get nothing there, unapproved ones no write scopes. */
+/** Whether the site admits the document. A blocked document gets no access there, an unapproved one no write scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,
@@ -52,7 +52,7 @@ function admitsDocument(
   return !needsToChange(scopes) || isApproved(document, site)
 }
 
-/** The site that the person chose for this request. */
+/** Returns the id of the site that the person chose for this request. */
 function chosenSite({ result }: KoaContextWithOIDC['oidc']): string | undefined {
   const choice = result?.['select_account']
   return typeof choice === 'object' && choice && 'site' in choice ? String(choice.site) : undefined

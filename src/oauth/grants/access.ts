@@ -12,13 +12,13 @@ export type LostReason =
   | `the grant has ended: ${EndReason}`
   | 'the account is disabled'
   | 'the person has no role at the site'
-  | 'the person does not operate the site any more'
+  | 'the person is no longer an operator of the site'
   | 'the client is disabled'
   | 'the client was deleted'
-  | 'the site switched MCP connections off'
-  | 'no operator of the site approved that the client changes anything'
+  | 'the site has disabled MCP connections'
+  | 'the client is not approved for write access at this site'
 
-/** A grant, as stored. */
+/** A stored grant. */
 export interface Grant {
   readonly id: string
   readonly personId: string
@@ -37,7 +37,7 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
-  /** Further claims from the platform; unknown ones are absent. */
+  /** Other claims that the platform provides; unknown ones are absent. */
   readonly told?: ToldOfPerson
 }
 
@@ -50,20 +50,20 @@ export interface ToldOfPerson {
   readonly updatedAt?: number
 }
 
-/** A grant with everything that decides its use, read by one query. */
+/** A grant with all facts that decide its use, read by one query. */
 export interface AccessFacts {
   readonly grant: Grant
   readonly person: PersonFacts
   readonly personDisabled: boolean
-  /** The person's present roles at the site of the grant. */
+  /** The current roles of the person at the site of the grant. */
   readonly roles: readonly SiteRole[]
   readonly clientDisabled: boolean
   readonly clientDeleted: boolean
-  /** Whether the client has a row as an application. */
+  /** Whether the client is an application of a site. */
   readonly isApplication: boolean
   /** Whether the client belongs to a site that has disabled MCP connections. */
   readonly featureOff: boolean
-  /** Of a metadata-document client: the review that applies at the site of the grant (design 31). */
+  /** The review in force at the site of the grant, for a metadata-document client (design 31). */
   readonly documentReview?: ReviewState | undefined
   /** The requested family, if it belongs to this grant. */
   readonly family: Family | undefined
@@ -71,20 +71,20 @@ export interface AccessFacts {
   readonly callerVersion: number
 }
 
-/** Identifies a grant by its id or by one of its families. */
+/** Identifies a grant, by its id or by one of its families. */
 export interface GrantQuestion {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined
-  /** The client that authenticates with the request. */
+  /** The client that authenticates with this request. */
   readonly callerId?: string | undefined
 }
 
-/** Finds a grant with everything that decides its use. One query. */
+/** Finds a grant with all facts that decide its use, with one query. */
 export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
 
 /**
- * Decides whether a grant may still be used. Called at every use of a code or token, because these prove nothing by
- * themselves (design 15 and 30). Pure, so one table in its test has every case.
+ * Decides whether a grant may still be used. Called at every use of a code or token, because a code or token alone
+ * proves nothing (design 15 and 30). Pure, so that one table in its test covers every case.
  *
  * @returns why the grant may not be used, or undefined
  */
@@ -99,16 +99,16 @@ export function judgeAccess(
 
 function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason | undefined {
   if (facts.personDisabled) return 'the account is disabled'
-  // Only a site's own applications have member scopes, so one without a row was removed.
+  // Only applications of a site have member scopes, so a client without such a row was deleted.
   if (facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)) {
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
-  // A changed document keeps the approved access until the next refresh.
+  // A changed document keeps its approved access until the next refresh.
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
-    return 'no operator of the site approved that the client changes anything'
+    return 'the client is not approved for write access at this site'
   }
-  return facts.featureOff ? 'the site switched MCP connections off' : undefined
+  return facts.featureOff ? 'the site has disabled MCP connections' : undefined
 }
 
 function lossOfGrant({ grant }: AccessFacts, nowMs: number): LostReason | undefined {
@@ -120,15 +120,15 @@ function lossOfRole(
   { grant, roles }: AccessFacts,
   scopes: readonly string[],
 ): LostReason | undefined {
-  // Only a plain sign-in has no site.
+  // Only plain sign-ins have no site.
   const atSite = grant.siteId !== undefined || needsResource(scopes)
   if (atSite && roles.length === 0) return 'the person has no role at the site'
   return needsOperator(scopes) && !operates(roles)
-    ? 'the person does not operate the site any more'
+    ? 'the person is no longer an operator of the site'
     : undefined
 }
 
-/** Drops write scopes after a document has changed: the approval was for the earlier one (design 31). */
+/** Drops write scopes if the document has changed, because the approval was for the earlier version (design 31). */
 export function stillApproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

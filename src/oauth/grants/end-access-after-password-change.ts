@@ -5,12 +5,14 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
 /**
- * A changed password ends every session that began with the old one, in every browser. Grants to applications
- * continue unless `endAllAccess` ends them: an attacker who was signed in may have connected a program, which a new
- * password alone does not end (RFC 9700 §4.14.2).
+ * Ends a person's access when their account changes.
+ *
+ * A new password, or disabling the account, ends every browser session that began before. Grants to applications
+ * continue unless `endAllAccess` ends them. An attacker who was signed in may have connected a program, and a new
+ * password alone does not disconnect it (RFC 9700 §4.14.2).
  */
 
-/** The columns of a person that decide whether sessions end. */
+/** The columns of a person that decide whether their sessions end. */
 export interface DecisiveColumns {
   readonly id?: unknown
   readonly password_hash?: unknown
@@ -20,10 +22,11 @@ export interface DecisiveColumns {
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Finds the people whose sessions end with a change of their rows. Sessions opened with an old password may be an
- * attacker's, and those of a disabled account must not return with it (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ * Finds the people whose sessions must end when their rows change. Sessions opened with the old password may be an
+ * attacker's. Sessions of a disabled account must not return when it is enabled again (OWASP ASVS 5.0, 7.4.2 and
+ * 7.4.3).
  *
- * @param rows before they are written
+ * @param rows the new rows, before they are written
  * @param changed the columns that change
  */
 export async function findPeopleToSignOut(
@@ -50,7 +53,7 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends every session of these people that began until this time, in every browser. */
+/** Ends all sessions of these people that began up to this time, in every browser. */
 export async function endSessions(
   trx: Transaction<Schema>,
   personIds: readonly string[],
@@ -70,8 +73,8 @@ export async function endSessions(
 }
 
 /**
- * Ends all access to an account that began until a time: sessions and grants with their tokens. Repeated with the
- * same time, it ends nothing newer.
+ * Ends all access to an account that began up to a given time: sessions, and grants with their tokens. Repeating the
+ * call with the same time ends nothing newer.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

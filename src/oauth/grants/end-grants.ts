@@ -10,15 +10,15 @@ export type Ending =
   /** All grants, after a backup was restored. */
   | 'everything'
   | { readonly id: string }
-  /** All of a person with one client at one site, or without a site. */
+  /** All grants of a person to one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All that a person granted until a time, in epoch milliseconds, at any site. */
+  /** All grants that a person gave up to a time in epoch milliseconds, at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
-  /** All of a person at one site, with any client. */
+  /** All grants of a person at one site, to any client. */
   | { readonly personId: string; readonly siteId: string }
-  /** All of a client, of one person or of all. */
+  /** All grants to a client, by one person or by all. */
   | { readonly clientId: string; readonly personId?: string }
-  /** All of a client with a scope that it may no longer have. */
+  /** All grants to a client that include one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
 
 /** Why a grant ended, for the log. */
@@ -27,13 +27,13 @@ export type EndReason =
   | 'an operator ended it'
   | 'the platform ended it'
   | 'the application was deleted'
-  | 'a scope of it was taken from the application'
+  | 'a scope was removed from the application'
   | 'the client revoked it'
   | 'a code was used twice'
-  | 'a used refresh token came back'
+  | 'a replaced refresh token was used again'
   | 'the database was restored from a backup'
 
-/** Rows that one statement changes or removes within its time limit. */
+/** Maximum rows that one statement changes or removes, to stay within its time limit. */
 const BATCH_ROWS_MAX = 1000
 
 interface EndedFor {
@@ -50,7 +50,10 @@ export async function endGrants(
   return (await endGrantRows(kysely, ending, because)).map(({ id }) => id)
 }
 
-/** Ends grants and returns their rows. One statement ends one batch: an application may have very many. */
+/**
+ * Ends grants in batches and returns their rows. Each statement ends one batch, because an application may have very
+ * many grants.
+ */
 export async function endGrantRows(
   kysely: Kysely<Schema>,
   ending: Ending,
@@ -60,7 +63,7 @@ export async function endGrantRows(
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
-    // A grant that ended meanwhile keeps its reason.
+    // A grant that has ended meanwhile keeps its reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
@@ -113,7 +116,7 @@ async function endingNext(
 }
 
 /**
- * Ends every grant of a person to a client at a site, from any browser, and records an audit event.
+ * Ends all grants of a person to a client at a site, from any browser, and records an audit event.
  *
  * @returns the ids of the grants that ended
  */
@@ -140,28 +143,28 @@ export async function removeApp(
   })
 }
 
-/** Counts of what `endEverything` ended. */
+/** Counts of the grants and records that `endEverything` ended. */
 export interface Ended {
-  /** Live grants. Tokens of grants that are not in this database are invalid anyway. */
+  /** Live grants. Tokens whose grants are missing in this database are invalid anyway. */
   readonly grants: number
-  /** Removed records of sessions, started sign-ins and codes. `EVERYTHING_ENDED` invalidates those in Redis. */
+  /** Removed records of sessions, pending sign-ins and codes. `EVERYTHING_ENDED` invalidates those in Redis. */
   readonly records: number
 }
 
 /**
- * Ends all grants with their codes and tokens, and every browser session that began until now. A database
- * restored from a backup needs this, because it has forgotten later uses, revocations and sign-outs. People
- * must sign in and consent again; applications and purchases stay.
+ * Ends all grants with their codes and tokens, and every browser session that began until now. Needed after restoring
+ * a backup, because the database then lacks later uses, revocations and sign-outs. People must sign in and consent
+ * again; applications and purchases stay.
  *
- * Call it before any process serves, with the clock of the database (`withDatabase`). After a failure call it
- * again: every step can be repeated. It records one audit event.
+ * Call it before any process serves requests, with the clock of the database (`withDatabase`). If it fails, call it
+ * again: every step can be repeated. Records one audit event.
  *
  * @param nowMs epoch milliseconds
  */
 export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
   const { kysely } = database
   const value = String(nowMs)
-  // First: this alone ends every session and all proofs made before.
+  // Do this first: it alone ends every session and invalidates all earlier proofs.
   await kysely
     .insertInto('setting')
     .values({ name: EVERYTHING_ENDED, value, updated_at: nowMs })

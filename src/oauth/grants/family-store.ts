@@ -5,18 +5,18 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * A family: all tokens of one exchange of a code, below its grant. It is one row of constant size, because its
- * tokens derive from it (oauth/token/token-values.ts). Its existence also marks the code as used.
+ * A family of tokens: all tokens from one code exchange, under one grant. Stored as one row of constant size, because
+ * the tokens are derived from it (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
-  /** 128 random bits in base64url, needed to derive a token of the family. */
+  /** 128 random bits in base64url, needed to derive the tokens of the family. */
   readonly seed: string
-  /** The content of its tokens. */
+  /** The content of the tokens. */
   readonly token: FamilyToken
-  /** Number of refreshes: only the refresh token of this generation is valid. */
+  /** Number of refreshes. Only the refresh token of this generation is valid. */
   readonly generation: number
-  /** Start times of its last generations, the present one last, in epoch milliseconds. */
+  /** Start times of the latest generations, oldest first, in epoch milliseconds. */
   readonly steps: readonly number[]
   readonly startedAt: number
   readonly ended: boolean
@@ -25,14 +25,14 @@ export interface Family {
 /** The content that all tokens of a family share; an access token may have fewer scopes. */
 export interface FamilyToken {
   readonly scopes: readonly string[]
-  /** Whether it has refresh tokens. */
+  /** Whether the family has refresh tokens. */
   readonly refreshes: boolean
-  /** The origin that its access tokens are bound to (RFC 8707); a plain sign-in has none. */
+  /** The origin that the access tokens are bound to (RFC 8707); undefined for a plain sign-in. */
   readonly audience?: string | undefined
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
-  /** The thumbprint of the key that its access tokens are bound to (RFC 9449 §6). */
+  /** Thumbprint of the key that the access tokens are bound to (RFC 9449 §6). */
   readonly jkt?: string | undefined
 }
 
@@ -42,7 +42,7 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When all its tokens have expired and the row may be removed. */
+  /** When the row may be removed, because all tokens have expired. */
   readonly keptUntil: number
 }
 
@@ -73,7 +73,7 @@ export function makeFamilyStore({ kysely }: Database) {
         .where('ended_at', 'is', null),
   )
   return {
-    /** Starts a family. @returns false if it exists, so another exchange has used the code */
+    /** Starts a family. @returns false if it exists, because another exchange has used the code */
     async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
       const { numAffectedRows } = await insert({
         id,
@@ -87,7 +87,7 @@ export function makeFamilyStore({ kysely }: Database) {
       return numAffectedRows === 1n
     },
 
-    /** Advances to the next generation. @returns false if another request did, or the family has ended */
+    /** Advances to the next generation. @returns false if another request did so first, or the family has ended */
     async step({ id, generation }: Family, steps: readonly number[]): Promise<boolean> {
       const { numAffectedRows } = await advance({
         id,
@@ -100,7 +100,7 @@ export function makeFamilyStore({ kysely }: Database) {
 
     ...boundFamilies(kysely),
 
-    /** Ends every token of the family; what the person allowed stays. */
+    /** Ends all tokens of the family. The consent stays. */
     async end(id: string, nowMs: number): Promise<void> {
       await kysely
         .updateTable('refresh_token_family')
@@ -115,7 +115,11 @@ export function makeFamilyStore({ kysely }: Database) {
 /** Operations on families whose tokens are bound to a key. */
 function boundFamilies(kysely: Database['kysely']) {
   return {
-    /** Records a use without a new generation. @returns false if the family ended or advanced meanwhile */
+    /**
+     * Records a use without starting a new generation.
+     *
+     * @returns false if the family has ended or advanced meanwhile
+     */
     async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')
@@ -128,9 +132,9 @@ function boundFamilies(kysely: Database['kysely']) {
     },
 
     /**
-     * Binds present and future tokens to another key.
+     * Binds the current and future tokens to another key.
      *
-     * @returns false if another request did meanwhile
+     * @returns false if another request changed the binding first
      */
     async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely

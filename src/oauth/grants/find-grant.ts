@@ -12,7 +12,7 @@ import type { Family } from './family-store.ts'
 
 /** The clients that the configuration admits. */
 export interface AdmittedClients {
-  /** Client ids of the vendor platforms that are listed now. */
+  /** Client ids of the vendor platforms in the current configuration. */
   readonly integrations: ReadonlySet<string>
   /** Whether clients of this id's origin are admitted at all. */
   admitsOrigin(clientId: string): boolean
@@ -55,7 +55,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // Platforms exist only in the configuration and applications only as rows; missing ones were removed.
+    // Platforms exist only in the configuration, and applications only as rows. If missing, they were removed.
     clientDeleted:
       row.app_deleted_at !== null ||
       !listed ||
@@ -67,7 +67,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
   }
 }
 
-/** The review of the document that applies at the site of the grant. */
+/** Returns the document review in force at the site of the grant. */
 function reviewOf(row: FactsRow): ReviewState {
   const platform = decisionOf(row.document_review, row.document_reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_review_fingerprint)
@@ -112,7 +112,7 @@ function familyOf(row: FactsRow): Family | undefined {
   }
 }
 
-/** The aliases of the query. */
+/** The table aliases of the query. */
 interface Tables {
   readonly g: 'oauth_grant'
   readonly p: 'person'
@@ -171,7 +171,7 @@ const columns = {
 
 type FactsRow = { readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]> }
 
-/** Only the grant and its person always exist. */
+/** Only the grant and the person always exist; columns of other tables may be null. */
 type ValueOf<Column> = Column extends `${infer Alias extends keyof Tables}.${infer Name}`
   ? Cell<Tables[Alias], Name> | (Alias extends 'g' | 'p' ? never : null)
   : never
@@ -181,9 +181,9 @@ type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Sche
   : never
 
 /**
- * Reads one row for each role of the person at the grant's site, or one without a role. Every use of a token runs
- * this query, so it is written in SQL and returns one JSON object: drivers spend more time on thirty columns than
- * on the rest of the query.
+ * Reads one row for each role of the person at the grant's site, or a single row without a role. Every use of a token
+ * runs this query. So it is written in SQL and returns a single JSON object: drivers spend more time on thirty
+ * columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)

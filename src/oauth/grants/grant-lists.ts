@@ -6,25 +6,23 @@ import { type ListOrder, type PageRequest, readPage } from '../../platform/store
 import type { Schema } from '../../platform/store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/** One line of a person's list. */
+/** One entry in the list of a person's connected apps. */
 export interface AppLine {
   readonly personId: string
   readonly clientId: string
   readonly siteId: string | undefined
 }
 
-/** Own pages are not listed as connected apps. */
+/** The service's own pages are not listed as connected apps. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Stands for the missing site of a plain sign-in in keys and groups.
+// Replaces the missing site of a plain sign-in in keys and groups.
 const NO_SITE = ''
 
-/**
- * Lists of connections: one line for each person, client and site, however many browsers consented.
- */
+/** Lists connections: one entry for each person, client and site, however many browsers consented. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    /** Lists the apps that a person connected, newest first. */
+    /** Lists the apps that a person has connected, newest first. */
     async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
@@ -43,7 +41,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names of one line of that list. */
+    /** Finds the names for one entry of that list. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -60,12 +58,12 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    /** Lists the people who connected a client, newest first. */
+    /** Lists the people who have connected a client, newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      // Only for the people of this page, because a client may have very many.
+      // Read the uses of this page only, because a client may have very many people.
       const people = page.rows.map(({ id }) => id)
-      // PostgreSQL has no empty list.
+      // PostgreSQL rejects an empty list.
       if (people.length === 0) return { ...page, rows: [] }
       const grants = liveGrants(kysely, now())
         .where('g.client_id', '=', clientId)
@@ -100,7 +98,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   }
 }
 
-/** The grants that have neither ended nor expired. */
+/** Selects the grants that have neither ended nor expired. */
 function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
   return kysely
     .selectFrom('oauth_grant as g')
@@ -108,7 +106,7 @@ function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
     .where('g.expires_at', '>', nowMs)
 }
 
-/** The live applications of a person; deleted ones are left out. */
+/** Selects the connected apps of a person, without deleted applications. */
 function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
   return kysely
     .selectFrom(
@@ -173,7 +171,7 @@ interface GrantKey {
   readonly site_id: string | null
 }
 
-/** Scopes and calls of these grants, by the id of their line. */
+/** Reads the scopes and calls of these grants, by the id of their list entry. */
 async function usesOf(
   grants: ReturnType<typeof liveGrants>,
   nowMs: number,
@@ -210,9 +208,9 @@ function useOf(
   uses: Uses | undefined,
 ) {
   return {
-    /** In the order of the catalogue. */
+    /** Ordered as in the catalogue. */
     scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
-    /** When the person first allowed it. */
+    /** When the person first gave consent. */
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
     /** Calls in the last `CALL_DAYS` days. */

@@ -1,4 +1,4 @@
-/** Stores grants: what people allowed, its use and its end. Tokens are not known here. */
+/** Stores grants: the consent, its use and its end. Knows nothing about tokens. */
 
 import type { Transaction } from 'kysely'
 
@@ -12,53 +12,53 @@ import { type Allowed, allowedByEither } from './allowed.ts'
 import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 
 /**
- * A grant: what a person allowed a client, one row in every deployment (design 30). The engine's Grant model
- * is served from that row; `authorization/` writes it.
+ * A new grant: what a person allowed a client, stored as one row (design 30). The engine's Grant model is served from
+ * that row; `authorization/` writes it.
  *
- * Ending a grant marks its row and takes effect at once in every process, because each use of a code or token
- * reads the row. So a token that is being issued at that moment is useless too.
+ * Ending a grant marks its row. That takes effect at once in every process, because each use of a code or token reads
+ * the row. So a token that is being issued at that moment is useless too.
  */
 export interface NewGrant {
   readonly id: string
   readonly personId: string
   readonly clientId: string
-  /** As of the consent, for a client whose row is removed later. */
+  /** The name at the time of the consent, for clients whose row is removed later. */
   readonly clientName: string
   readonly clientOrigin: string
-  /** The site that the grant is for; undefined for a plain sign-in. */
+  /** The site of the grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
-  /** Of the metadata document in the consent; undefined for other clients. */
+  /** Fingerprint of the metadata document in the consent; undefined for other clients. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
 }
 
 export type GrantStore = ReturnType<typeof makeGrantStore>
 
-/** The request that makes or ends a grant. */
+/** The request that creates or ends a grant. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
-/** The audit events of clients that end a grant. */
+/** Audit events for grants that end through an action of the client. */
 const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },
-  'a used refresh token came back': { action: 'refresh_token.reused' },
+  'a replaced refresh token was used again': { action: 'refresh_token.reused' },
 }
 
-/** Calls are counted over this many days. */
+/** Number of days for which calls are counted. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
 
-/** The day of a time, as `oauth_grant_day.day` has it. */
+/** Returns the day number of a time, as in `oauth_grant_day.day`. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** @param grantSeconds lifetime from the last consent or sign-in: longer than that of any token */
+/** @param grantSeconds lifetime since the last consent or sign-in; exceeds that of every token */
 export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Writes a new grant, or adds to one that has not ended meanwhile. Records an audit event. */
+    /** Writes a new grant, or extends an existing one that has not ended. Records an audit event. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
@@ -77,7 +77,7 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
         )
       }),
 
-    /** Extends a grant if that gains at least a day, so that most requests write nothing. */
+    /** Extends the lifetime of a grant if it gains at least a day, so that most requests write nothing. */
     async prolong({ id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>): Promise<void> {
       const full = expiry()
       if (expiresAt > full - DAY_MS) return
@@ -90,7 +90,7 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
     },
 
     /**
-     * Ends grants. Records an audit event for what a client did; callers record what people do.
+     * Ends grants. Records an audit event for actions of a client; callers record the actions of people.
      *
      * @returns the ids of the grants that ended
      */
@@ -112,15 +112,14 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
 }
 
 /**
- * Writes the row or adds to its scopes. Two pages of one browser may consent at the same moment, and both
- * consents count.
+ * Writes the row, or adds to its scopes. Two pages of one browser may consent at the same moment; both consents count.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  // Write first, so that a second transaction waits for the row here.
+  // Write first, so that a concurrent transaction waits for the row here.
   const known = await trx
     .updateTable('oauth_grant')
     .set({ expires_at: expiresAt })
@@ -151,7 +150,7 @@ async function saveRow(
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    // A grant that ended meanwhile stays ended.
+    // A grant that has ended meanwhile stays ended.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }

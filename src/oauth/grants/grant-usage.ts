@@ -4,9 +4,9 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-// Above this number of grants between two flushes, further grants are not counted.
+// Maximum number of grants counted between two flushes; calls of further grants are not counted.
 const GRANTS_MAX = 50_000
-// SQLite blocks while it writes, so batches are small.
+// SQLite blocks the process while it writes, so batches are small.
 const GRANTS_PER_WRITE = 100
 // `last_used_at` is written at most once a minute.
 const LAST_USED_STEP_MS = 60_000
@@ -17,8 +17,8 @@ interface Uses {
 }
 
 /**
- * Counts uses of grants in memory and adds them to the database every few seconds and when the process stops. A
- * killed process loses the latest counts, which is cheaper than a disk write for every API call.
+ * Counts uses of grants in memory. Adds the counts to the database every few seconds, and when the process stops. A
+ * killed process loses its latest counts, which is cheaper than a disk write for every API call.
  */
 export function makeGrantUsage(database: Database, now: () => number) {
   let counted = new Map<string, Uses>()
@@ -32,12 +32,12 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 
   return {
-    /** Counts a use of a token of this grant. Never waits, never fails. */
+    /** Counts a use of one of the grant's tokens. Never waits or fails. */
     count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
 
-    /** Adds the counts to the database. On failure keeps them for the next flush. */
+    /** Adds the counts to the database. Keeps them for the next flush if that fails. */
     async flush() {
-      // Same order in every process, so that row locks cannot deadlock.
+      // Use the same order in every process, so that row locks cannot deadlock.
       const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
       counted = new Map()
       while (taken.length > 0) {
@@ -54,15 +54,15 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Writes a batch with two statements; skips grants that ended meanwhile. */
+/** Writes a batch with two statements. Skips grants that have ended meanwhile. */
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
-  // PostgreSQL treats a bare parameter as text.
+  // Cast the parameters, because PostgreSQL treats them as text here.
   const rows = batch.map(
     ([grantId, { calls, lastAtMs }]) =>
       sql`(${grantId}, cast(${dayOf(lastAtMs)} as integer), cast(${calls} as integer), cast(${lastAtMs} as bigint))`,
   )
   const counted = sql`counted (grant_id, day, calls, last_at) as (values ${sql.join(rows)})`
-  // Locks rows in the order of their ids, as in every process.
+  // Lock rows in the order of their ids, as every process does.
   await sql`
     with ${counted}
     insert into oauth_grant_day (grant_id, day, calls)

@@ -8,16 +8,16 @@ export type Grants = ReturnType<typeof makeGrants>
 
 const DAY_SECONDS = 86_400
 
-/** Opens the grants: their rows, their families of tokens and the counts of their use. */
+/** Creates the stores of grants, of their token families and of their usage counts. */
 export function makeGrants(
   { database, now }: { readonly database: Database; readonly now: () => number },
   admitted: AdmittedClients,
   refreshTokenAbsoluteSeconds: number,
 ) {
-  // Refresh tokens fail when their grant has expired, so the grant must outlive them (design 9).
+  // Refresh tokens fail once their grant has expired, so grants must outlive them (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
-    /** Lifetime of a grant. */
+    /** Lifetime of a grant, in seconds. */
     grantSeconds,
     store: makeGrantStore(database, grantSeconds, now),
     families: makeFamilyStore(database),

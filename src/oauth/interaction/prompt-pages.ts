@@ -25,7 +25,7 @@ export interface PromptPagesDependencies {
   readonly scopeUses: ScopeUses
 }
 
-/** The page of each prompt. */
+/** Renders the page of each prompt. */
 export function makePromptPages({ database, people, formKey, scopeUses }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending
@@ -43,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** Pages of a site's own application have the look of the site, all others that of the service. */
+  /** For an application of a site, use the look of the site; for all others, that of the service. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -89,7 +89,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
   }
 }
 
-/** The form action of *Cancel* at each prompt. */
+/** Form actions of the *Cancel* button, by prompt. */
 export const cancelAddresses = {
   login: pages.cancelLogin,
   select_account: pages.cancelSiteChoice,
@@ -97,14 +97,15 @@ export const cancelAddresses = {
 } as const
 
 /**
- * The anti-forgery token of an interaction's forms (RFC 6749 §10.12). The SameSite=Lax cookie, bound to the path of
- * the interaction, already rejects foreign forms; the token protects browsers without SameSite.
+ * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The SameSite=Lax cookie, which is
+ * bound to the path of the interaction, already rejects forged forms. The token protects browsers without SameSite
+ * support.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page. Its policy allows the redirect address, where its forms finally lead. */
+/** Sends a page. Its policy allows the redirect URI, because submitting a form ends there. */
 function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
@@ -139,7 +140,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes the target of a redirect address, such as `this computer`. */
+/** Describes the target of a redirect URI for people, such as `this computer`. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

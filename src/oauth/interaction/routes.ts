@@ -1,4 +1,4 @@
-/** Serves the pages between an authorization request and its response, and their forms. */
+/** Serves the pages and forms between an authorization request and its response. */
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
@@ -23,7 +23,7 @@ import {
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly people: PromptPagesDependencies['people'] & {
-    /** How long a browser remembers that a person signed in there. */
+    /** How long a browser is remembered after a person signed in with it. */
     readonly knownBrowserSeconds: number
   }
   readonly signIn: SignInService
@@ -33,8 +33,8 @@ export interface InteractionDependencies extends PromptPagesDependencies {
 const FORM_BYTES_MAX = '16kb'
 
 /**
- * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
- * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
+ * Serves /interaction/:uid/login, /select_account and /consent: the pages between an authorization request and its
+ * response. Each prompt has its own path, and `POST …/cancel` refuses the request at any of them.
  */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
   const router = makeRouter()
@@ -59,7 +59,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   return router
 }
 
-/** Which page the person refused, for the audit trail. */
+/** The page at which the person cancelled, for the audit trail. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',
@@ -71,7 +71,7 @@ function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) 
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/** The interaction of this browser, if it is the one in the address and waits for this prompt. */
+/** Finds the interaction of this browser. It must match the id in the path and wait for this prompt. */
 async function findPending(
   ctx: Context,
   prompt: PromptName,
@@ -82,7 +82,7 @@ async function findPending(
   return pending
 }
 
-/** Like `findPending`, for a form, which must come from our own page. */
+/** Same as `findPending`, for a form. The form must come from our own page. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -94,7 +94,7 @@ async function findSubmitted(
 
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** Shows the page of each prompt and answers its form. */
+/** Shows the page of each prompt and handles its form. */
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
@@ -146,7 +146,7 @@ function stepsOf(
   }
 }
 
-/** Sent to the pages of interactions only. Contains no person. */
+/** Cookie of known browsers, sent to interaction pages only. Does not identify a person. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
 function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
@@ -158,9 +158,9 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
   })
 }
 
-/** Why the sign-in failed, for the audit trail only. */
+/** Returns why the sign-in failed, for the audit trail only. */
 function failureOf(outcome: NotSignedIn) {
-  // The person who was signed in before is not the one who failed now.
+  // A person who is already signed in is not the one whose sign-in failed.
   const personId = undefined
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }
@@ -172,10 +172,11 @@ function failureOf(outcome: NotSignedIn) {
 function explain(outcome: NotSignedIn): [number, string] {
   switch (outcome.kind) {
     case 'refused':
-      return [401, 'The e-mail address or the password is not right. Please try again.']
+      return [401, 'The e-mail address or password is incorrect. Please try again.']
     case 'limited': {
       const minutes = Math.ceil(outcome.waitSeconds / 60)
-      return [429, `Too many attempts. Please wait ${minutes} minutes and try again.`]
+      const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+      return [429, `Too many attempts. Please wait ${wait} and try again.`]
     }
     case 'busy':
       return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']

@@ -1,4 +1,4 @@
-/** Manages the signing keys and their rotation, and the keys that derive from the root secret. */
+/** Manages the signing keys and their rotation, and the keys derived from the root secret. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Transaction } from 'kysely'
@@ -10,7 +10,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
 export interface KeySettings {
-  /** Root secrets, the current one first; undefined to generate one in `dataDir`. */
+  /** Root secrets, the current one first. If undefined, one is generated in `dataDir`. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly policy: KeyDependencies['policy']
@@ -19,7 +19,7 @@ export interface KeySettings {
 /** The root secrets and the signing keys. */
 export type Keys = ReturnType<typeof openKeys>
 
-/** The private keys of each use, the signing key first. */
+/** The private keys for each use, the signing key first. */
 export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys(
@@ -38,10 +38,10 @@ export function openKeys(
     cursors: makeCursors(secretRoot.cursorKeys),
     signing,
     /**
-     * Opens the present key rings; `reload` picks up a rotation.
+     * Opens the current key rings; `reload` picks up a rotation.
      *
-     * @param forwards whether this process forwards requests and needs a key for them; keys that another process
-     *   made are published anyway
+     * @param forwards whether this process forwards requests, so that it needs a key for them; existing keys are
+     * published in any case
      */
     async openRings(forwards: boolean) {
       const readUpstreams = forwards ? loadKeyRing : readKeyRing
@@ -50,7 +50,7 @@ export function openKeys(
       let rings = await load()
       return {
         current: () => rings,
-        /** @returns whether any key changed */
+        /** Reads the keys again. @returns whether any key has changed */
         async reload(): Promise<boolean> {
           const found = await load()
           if (found.version === rings.version) return false
@@ -66,27 +66,27 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
   return {
     tokens: tokens.keys,
     upstreams: upstreams.keys,
-    /** When the signing key was made, in epoch milliseconds. */
+    /** When each signing key was created, in epoch milliseconds. */
     madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
-    /** Changes with any of the keys. */
+    /** Changes whenever a key of either ring changes. */
     version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
 
 /**
- * The ES256 signing keys. `next` is published but does not sign yet, `current` signs, and `retired` stays published
- * until its last id_token has expired. So every process and every relying party knows a key before its first use,
- * and rotation needs no restart.
+ * The ES256 signing keys. `next` is published but does not sign yet. `current` signs. `retired` stays published until
+ * its last id_token has expired. So every process and relying party knows a key before its first use, and rotation
+ * needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 
 export interface KeyDependencies {
-  /** What the keys sign. The two uses never share a key. */
+  /** What the keys sign. The two uses share no key. */
   readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
   readonly policy: {
-    /** How long a key must be published before it signs. */
+    /** How long a key must have been published before it signs. */
     readonly publishLeadSeconds: number
     /** How long a retired key stays published. */
     readonly retiredKeepSeconds: number
@@ -94,10 +94,10 @@ export interface KeyDependencies {
   readonly now: () => number
 }
 
-/** `tokens` signs id_tokens, `upstreams` signs requests that are forwarded to the platform's own API. */
+/** `tokens` signs id_tokens; `upstreams` signs requests forwarded to the platform's own API. */
 export type KeyUse = 'tokens' | 'upstreams'
 
-/** The table of each use, and the label that seals its keys. */
+/** For each use, its table and the label that its keys are sealed with. */
 const places = {
   tokens: { table: 'signing_key', label: 'signing key' },
   upstreams: { table: 'upstream_key', label: 'upstream key' },
@@ -105,7 +105,7 @@ const places = {
 
 export type KeyRow = Awaited<ReturnType<typeof listKeys>>[number]
 
-/** Reads the key ring from the database, and creates it if there is none. */
+/** Reads the key ring from the database. Creates it if it does not exist. */
 export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
   const found = await readKeyRing(dependencies)
   if (found.keys.length > 0) return found
@@ -113,7 +113,7 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   return await readKeyRing(dependencies)
 }
 
-/** Lists the published keys without their private parts. */
+/** Lists the published keys, without their private parts. */
 export async function listKeys(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
@@ -121,16 +121,17 @@ export async function listKeys(dependencies: KeyDependencies) {
 
 export interface Rotating {
   readonly force?: boolean
-  /** Records the new signing key in the same transaction. */
+  /** Records the new signing key. Called in the same transaction. */
   readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
 }
 
 /**
- * Lets the next key sign, retires the current one and publishes a new next one, in one transaction.
+ * Rotates the keys in one transaction: the next key starts to sign, the current one retires, and a new next key is
+ * published.
  *
  * @returns the kid of the new signing key
- * @throws when the next key was published less than `publishLeadSeconds` ago, because a process or a relying party
- *   might not know it; `force` skips the check, for a key that has leaked
+ * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a relying party
+ * might not know it yet. `force` skips this check, for use after a key has leaked.
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
@@ -169,7 +170,7 @@ export async function rotateKeys(
   })
 }
 
-/** Reads the key ring from the database; it may be empty. */
+/** Reads the key ring from the database. The ring may be empty. */
 export async function readKeyRing(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return {
@@ -178,9 +179,9 @@ export async function readKeyRing(dependencies: KeyDependencies) {
       ({ kid, sealed_private }): JWK =>
         JSON.parse(dependencies.secretRoot.open(sealed_private, label(dependencies.use, kid))),
     ),
-    /** When the signing key was made, in epoch milliseconds; undefined without keys. */
+    /** When the signing key was created, in epoch milliseconds; undefined without keys. */
     madeAt: rows[0]?.created_at,
-    /** Changes with the ring. */
+    /** Changes whenever the ring changes. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }
@@ -202,7 +203,7 @@ async function selectRing(dependencies: KeyDependencies) {
   return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
 }
 
-/** Creates the first keys. If several processes start on an empty database, the first write wins. */
+/** Creates the first keys. If several processes start with an empty database, the first write wins. */
 async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely
@@ -215,7 +216,7 @@ async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
 async function makeKey({ use, secretRoot, now }: KeyDependencies) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const bare = await exportJWK(publicKey)
-  // The kid derives from the key (RFC 7638), so two keys never share one.
+  // The kid is derived from the key (RFC 7638), so it is unique.
   const kid = await calculateJwkThumbprint(bare)
   const known = { kid, alg: 'ES256', use: 'sig' }
   const secret = JSON.stringify({ ...(await exportJWK(privateKey)), ...known })

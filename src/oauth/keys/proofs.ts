@@ -1,6 +1,6 @@
 /**
- * Verifies proofs that clients sign with their own keys: client assertions and DPoP proofs. The engine verifies
- * both at its own endpoints.
+ * Verifies proofs that clients sign with their own keys: client assertions and DPoP proofs. At the engine's own
+ * endpoints, the engine verifies both.
  */
 
 import { hkdfSync } from 'node:crypto'
@@ -31,7 +31,7 @@ interface ProofPorts {
 
 export type Proofs = ReturnType<typeof makeProofs>
 
-/** Builds the checks of the enabled plans; the others are undefined. */
+/** Creates the verifiers of the enabled protocols; the others are undefined. */
 export function makeProofs(
   { baseUrl: issuer, furtherPlans }: ProofSettings,
   ports: ProofPorts,
@@ -45,7 +45,7 @@ export function makeProofs(
     nonceKey,
     useOnce,
     checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
-    /** @param findKeys finds the public keys of a client, and fetches them from its jwks_uri if it has one */
+    /** @param findKeys returns the public keys of a client, fetched from its jwks_uri if it has one */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       furtherPlans.privateKeyJwt
         ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now)
@@ -53,7 +53,7 @@ export function makeProofs(
   }
 }
 
-/** Signature algorithms of proofs (FAPI 2.0 Security Profile §5.4.1); no shared secrets. */
+/** Accepted signature algorithms (FAPI 2.0 Security Profile §5.4.1). None of them uses a shared secret. */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
 /** Allowed difference between the client's clock and ours. */
@@ -61,32 +61,32 @@ const CLOCK_TOLERANCE_SECONDS = 15
 
 /** Identifies a proof in the replay store. */
 interface UsedProof {
-  /** The thumbprint of the key, or the client_id. */
+  /** The thumbprint of the key (DPoP), or the client_id (assertion). */
   readonly whose: string
   readonly jti: string
-  /** When it expires, in epoch seconds. */
+  /** When the proof expires, in epoch seconds. */
   readonly endsAtSeconds: number
-  /** Its `iat`, in epoch seconds. */
+  /** The `iat` of the proof, in epoch seconds. */
   readonly madeAtSeconds: number | undefined
 }
 
 /**
  * Stores a proof until it expires.
  *
- * @returns `first` for exactly one caller; `forgotten` for a proof issued before the store was last lost, because
- *   it may have been used
+ * @returns `first` for exactly one caller, and `again` for all others. `forgotten` means that the store was lost
+ * after the proof was issued, so the proof may have been used before.
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
-/** Maximum storage time of a proof, whatever its `exp`. */
+/** Maximum time to store a proof, whatever its `exp`. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
 /** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
 const ASSUMED_LIFE_SECONDS = 3_600
 
 /**
- * Accepts each proof once, across all processes: a second use is a replay (RFC 9449 §11.1, RFC 7523 §3). One write
- * decides, so exactly one of several simultaneous uses is the first.
+ * Accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1, RFC 7523 §3). A single
+ * write decides, so exactly one of several simultaneous uses is the first.
  */
 function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   const records = state.adapterFor('ReplayDetection')
@@ -95,13 +95,17 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
     if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
     const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
     if (!isFirst) return 'again'
-    // Read after the write, so that it describes the Redis that answered. `iat` has whole seconds.
+    // Read it after the write, so that it describes the Redis instance that stored the proof. `iat` has whole seconds.
     const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
     return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
   }
 }
 
-/** Verifies a client assertion (RFC 7523 §3). @returns the fault, for the log */
+/**
+ * Verifies a client assertion (RFC 7523 §3).
+ *
+ * @returns what is wrong, for the log; undefined if the assertion is valid
+ */
 export type VerifyAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string
@@ -137,7 +141,7 @@ function makeVerifyAssertion(
         await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
       ]
     } catch (error) {
-      // Any other error is a fault of this service or of a store.
+      // Any other error is a fault of this service or of its store.
       const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
       if (!isOfJose) throw error
       return `the assertion is invalid: ${error.message}`
@@ -153,25 +157,27 @@ const replayProblems = {
 
 interface AssertionRules {
   readonly issuer: string
-  /** Values of `aud` besides the issuer: the token endpoint and the endpoint itself (RFC 7523 §3). */
+  /** Accepted values of `aud` besides the issuer: the token endpoint and the endpoint itself (RFC 7523 §3). */
   readonly accepted: readonly string[]
   /**
-   * Whether the client chose a part of the FAPI 2.0 Security Profile, which accepts the issuer as the only
-   * `aud`, and `iat` at most a minute ahead (§5.3.2.1).
+   * Whether the client chose a part of the FAPI 2.0 Security Profile. The profile accepts only the issuer as `aud`,
+   * and `iat` at most a minute ahead (§5.3.2.1).
    */
   readonly choseFapi: boolean
   readonly nowMs: number
 }
 
-/** How far ahead `iat` may be. `others` is the limit of DPoP proofs. */
+/** Maximum seconds that `iat` may be in the future. `others` equals the limit for DPoP proofs. */
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
- * Checks the audience and the issue time of an assertion, which RFC 7523 leaves to the server.
+ * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server.
  *
- * Another server that the assertion also names could replay it here (audience injection, CVE-2025-27370 and
- * CVE-2025-27371). An assertion from the future would count as newer than a lost replay store, and so could be
+ * If the assertion also names another server, that server could replay it here (audience injection, CVE-2025-27370
+ * and CVE-2025-27371). An assertion dated in the future would count as newer than a lost replay store, so it could be
  * replayed until it expires.
+ *
+ * @returns what is wrong, or undefined
  */
 export function problemOfAssertion(
   { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
@@ -191,10 +197,10 @@ export function problemOfAssertion(
 
 /** A request with its DPoP proofs (RFC 9449 §4). */
 export interface ProvenRequest {
-  /** The DPoP headers; a request may illegally carry several. */
+  /** The DPoP headers; a faulty request may carry several. */
   readonly proofs: readonly string[]
   readonly method: string
-  /** The requested address as sent; its query is ignored (§4.3). */
+  /** The requested URL as sent; its query is ignored (§4.3). */
   readonly address: string
   readonly accessToken?: string | undefined
 }
@@ -209,11 +215,11 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** How old or how far ahead a proof without a nonce may be. The engine's endpoints use the same limit. */
+/** Maximum age of a proof without a nonce, and how far ahead it may be, in seconds. Same limit as in the engine. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Verifies a proof (RFC 9449 §4.3). The last step, one write, ensures that it is used once. */
+/** Verifies a proof (RFC 9449 §4.3). The last step is a single write, which ensures that the proof is used once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 
@@ -231,7 +237,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
     const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
     const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
     if (used === 'again') return bad('the proof was used before')
-    // The client only has to send another proof (RFC 9449 §8).
+    // The client only needs to send a new proof (RFC 9449 §8).
     if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
     return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
   }
@@ -268,15 +274,15 @@ function problemOfClaims(
 ): string | undefined {
   if (typeof payload.jti !== 'string' || payload.jti === '') return 'the proof has no jti'
   if (typeof payload.iat !== 'number') return 'the proof has no iat'
-  if (payload['htm'] !== method) return 'the proof is for another method'
-  if (!isSameAddress(payload['htu'], address)) return 'the proof is for another address'
+  if (payload['htm'] !== method) return 'the proof is for another HTTP method'
+  if (!isSameAddress(payload['htu'], address)) return 'the proof is for another URL'
   if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
     return 'the proof is for another access token'
   }
   return undefined
 }
 
-/** Compares normalized addresses without query and fragment (RFC 9449 §4.3). */
+/** Compares normalized URLs without query and fragment (RFC 9449 §4.3). */
 function isSameAddress(htu: unknown, address: string): boolean {
   const said = typeof htu === 'string' ? URL.parse(htu) : null
   const asked = URL.parse(address)
@@ -291,9 +297,9 @@ function bad(reason: string): DpopProof {
 const NONCE_STEP_SECONDS = 60
 
 /**
- * Nonces for DPoP proofs, so that proofs cannot be made in advance (RFC 9449 §8). They derive from the time and a
- * key, so every process knows them and nothing is stored. They equal the engine's, because a client keeps one
- * nonce for each origin.
+ * Creates nonces for DPoP proofs, so that proofs cannot be made in advance (RFC 9449 §8). A nonce is derived from the
+ * time and a key, so every process knows it and nothing is stored. The engine uses the same nonces, because a client
+ * keeps one nonce per origin.
  */
 export function makeDpopNonces(key: Buffer, now: () => number) {
   const nonceAt = (step: number) => {
@@ -303,7 +309,7 @@ export function makeDpopNonces(key: Buffer, now: () => number) {
   }
   const stepNow = () => Math.floor(now() / 1000 / NONCE_STEP_SECONDS)
   return {
-    /** The nonce that the next proof should carry. */
+    /** The nonce for the next proof. */
     current: () => nonceAt(stepNow() + 1),
     isGood: (nonce: string) =>
       [-2, -1, 0, 1, 2].some((away) => nonceAt(stepNow() + away) === nonce),

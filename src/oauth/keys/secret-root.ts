@@ -5,8 +5,8 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * Derives keys from the root secrets: for cookies, forms and the like, and for sealing private keys at rest. In each
- * list the first key signs and all are accepted, so that replacing a root secret does not sign people out.
+ * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses. In
+ * each list the first key signs and all are accepted, so that replacing a root secret does not sign people out.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
@@ -16,35 +16,35 @@ export function makeSecretRoot(secrets: readonly string[]) {
   return {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey: keyFor('forms'),
-    /** Key of DPoP nonces, which live for minutes. */
+    /** Key for DPoP nonces, which are valid for minutes. */
     nonceKey: keyFor('DPoP nonces'),
-    /** Key of the digests of networks that registered clients. */
+    /** Key for digests of the networks that registered clients. */
     networkKey: keyFor('networks'),
     /** Keys that sign the cursors of lists. */
     cursorKeys: keysFor('cursors'),
-    /** Keys that sign download addresses. */
+    /** Keys that sign download URLs. */
     downloadKeys: keysFor('downloads'),
-    /** Keys of the cookies that mark known browsers. */
+    /** Keys for the cookies that mark known browsers. */
     browserKeys: keysFor('browsers'),
     /** Keys that authenticate tokens. */
     tokenKeys: keysFor('tokens'),
-    /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
+    /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
-    /** @throws when it was sealed with another secret, or was changed */
+    /** Decrypts. @throws if the text was sealed with another secret, or was changed */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
 }
 
 /**
- * Reads the secret of the embedded default, or generates it. The file lies beside the database and only this user
- * can read it. Of two processes that start at once, the first write wins.
+ * Reads the root secret of the embedded default, or generates it. The file is next to the database, and only this
+ * user can read it. If two processes start at the same time, the first write wins.
  */
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const made = randomBytes(32).toString('base64url')
-  // Link the file only when it is complete, so that no process reads an empty one.
+  // Link the file only once it is complete, so that no process reads an empty one.
   const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {
@@ -81,7 +81,7 @@ function openWithAny(sealed: string, label: string, keys: readonly Buffer[]): st
       const plain = [decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]
       return Buffer.concat(plain).toString('utf8')
     } catch {
-      // Another root may have sealed it.
+      // The text may have been sealed with another root secret.
     }
   }
   throw new Error(

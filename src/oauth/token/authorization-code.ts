@@ -20,14 +20,14 @@ import { namedResources, type Resources } from './resource-indicators.ts'
 import { familyOfCode, newSeed } from './token-values.ts'
 import type { RefreshToken, Tokens } from './tokens.ts'
 
-/** An authorization code, as the engine stored it when the person consented. */
+/** An authorization code, as stored by the engine when the person consented. */
 export interface AuthorizationCode {
   readonly clientId: string
   readonly personId: string
   readonly grantId: string
-  /** The content of its tokens. */
+  /** The content of the tokens that it is exchanged for. */
   readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
-  /** The engine's own record, for the engine only. */
+  /** The record of the engine, opaque to us. */
   readonly record: object
 }
 
@@ -53,21 +53,21 @@ export function readCode(record: object): AuthorizationCode {
 export interface TokenRequest {
   readonly code?: AuthorizationCode | undefined
   readonly refreshToken?: RefreshToken | undefined
-  /** Of its grant and of the calling client; undefined if the code or family is unknown. */
+  /** Facts about the grant and the calling client; undefined if the code or family is unknown. */
   readonly facts?: AccessFacts | undefined
 }
 
-/** Reads the code or token of a request; the first call names the calling client. */
+/** Reads the code or token of a request. The first call must pass the id of the calling client. */
 export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
-/** What the token endpoint works with. */
+/** The parts that the token endpoint is built from. */
 export interface TokenEndpointParts {
   readonly platform: {
     readonly state: StateStore
     readonly requestLimits: Limits
     readonly now: () => number
   }
-  /** Reads each grant once in a request. */
+  /** Reads each grant once per request. */
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: { readonly checkDpop: CheckDpop | undefined }
@@ -84,21 +84,21 @@ export interface TokenRequests extends TokenEndpointParts {
   readonly readTokenRequest: ReadTokenRequest
 }
 
-/** A sign-in at an application that is notified when it ends. */
+/** A session at an application that is notified when the session ends. */
 export interface BegunSession extends NewFamily {
   readonly clientId: string
   readonly personId: string
 }
 
 /**
- * Within this time a second use of a code is a page that ran its callback twice, not a replay (design 11). A client
- * with the FAPI 2.0 Security Profile is a server, so it gets no such tolerance.
+ * Within this time a second use of a code counts as a page that ran its callback twice, not as a replay (design 11).
+ * A client with the FAPI 2.0 Security Profile is a server, so it gets no such tolerance.
  */
 const REPEAT_SECONDS = 5
 
 /**
- * Our rules around the engine's exchange of a code. The row of the new family marks the code as used and is the only
- * write: of any number of parallel exchanges one writes it, and until then the code stays valid.
+ * Wraps the engine's code exchange with our rules. The row of the new family marks the code as used and is the only
+ * write. Of several parallel exchanges only one creates the row; until then the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
@@ -107,12 +107,12 @@ export function makeExchange(dependencies: TokenRequests) {
   /**
    * Starts the family. The first exchange to do so uses up the code and gets the first tokens.
    *
-   * @param scopes of the access token that the engine is about to issue
-   * @param jkt the key that it is bound to; the engine has verified the proof
+   * @param scopes scopes of the access token that the engine is about to issue
+   * @param jkt thumbprint of the key that it is bound to; the engine has verified the proof
    */
   const complete = async (ctx: KoaContextWithOIDC, scopes: readonly string[], jkt?: string) => {
     const { code } = await readTokenRequest(ctx)
-    if (!code) throw new Error('an access token is issued for a code only')
+    if (!code) throw new Error('an access token can only be issued for a code')
     const { client } = ctx.oidc
     const refreshes = client?.grantTypeAllowed('refresh_token') === true
     const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
@@ -120,12 +120,12 @@ export function makeExchange(dependencies: TokenRequests) {
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
-    // Before the code is used up, so that a client can repeat the request after a 503.
+    // Do this before the code is used up, so that a client can repeat the request after a 503.
     if (signOuts && client?.backchannelLogoutUri && token.scopes.includes(OPENID)) {
       await signOuts.begin({ ...begun, clientId: client.clientId, personId: code.personId })
     }
     if (!(await grants.families.begin(begun))) {
-      throw invalidGrant('another exchange of the same code was quicker')
+      throw invalidGrant('a concurrent request used the same code')
     }
     const first = { generation: 0, issuedAtSeconds: Math.floor(startedAt / 1000), has: scopes }
     firstTokens.set(ctx, {
@@ -135,28 +135,28 @@ export function makeExchange(dependencies: TokenRequests) {
   }
 
   return {
-    /** The code of a token request. @returns it with `usedAt` if this use counts as a replay */
+    /** Returns the code of a token request, with `usedAt` if this use counts as a replay. */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
 
-    /** Refuses a used code, after all checks of the engine. `complete` uses the code up. */
+    /** Rejects a used code, after all checks of the engine. `complete` uses the code up. */
     async mustBeUnused(ctx: KoaContextWithOIDC): Promise<void> {
       if ((await readTokenRequest(ctx)).facts?.family) {
-        throw invalidGrant('the code was used a moment ago, which ended nothing')
+        throw invalidGrant('the code was used a moment ago; its grant and tokens stay valid')
       }
     },
 
     complete,
 
     /**
-     * The tokens of an exchange that was just answered. They replace the engine's own values, which were chosen
-     * before our adapter was called and are stored nowhere.
+     * Returns the tokens of the exchange that just succeeded. They replace the engine's own values, which were
+     * generated before our adapter ran and are stored nowhere.
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
 }
 
-/** Replaces the engine's own values in its answer. */
+/** The tokens that replace the engine's own values in its response. */
 interface FirstTokens {
   readonly access_token: string
   readonly refresh_token?: string
@@ -166,7 +166,7 @@ export type Exchange = ReturnType<typeof makeExchange>
 
 interface PresentedCode {
   readonly code: AuthorizationCode
-  /** When it was used, in epoch milliseconds. */
+  /** When the code was used, in epoch milliseconds. */
   readonly usedAt?: number
 }
 
@@ -177,11 +177,11 @@ function codeForExchange(
 ): PresentedCode | undefined {
   const { client } = ctx.oidc
   if (!code) return undefined
-  // The engine refuses the code of another client.
+  // The engine rejects the code of another client.
   if (client?.clientId !== code.clientId) return { code }
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
-    logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
+    logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it no longer exists'}`
     return undefined
   }
   const mayRepeat = !choseFapi(client)
@@ -193,12 +193,12 @@ function codeForExchange(
   return { code }
 }
 
-/** Codes end by the clock of the store that they are in. */
+/** Codes expire by the clock of their store, which may differ from ours. */
 const CLOCKS_DIFFER_SECONDS = 60
 
 /**
- * How long to keep the row of a family. Without refresh tokens it must outlive the access token and the code, which
- * it marks as used.
+ * Returns how long to keep the row of a family. Without refresh tokens, it must outlive the access token and the
+ * code, which it marks as used.
  */
 function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) {
   if (mayRefresh) return grants.grantSeconds
@@ -207,7 +207,7 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
 }
 
 /**
- * Replaces the requested resource by the one audience that it denotes, or refuses it (design 3), before the code is
+ * Replaces the requested resource with the audience that it denotes, or rejects it (design 3), before the code is
  * used up.
  */
 function settleResource(

@@ -10,12 +10,10 @@ import {
 } from '../grants/access.ts'
 import { type Allowed, allowedScopes } from '../grants/allowed.ts'
 
-/**
- * The claims of a person (specification, UserInfo / id_token claims), by the scope that releases each.
- */
+/** Claims about a person, by the scope that releases them (specification, UserInfo / id_token claims). */
 export const claimsByScope = {
   openid: ['sub'],
-  // design 15: org_id and roles come with `profile`, not with bare `openid`.
+  // Design 15: org_id and roles require `profile`, not only `openid`.
   profile: [
     ...['name', 'picture', 'preferred_username', 'locale', 'zoneinfo', 'updated_at'],
     ...['org_id', 'roles'],
@@ -23,7 +21,7 @@ export const claimsByScope = {
   email: ['email', 'email_verified'],
 }
 
-/** A person who may sign in; sessions that began before the sign-out are over. */
+/** A person who may sign in. Sessions that began before `signedOutAt` have ended. */
 type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
   readonly signedOutAt?: number | undefined
   readonly sessionEnded?: boolean | undefined
@@ -34,13 +32,13 @@ export interface ClaimsDependencies {
     findPerson(personId: string, sessionId?: string): Promise<SessionPerson | undefined>
   }
   readonly grants: { readonly findGrant: FindGrant }
-  /** Further claims for the conformance suite's clients (design 26). */
+  /** Additional claims for the conformance suite's clients (design 26). */
   readonly conformance: SuiteClaims | undefined
   readonly platform: { readonly now: () => number }
 }
 
 export interface SuiteClaims {
-  /** Every standard claim, for sign-ins through the suite's clients. */
+  /** All standard claims, for sign-ins through the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
   covers(clientId: string | undefined): boolean
@@ -48,7 +46,7 @@ export interface SuiteClaims {
 
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
-/** Every claim about the person of a grant, before scopes decide; `roles` are those held now. */
+/** Returns all claims about the person of a grant, before scopes filter them. `roles` are the current ones. */
 export function claimsOf({
   grant,
   person,
@@ -64,7 +62,7 @@ export function claimsOf({
   }
 }
 
-/** OpenID Connect Core §5.1, with times in seconds. Unknown claims are left out. */
+/** Returns the standard claims (OpenID Connect Core §5.1), with times in seconds. Omits unknown claims. */
 function standardClaims({
   emailVerified,
   preferredUsername,
@@ -82,8 +80,8 @@ function standardClaims({
 }
 
 /**
- * The engine's `findAccount`, for sessions and id_tokens. Returns undefined for a code whose grant may no longer be
- * used, which the engine answers with invalid_grant. One query at most.
+ * Creates the engine's `findAccount`, for sessions and id_tokens. Returns undefined for a code whose grant may no
+ * longer be used; the engine then responds with invalid_grant. Runs at most one query.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { people, grants, conformance, platform } = dependencies
@@ -96,18 +94,18 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     }
     const { grantId, clientId, scopes } = token
     const facts = await grants.findGrant({ grantId })
-    // A code names person and client beside its grant.
+    // A code names its person and client in addition to its grant.
     const isOfGrant =
       !facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)
     const lost = isOfGrant
       ? judgeAccess(facts, [...scopes], platform.now())
-      : 'the grant is of another person or client'
+      : 'the grant belongs to another person or client'
     if (!facts || lost !== undefined) {
       // The caller gets invalid_grant; the log has the reason.
       logFields(ctx).detail = lost
       return undefined
     }
-    // The suite warns of profile claims in an id_token, and asks UserInfo for them.
+    // The suite warns about profile claims in an id_token, and requests them from UserInfo.
     const bare = conformance?.covers(clientId)
     return accountOf(bare ? { sub: facts.person.id } : claimsOf(facts))
   }
@@ -117,20 +115,20 @@ function accountOf(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
 }
 
-/** Decides which claims a token releases. */
+/** What decides which claims a token releases. */
 export interface Release {
-  /** Those of the token, or fewer if the request names some. */
+  /** The scopes of the token, or fewer if the request names some. */
   readonly scopes: readonly string[]
-  /** Names in `claims.userinfo` of the authorization request (OpenID Connect Core §5.5). */
+  /** Claims requested by name in `claims.userinfo` (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]
-  /** The person's consent and refusals. */
+  /** The consent of the person, including refusals. */
   readonly allowed: Allowed
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
 }
 
 /**
- * Selects the claims that a token releases: those of its granted scopes, and those requested and granted by name,
- * minus refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
+ * Selects the claims that a token releases: the claims of its granted scopes, and those requested and granted by
+ * name, minus refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
  */
 export function releasedClaims(
   known: Claims,

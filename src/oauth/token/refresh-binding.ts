@@ -9,25 +9,28 @@ import type { TokenRequests } from './authorization-code.ts'
 import { judgeGeneration } from './refresh-token-use.ts'
 import type { RefreshToken } from './tokens.ts'
 
-/** Decides to which key the tokens of a refresh are bound. */
+/** The facts that decide which key the tokens of a refresh are bound to. */
 export interface RefreshBinding {
-  /** The key that the family is bound to. */
+  /** The key that the family is bound to; undefined if it is not bound. */
   readonly bound: string | undefined
-  /** The key that the request proves. */
+  /** The key that the request proves; undefined without a proof. */
   readonly proven: string | undefined
-  /** Only the key shows who holds the refresh token of a public client (RFC 9449 §5). */
+  /** Whether the client is public. Then only the key shows who holds the refresh token (RFC 9449 §5). */
   readonly isPublic: boolean
   /** Whether the client registered that its tokens are always bound (RFC 9449 §5.2). */
   readonly demanded: boolean
 }
 
 export type BindingChoice =
-  /** As it was: bound to no key, or to the one that was proven. */
+  /** The binding stays unchanged. */
   | { readonly kind: 'keep' }
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/** Chooses the binding. Pure, so one table in its test has every case. */
+/**
+ * Decides whether to keep the binding, change it or reject the refresh. Pure, so that one table in its test covers
+ * every case.
+ */
 export function chooseBinding({
   bound,
   proven,
@@ -36,7 +39,7 @@ export function chooseBinding({
 }: RefreshBinding): BindingChoice {
   if (proven === undefined) {
     if (bound === undefined && !demanded) return { kind: 'keep' }
-    return { kind: 'refuse', reason: 'its tokens are bound to a key, and no proof of one came' }
+    return { kind: 'refuse', reason: 'the tokens are bound to a key, but a DPoP proof is missing' }
   }
   if (bound === proven) return { kind: 'keep' }
   if (bound === undefined || !isPublic) return { kind: 'bind', jkt: proven }
@@ -44,7 +47,7 @@ export function chooseBinding({
 }
 
 /**
- * The key that a refresh proves to have (RFC 9449 §5).
+ * Returns the key that a refresh request proves to hold (RFC 9449 §5).
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */
@@ -67,8 +70,8 @@ export async function provenKey(
 }
 
 /**
- * The key to bind to, if it changes. A replaced token that comes without the key of its successor has two holders,
- * and one is a thief (RFC 9700 §4.14.2).
+ * Returns the key to bind to, if the binding changes. A replaced token sent without the key of its successor has two
+ * holders, and one of them is a thief (RFC 9700 §4.14.2).
  *
  * @throws invalidGrant
  */
@@ -93,14 +96,14 @@ export async function newBinding(
   throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-/** Binds the family. If another request bound it to another key first, one of the two holders is a thief. */
+/** Binds the family. If another request first bound it to another key, one of the two holders is a thief. */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },
   bindTo: string,
   { tokens, grants }: TokenRequests,
 ): Promise<void> {
-  // Compares with the family as of the choice.
+  // This fails if the family has changed since the decision.
   if (await grants.families.bind(family, bindTo)) return
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
@@ -108,14 +111,14 @@ export async function bindFamily(
   throw invalidGrant('a concurrent request bound the refresh token to another key')
 }
 
-/** Ends the grant of a replayed token: one of its two holders is a thief (RFC 9700 §4.14.2). */
+/** Ends the grant of a replayed token, because one of its two holders is a thief (RFC 9700 §4.14.2). */
 export async function endReused(
   ctx: KoaContextWithOIDC,
   grantId: string,
   grants: Grants,
 ): Promise<Error> {
   logFields(ctx).outcome = 'reused'
-  await grants.store.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
+  await grants.store.end({ id: grantId }, 'a replaced refresh token was used again', callerOf(ctx))
   ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
-  return invalidGrant('the refresh token was used before: the grant has been ended')
+  return invalidGrant('the refresh token was used before, so the grant was ended')
 }

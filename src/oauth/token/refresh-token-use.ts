@@ -3,21 +3,21 @@ import type { Family } from '../grants/family-store.ts'
 /** The verdict on a refresh token, regardless of its grant. */
 export type RefreshTokenUse =
   | { readonly kind: 'good' }
-  /** Replaced so recently that the client may have missed the answer (design 10). */
+  /** Replaced so recently that the client may have missed the response (design 10). */
   | { readonly kind: 'retry'; readonly replacedAt: number }
-  /** One of two holders is a thief (RFC 9700 §4.14.2). */
+  /** Two parties hold the token, and one of them is a thief (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
 export interface RefreshTokenLifetimes {
   /** Lifetime of an unused token. */
   readonly refreshTokenSeconds: number
-  /** Lifetime of a family, however often it is refreshed. */
+  /** Lifetime of a family, no matter how often it is refreshed. */
   readonly refreshTokenAbsoluteSeconds: number
   readonly refreshRetrySeconds: number
 }
 
-/** Judges the token of a generation. Pure, so one table in its test has every case. */
+/** Decides on the refresh token of a generation. Pure, so that one table in its test covers every case. */
 export function judgeGeneration(
   family: Family,
   generation: number,
@@ -39,7 +39,7 @@ export function judgeGeneration(
     : { kind: 'good' }
 }
 
-/** When the present refresh token of a family expires if unused, in epoch milliseconds. */
+/** Returns when the current refresh token of a family expires if unused, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: RefreshTokenLifetimes,
@@ -51,12 +51,12 @@ export function endOf(
   )
 }
 
-/** No honest client refreshes a family more often within one retry window. */
+/** Maximum number of stored steps. No honest client refreshes more often within one retry window. */
 const STEPS_MAX = 32
 
 /**
- * Adds a step to a family. Keeps only steps within the retry window, because older ones cannot matter to a retry,
- * and at most a constant number.
+ * Adds a step to those of a family. Keeps a limited number of steps, and only those within the retry window: a retry
+ * depends on no older step.
  */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,

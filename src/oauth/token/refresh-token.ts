@@ -1,7 +1,4 @@
-/**
- * Tokens: codes, the refresh grant, access tokens, claims and resource indicators. The engine
- * exchanges the codes.
- */
+/** Implements the refresh grant. The engine exchanges the codes. */
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
@@ -27,12 +24,12 @@ import type { RefreshToken } from './tokens.ts'
 
 /**
  * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the token. For a
- * few seconds a client whose network failed may repeat the request and gets the same response. Any later use of a
+ * few seconds, a client whose network failed may repeat the request and gets the same response. Any later use of a
  * replaced token ends the grant.
  *
- * Parallel uses in several processes need neither locks nor stored responses: the new tokens derive from the row of
- * the family, the generation used, and the time of the step to the next generation. So all uses of one generation
- * compute the same values. That step is the only write; before it a client can repeat a failed request at any time.
+ * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
+ * of the family, the generation used and the time of the step to the next generation. So all uses of one generation
+ * compute the same values. That step is the only write; until then a client can repeat a failed request at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -77,7 +74,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes of the family that this request may have. */
+  /** The scopes that this request may have. */
   readonly granted: readonly string[]
 }
 
@@ -93,10 +90,11 @@ async function findUse(
   const { clientId, family, personId, scopes } = refreshToken
   const { audience } = family.token
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
-  if (clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
+  if (clientId !== oidc.client.clientId)
+    throw invalidGrant('the refresh token belongs to another client')
   const named = namedResources(oidc, resources).length > 0
   if (named && audience === undefined) throw resourceNotGranted()
-  // After a change of BASE_URL its access tokens would be refused everywhere.
+  // After a change of BASE_URL, every resource would reject its access tokens.
   if (audience !== undefined && audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another origin')
   }
@@ -108,8 +106,8 @@ async function findUse(
 }
 
 /**
- * Narrows the scopes to the requested ones (RFC 6749 §6); a later refresh may request all of them again. Drops
- * scopes that an operator has withdrawn from the client (design 2).
+ * Narrows the scopes to the requested ones (RFC 6749 §6). A later refresh may request all of them again. Drops scopes
+ * that an operator has withdrawn from the client (design 2).
  */
 function narrowScopes(
   { client, params }: KoaContextWithOIDC['oidc'],
@@ -117,12 +115,12 @@ function narrowScopes(
 ): string[] {
   const allowed = client?.scope?.split(' ') ?? []
   const granted = held.filter((scope) => allowed.includes(scope))
-  if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
+  if (granted.length === 0) throw invalidGrant('the client may no longer request any of its scopes')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
-  // As at the authorization endpoint, unknown scopes are ignored.
+  // Unknown scopes are ignored, as at the authorization endpoint.
   const scopes = asked.split(' ').filter(findScope)
-  if (scopes.length === 0) throw noKnownScope('the scope names none that is known')
+  if (scopes.length === 0) throw noKnownScope('scope contains no known scope')
   const missing = scopes.filter((scope) => !granted.includes(scope))
   if (missing.length > 0) throw scopeNotGranted(missing)
   return granted.filter((scope) => scopes.includes(scope))
@@ -131,13 +129,13 @@ function narrowScopes(
 /** The family of a refresh token after this use of it. */
 interface Renewed {
   readonly family: Family
-  /** When the token was replaced, by this request or by one that it repeats; in epoch milliseconds. */
+  /** When the token was replaced by this request, or by the request that it repeats. In epoch milliseconds. */
   readonly replacedAt: number
 }
 
 /**
- * Keeps the refresh token of bound tokens (FAPI 2.0 Security Profile §5.3.2.1): without the key it is useless to a
- * thief. Records the use, which extends its idle lifetime.
+ * Keeps the refresh token instead of replacing it, if its tokens are bound to a key (FAPI 2.0 Security Profile
+ * §5.3.2.1). Without the key it is useless to a thief. Records the use, which extends its idle lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,
@@ -149,7 +147,7 @@ async function keep(
   await judgeUse(ctx, use, dependencies)
   const replacedAt = platform.now()
   if (await grants.families.touch(family, replacedAt)) return { family, replacedAt }
-  throw invalidGrant('the refresh token changed meanwhile')
+  throw invalidGrant('a concurrent request changed the refresh token')
 }
 
 async function replace(
@@ -165,15 +163,15 @@ async function replace(
   if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
-  // Another use of the same token came first, so this one is a retry, or the family has ended.
+  // Another use of the same token came first. So this one is a retry, or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)
-  if (later === undefined) throw invalidGrant('the refresh token changed meanwhile')
+  if (later === undefined) throw invalidGrant('a concurrent request changed the refresh token')
   return { family: again.family, replacedAt: later }
 }
 
-/** Refuses an invalid use. @returns when the token was replaced, if this is a retry */
+/** Rejects an invalid use. @returns when the token was replaced, if this is a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   { family, generation, grant }: RefreshToken,
@@ -183,6 +181,6 @@ async function judgeUse(
   if (use.kind === 'lost') throw invalidGrant(use.reason)
   if (use.kind === 'reused') throw await endReused(ctx, grant.id, grants)
   if (use.kind === 'good') return undefined
-  Object.assign(logFields(ctx), { outcome: 'repeated', detail: 'the refresh was repeated' })
+  Object.assign(logFields(ctx), { outcome: 'repeated', detail: 'the client repeated the refresh' })
   return use.replacedAt
 }

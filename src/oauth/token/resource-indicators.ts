@@ -6,10 +6,12 @@ import { resourceRequired, unknownResource } from '../../platform/http/errors.ts
 export type Resources = ReturnType<typeof makeResources>
 
 /**
- * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the origin with or
- * without a slash, and the protected resources on it, which clients take from metadata documents (design 3 and 5).
- * Scheme and host are case-insensitive and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). Compares
- * every other character, because a URL parser also accepts `http:host`, tabs, and a host in hexadecimal.
+ * Implements resource indicators (RFC 8707). Every accepted spelling denotes the same audience, {base_url}. Accepted
+ * are the origin, with or without a trailing slash, and the protected resources on it, which clients read from
+ * metadata documents (design 3 and 5).
+ *
+ * Scheme and host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). All other
+ * characters are compared exactly, because a URL parser also accepts `http:host`, tabs, and a host in hexadecimal.
  */
 export function makeResources(baseUrl: string, protectedPaths: readonly string[]) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
@@ -19,7 +21,7 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
   return {
     /** The audience of every bound token. */
     audience: baseUrl,
-    /** The audience that a `resource` parameter denotes; undefined for another origin. */
+    /** Returns the audience that a `resource` parameter denotes; undefined for another origin. */
     canonical(resource: string): string | undefined {
       const [, scheme = '', authority = '', path = ''] =
         /^([a-z]+:)\/\/([!-.0-~]+)(.*)$/is.exec(resource) ?? []
@@ -42,7 +44,7 @@ export function namedResources(
   return named
 }
 
-/** Configures the engine: the default resource, and the form of its tokens. */
+/** Configures the resource indicators of the engine: the default resource, and the format of its tokens. */
 export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
   return {
     enabled: true,
@@ -52,12 +54,12 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
       if (needsResource(scopes)) throw resourceRequired(resources.audience)
       return needsOperator(scopes) ? resources.audience : undefined
     },
-    // A member code without `resource` was refused before this (authorization-code.ts).
+    // Codes with member scopes but without `resource` were rejected earlier (authorization-code.ts).
     useGrantedResource: () => true,
     getResourceServerInfo: (_ctx, resource, client) => {
       if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)
       return {
-        // Includes identity scopes, so that `scope` in the response lists every granted scope.
+        // Includes identity scopes, so that `scope` in the response lists all granted scopes.
         scope: client.scope ?? '',
         audience: resources.audience,
         accessTokenFormat: 'opaque',

@@ -11,7 +11,7 @@ import {
 import { registerRefreshGrant } from './refresh-token.ts'
 import { familyOfCode } from './token-values.ts'
 
-/** Builds the token endpoint. The engine exchanges codes with our rules around it; refreshes are ours. */
+/** Builds the token endpoint. The engine exchanges codes under our rules; we implement the refresh grant. */
 export function makeTokenEndpoint(parts: TokenEndpointParts) {
   const readTokenRequest = makeReadTokenRequest(parts)
   const dependencies = { ...parts, readTokenRequest }
@@ -23,8 +23,8 @@ export function makeTokenEndpoint(parts: TokenEndpointParts) {
 }
 
 /**
- * Reads what a token request presents: the code, if any, then with one query its grant, person, roles,
- * family and the version of the authenticating client. The whole request reads each store once.
+ * Reads the code or refresh token of a token request. One query then returns its grant, person, roles, family and the
+ * version of the authenticating client. Each store is read once per request.
  */
 function makeReadTokenRequest({ platform, grants, tokens }: TokenEndpointParts): ReadTokenRequest {
   const codes = platform.state.adapterFor('AuthorizationCode')

@@ -10,17 +10,19 @@ import { sha256 } from '../../platform/store/digest.ts'
 import type { Family } from '../grants/family-store.ts'
 
 /**
- * Tokens as text. A refresh token is `<family>.<generation>.<MAC>`, an access token
- * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the text before it and the seed in the row of
- * the family; its key derives from the root secret. So neither a copy of the store nor the secret nor an older token
- * suffices to forge one. No token is stored, and each is valid as long as its row.
+ * Writes and parses the text of tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
+ * `<family>.<generation>.<issued at>.<scopes>.<MAC>`.
+ *
+ * The MAC covers the preceding text and the seed in the row of the family; its key is derived from the root secret.
+ * So a copy of the store, the secret or an older token is not enough to forge a token. No token is stored, and each
+ * is valid as long as its row.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Whether it was issued here, verified with the row of its family. */
+  /** Whether this service issued the token, verified with the row of its family. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
@@ -29,22 +31,22 @@ export interface RefreshTokenClaim extends TokenClaim {
 }
 
 export interface AccessTokenClaim extends TokenClaim {
-  /** Of the refresh token that it came with. */
+  /** Generation of the refresh token that was issued together with it. */
   readonly generation: number
   readonly issuedAtSeconds: number
-  /** Selects its scopes from those of its family. */
+  /** Selects the scopes of the token from those of its family. */
   scopesOf(scopes: readonly string[]): string[]
 }
 
-// The id and the MAC are SHA-256 in base64url; numbers are in base 36, without leading zeros.
+// The id and the MAC are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
 const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
 const accessTokenForm =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** @param secrets the current one first; tokens of all of them are accepted */
+/** @param secrets the current one first; tokens made with any of them are accepted */
 export function makeTokenValues(secrets: readonly Buffer[]) {
-  // Creating a key costs several times as much as the MAC, so do it once.
+  // Create the keys once: that costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
@@ -54,7 +56,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed))))
   }
   return {
-    /** Parses a refresh token without verifying it; undefined for any other form. */
+    /** Parses a refresh token without verifying it. Returns undefined for any other format. */
     readRefreshToken(value: string): RefreshTokenClaim | undefined {
       const [, text, familyId, generation = '', mac = ''] = refreshTokenForm.exec(value) ?? []
       if (text === undefined || familyId === undefined) return undefined
@@ -62,13 +64,13 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
     },
 
-    /** The refresh token of a generation; every process derives the same text. */
+    /** Returns the refresh token of a generation. Every process derives the same text. */
     writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
       const text = `${id}.${generation.toString(BASE)}`
       return `${text}.${macOf(current, text, seed)}`
     },
 
-    /** Parses an access token without verifying it; undefined for any other form. */
+    /** Parses an access token without verifying it. Returns undefined for any other format. */
     readAccessToken(value: string): AccessTokenClaim | undefined {
       const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
         accessTokenForm.exec(value) ?? []
@@ -82,7 +84,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       }
     },
 
-    /** The access token that comes with a generation, for some of the scopes of its family. */
+    /** Returns the access token of a generation, for some of the scopes of its family. */
     writeAccessToken(
       { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
       { generation, issuedAtSeconds, has }: IssuedAccessToken,
@@ -97,16 +99,16 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
 /** The parts that differ between the access tokens of a family. */
 export interface IssuedAccessToken
   extends Pick<AccessTokenClaim, 'generation' | 'issuedAtSeconds'> {
-  /** Its scopes. */
+  /** The scopes of the token. */
   readonly has: readonly string[]
 }
 
-/** The seed of a new family: 128 random bits in base64url. */
+/** Generates the seed of a new family: 128 random bits in base64url. */
 export function newSeed(): string {
   return randomBytes(16).toString('base64url')
 }
 
-/** The id of the family that begins with the exchange of this code. */
+/** Returns the id of the family that starts with the exchange of this code. */
 export function familyOfCode(code: string): string {
   return sha256(code)
 }
@@ -115,7 +117,7 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** One bit for each scope of the family, the first one lowest; empty for all scopes. */
+/** Encodes the scopes of a token: one bit for each scope of the family, the first one lowest. Empty for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   let bits = 0n

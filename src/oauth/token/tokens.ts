@@ -4,14 +4,14 @@ import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with everything that decides its use now. One query reads both from the row of its family
- * and from its grant. Issuing a token writes nothing, and revoking it ends its family.
+ * An issued token with all facts that decide its use now. One query reads both, from the rows of its family and its
+ * grant. Issuing a token stores no token, and revoking it ends its family.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
   readonly clientId: string
   readonly personId: string
-  /** The site of its grant; undefined for a plain sign-in. */
+  /** The site of the grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
   /** In epoch seconds, like `expiresAt`. */
@@ -22,27 +22,27 @@ export interface IssuedToken extends AccessFacts {
 /** An access token of this service. */
 export interface AccessToken extends IssuedToken {
   readonly kind: 'access'
-  /** The origin that it is bound to (RFC 8707); undefined for a plain sign-in. */
+  /** The origin that the token is bound to (RFC 8707); undefined for a plain sign-in. */
   readonly audience: string | undefined
-  /** The thumbprint of the key that it is bound to (RFC 9449 §6). */
+  /** Thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt: string | undefined
 }
 
 export interface RefreshToken extends IssuedToken {
   readonly kind: 'refresh'
-  /** How often its family had been refreshed when it was issued. */
+  /** How often its family had been refreshed when the token was issued. */
   readonly generation: number
 }
 
 /**
- * Finds a token with one query, even an expired or revoked one; undefined if it was never issued.
+ * Finds a token with one query, even an expired or revoked one. Returns undefined if it was never issued.
  *
  * @param callerId the calling client, whose version the same query reads
  */
 export type FindToken<Token> = (value: string, callerId?: string) => Promise<Token | undefined>
 
 interface TokenPorts {
-  /** Queries at every call, because a refresh looks again when another one was quicker. */
+  /** Must query on every call: a refresh reads again after it lost a race. */
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
   readonly keys: readonly Buffer[]
@@ -51,7 +51,7 @@ interface TokenPorts {
 
 export type Tokens = ReturnType<typeof makeTokens>
 
-/** Writes tokens and finds them again. */
+/** Writes tokens, and finds them by their value. */
 export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   const values = makeTokenValues(keys)
   const readFamily = async (claim: TokenClaim, callerId: string | undefined) => {
@@ -70,7 +70,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A repeated refresh announces the full lifetime again, so its token lives longer by the retry window.
+      // A repeated refresh announces the full lifetime again, so tokens of a refresh live longer by the retry window.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access',

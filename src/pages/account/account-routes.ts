@@ -1,4 +1,4 @@
-/** The pages at /account, for members. */
+/** Serves the pages at /account, for members. */
 
 import type Router from 'koa-router'
 
@@ -25,14 +25,14 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf, type MemberQueries, queryRoutes } from './query-routes.ts'
 
-/** Declares a page of an account; `current` is its link in the navigation. */
+/** Declares a page of an account. `current` is its link in the navigation. */
 type DeclarePage = (
   pattern: string,
   current: string,
   show: (area: AreaView, session: PageSession, ctx: PageContext) => Page | Promise<Page>,
 ) => void
 
-/** The pages at /account: the person, their connected apps, and sign-out everywhere. */
+/** Creates the pages at /account: the person, their connected apps, and signing out everywhere. */
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const { database, signedInPages } = ownPages
@@ -41,7 +41,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       pattern,
       signedInPages.page(async (ctx, session) => {
         const shown = await show(areaOf(session, current), session, ctx)
-        // A person of one site sees the look of that site.
+        // A person with only one site sees the look of that site.
         return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
       }),
     )
@@ -78,14 +78,14 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       return pages.signedOutEverywhere
     }),
   )
-  // Needs no session, because the browser is signed out.
+  // This page needs no session, because the browser is signed out.
   router.get(pages.signedOutEverywhere, (ctx) => {
     sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
   })
   return router
 }
 
-/** The connected apps, and their removal. */
+/** The pages that list connected apps and remove them. */
 function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
   const { database, signedInPages, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)
@@ -93,7 +93,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // By its origin when it was connected. All other origins are unverified.
+      // Taken from the origin of the client when it was connected. All other origins are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
@@ -101,7 +101,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
       ...use,
     }))
     const done = noticeOf(ctx, {
-      removed: 'The application was removed. It has no access any more.',
+      removed: 'The application was removed. It no longer has access.',
     })
     return connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
   })
@@ -126,7 +126,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     pages.removeApp,
     signedInPages.form(async (ctx, session) => {
       const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // Do not reveal whether another person has such a grant.
+      // Do not reveal whether another person has this grant.
       const ended = await removeApp(database, line, actorOf(ctx, session, now))
       if (ended.length === 0) throw nothingHere()
       return `${pages.apps}?done=removed`

@@ -31,8 +31,8 @@ export interface MemberQueries {
 }
 
 /**
- * The page on which a member tries queries of the Member API for one of their sites, without a token. A
- * signed-in member has `account:read`. The script of the page, which sends its CSRF token, also has
+ * Creates the page on which a member tries queries of the Member API for one of their sites, without a token. A
+ * signed-in member has the scope `account:read`. The script of the page, which sends the CSRF token, also has
  * `account:write`.
  */
 export function queryRoutes(
@@ -40,7 +40,7 @@ export function queryRoutes(
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** Finds the requested site, if the person has a role there now. */
+  /** Finds the requested site, if the person currently has a role there. */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)
@@ -60,7 +60,7 @@ export function queryRoutes(
       area: areaOf(session, pages.memberQueries),
       apiName: 'Member API',
       siteName: site.name,
-      says: 'It is run as you: you see what is yours there.',
+      says: 'The query runs as you: you see your own data at this site.',
       sites: sites.map(({ slug, name }) => ({
         name,
         href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,

@@ -11,14 +11,14 @@ import type { RefusedRequests } from '../applications/refused-requests.ts'
 import type { Seals } from '../relying-party/sign-in.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 
-/** The settings that decide what operators may choose. */
+/** The settings that limit what operators may choose. */
 export interface AdminPolicy {
   readonly loopbackHosts: readonly string[]
   readonly assistants: readonly Assistant[]
   readonly furtherPlans: FurtherPlans
 }
 
-/** The caller of a tried query, for the Admin API. */
+/** The caller of a trial query, for the Admin API. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
   readonly address?: string | undefined
 }
@@ -31,13 +31,13 @@ export interface AdminPorts {
     readonly admin: { readonly tryQuery: TryQuery<QueryCaller> }
     readonly member: { readonly queryTool: QueryToolFiles }
   }
-  /** The scopes that the metadata document of a protected resource names. */
+  /** The scopes listed in the metadata of a protected resource. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
-  /** Whether the service accepts metadata documents, which operators then review. */
+  /** Whether the service accepts metadata documents; operators then review them. */
   readonly acceptsDocuments: boolean
 }
 
-/** The dependencies of the pages for operators. */
+/** The dependencies of the operator pages. */
 export type AdminParts = ReturnType<typeof makeAdminParts>
 
 export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts) {
@@ -47,7 +47,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     ...ownPages,
     assistants,
     furtherPlans,
-    /** Whether operators can choose any of the further plans. */
+    /** Whether operators can choose any optional protocol. */
     offersChoices: hasFurtherPlan(furtherPlans),
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),

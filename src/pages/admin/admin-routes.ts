@@ -1,4 +1,4 @@
-/** The pages at /admin, for operators of a site. */
+/** Serves the pages at /admin, for operators of a site. */
 
 import type Router from 'koa-router'
 
@@ -16,7 +16,7 @@ import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
 
-/** The pages at /admin, for owners and admins of a site (specification, What the service does 8). */
+/** Creates the pages at /admin, for owners and admins of a site (specification, What the service does 8). */
 export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts): Router {
   const parts = makeAdminParts(ownPages, policy, ports)
   const router = makeRouter()

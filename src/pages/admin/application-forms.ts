@@ -26,7 +26,7 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
-/** The forms that create and change an application. */
+/** Creates the forms for adding and changing an application. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, redirectRules, offersChoices } = parts
   const onApplication = operatorPages.of('site')
@@ -73,7 +73,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // An edit cannot switch between public and confidential: the client would lack a secret, or keep a useless one.
+    // Editing cannot switch between public and confidential. The client would lack a secret, or keep a useless one.
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)
@@ -97,7 +97,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
   }
 }
 
-/** The form with the choices of the further plans. */
+/** The form for the optional protocols of an application. */
 function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, furtherPlans: plans } = parts
   const onApplication = operatorPages.of('site')

@@ -17,7 +17,7 @@ import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
-/** The applications of a site: the list, the page of each, and its people. */
+/** Creates the pages for the applications of a site: the list, each application, and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, grantLists, listPages, offersChoices } = parts
 
@@ -65,7 +65,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   peopleRoutes(operatorPages, parts)
 }
 
-/** The settings for the developer of the application, and the steps for members. */
+/** Returns the settings for the developer of the application, and the steps for members. */
 function instructionsFor(
   app: Application,
   { site }: Operator,
@@ -92,14 +92,14 @@ function instructionsFor(
 }
 
 const doneSentences = {
-  created: 'The application was created. Give its client_id to its maker.',
-  saved: 'The changes were saved. They hold from now on.',
-  disabled: 'The application was disabled. Its tokens are refused.',
+  created: 'The application was created. Give its client_id to its developer.',
+  saved: 'The changes were saved. They take effect now.',
+  disabled: 'The application was disabled. Its tokens no longer work.',
   enabled: 'The application was enabled.',
   ...secretSentences,
 }
 
-/** The people who connected an application, and the forms that end their access. */
+/** The pages with the people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')
@@ -117,8 +117,8 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       backHref: address(pages.application),
       pager: listPages.pagerOf(ctx, found),
       done: noticeOf(ctx, {
-        ended: 'The access was ended. Its tokens are refused.',
-        'all-ended': "Everybody's access was ended. All tokens are refused.",
+        ended: 'The access was ended. Its tokens no longer work.',
+        'all-ended': 'All access was ended. No token works any longer.',
       }),
     })
   })

@@ -14,16 +14,16 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** A problem with the callback, or with the whole form. */
+/** A problem with the callback or with the whole form. */
 interface AdmissionProblem {
   readonly callback?: string
   readonly problem?: string
 }
 
-/** The assistant was added, existed already, or got another callback. */
+/** The assistant was added, existed already, or got an additional callback. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
-/** The assistants that members of a site may connect, and the steps for an operator's own. */
+/** Creates the pages with the assistants that members of a site may connect, and the steps for those of an operator. */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery } = parts
 
@@ -89,15 +89,15 @@ async function listPage(
 
 const doneSentences = {
   made: 'The assistant was added. Give your members the address below.',
-  there: 'The assistant is there already. Nothing was changed.',
-  added: 'The callback was added. It holds from now on.',
+  there: 'The assistant already exists. Nothing was changed.',
+  added: 'The callback was added. It works from now on.',
 }
 
 /**
- * Creates the site's application for an assistant, under the rules of the form. A site has one for each
- * assistant; a second request adds another callback or changes nothing.
+ * Creates the site's application for an assistant, under the rules of the form. A site has one application per
+ * assistant. A second request adds another callback, or changes nothing.
  *
- * @param typed the callback of this connection, as the operator entered it; may be empty
+ * @param typed the callback of this connection as entered by the operator; may be empty
  */
 async function admitAssistant(
   assistant: Assistant,
@@ -113,7 +113,7 @@ async function admitAssistant(
   }
   const own = ownCallback ? [typed] : []
 
-  /** Undefined if the site has no application for the assistant yet. */
+  /** Returns undefined if the site has no application for the assistant yet. */
   const addToMade = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
     const listed = all.find((each) => each.assistant === assistant.id)
@@ -146,7 +146,7 @@ async function admitAssistant(
       problem: `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`,
     }
   }
-  // `taken`: another operator added it at the same time.
+  // `taken`: another operator added the assistant at the same time.
   return created === 'taken' ? ((await addToMade()) ?? 'there') : 'made'
 }
 

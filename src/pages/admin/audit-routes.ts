@@ -7,10 +7,10 @@ import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
-/** Longer than any id or e-mail address. */
+/** Maximum length of a filter, longer than any id or e-mail address. */
 const FIELD_CHARACTERS_MAX = 500
 
-/** The audit trail of a site, with filters. */
+/** Creates the page with the audit trail of a site, with filters. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
   operatorPages.page(pages.audit, async ({ area, site }, ctx) => {
@@ -22,7 +22,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
       siteId: site.id,
       action: action || undefined,
       clientId: client || undefined,
-      // An unknown id or address finds nothing.
+      // An unknown id or e-mail address matches nothing.
       personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
       fromMs: startOfDay(from),
       untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
@@ -43,7 +43,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
   })
 }
 
-/** The filters of the form; values that the form cannot send are ignored. */
+/** Reads the filters of the form. Ignores values that the form cannot send. */
 function questionOf(ctx: PageContext) {
   const field = (name: string) => {
     const value = ctx.query[name]
@@ -60,7 +60,7 @@ function questionOf(ctx: PageContext) {
   }
 }
 
-/** The first millisecond of a date, in UTC. */
+/** Returns the first millisecond of a date in UTC. */
 function startOfDay(date: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
   const ms = Date.parse(date)
@@ -80,7 +80,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-/** Formats epoch milliseconds as a time. */
+/** Formats a value; epoch milliseconds become a time. */
 function textOf(name: string, value: unknown): string {
   const isMoment = name.endsWith('At') && typeof value === 'number'
   return isMoment ? new Date(value).toISOString() : String(value)

@@ -17,7 +17,7 @@ const reviewAddresses = {
 
 type Review = keyof typeof reviewAddresses
 
-/** The review of clients with metadata documents (specification, Authentication 8). */
+/** Creates the pages for reviewing clients with metadata documents (specification, Authentication 8). */
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,
@@ -38,12 +38,12 @@ export function documentClientRoutes(
       pager: listPages.pagerOf(ctx, found),
       done: noticeOf(ctx, {
         approved: 'The client was approved.',
-        blocked: 'The client was blocked. Its tokens are refused.',
+        blocked: 'The client was blocked. Its tokens no longer work.',
       }),
     })
   })
 
-  /** The page that confirms a review of the current document. */
+  /** Shows the page that confirms a review of the current document. */
   const confirmPage = async (
     { area, address, site, session }: Operator,
     review: Review,
@@ -83,7 +83,7 @@ export function documentClientRoutes(
       if (reviewed === 'unknown') throw nothingHere()
       if (reviewed === 'forbidden') throw notPlatformReviewer()
       if (reviewed === 'done') return `${address(pages.documentClients)}?done=${review}`
-      // The document changed meanwhile, so the operator reviews the new one.
+      // The document has changed meanwhile, so let the operator review the new one.
       ctx.status = 409
       return await confirmPage(operator, review, clientId, true)
     })

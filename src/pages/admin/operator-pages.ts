@@ -12,13 +12,13 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 
-/** An operator of the site in the address. */
+/** An operator of the site named in the URL. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Handles a request for a site, by an operator of it. */
+/** Handles a request for a site. Its operator has signed in. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Handles a request for an application, by an operator of its site. */
+/** Handles a request for an application. An operator of its site has signed in. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,
@@ -28,8 +28,8 @@ type ApplicationHandler = (
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
- * Declares the administration pages of one site. An unknown site is 404. A person who is neither owner nor
- * admin gets 403, checked at every request because roles can be revoked.
+ * Declares the administration pages of one site. An unknown site gives 404. A person who is neither owner nor admin
+ * gets 403. This is checked at every request, because roles can be revoked.
  */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
@@ -40,7 +40,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       page(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(entering(show)))
       },
-      /** The CSRF token is checked before `answer` is called. */
+      /** Declares a form. The CSRF token is checked before `answer` is called. */
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(answer)))
       },
@@ -48,15 +48,15 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
-    /** A request of a script on such a page. */
+    /** Declares a request sent by a script on one of these pages. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) =>
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Pages that need MCP connections switched on (specification, What the service does 9). */
+    /** Declares pages that need MCP connections to be enabled (specification, What the service does 9). */
     whereOn: declaring(ifOn),
-    /** Pages of the application in the address; those of kind `site` need MCP connections too. */
+    /** Declares pages of the application named in the URL. Those of kind `site` also need MCP connections. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -65,7 +65,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // Resource servers only introspect tokens, so they work without the beta feature.
+        // Resource servers only introspect tokens, so they do not need the beta feature.
         return kind === 'site' ? ifOn(found) : found
       }),
   }
@@ -82,7 +82,7 @@ async function operatorOf(ctx: PageContext, session: PageSession, { database, no
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  /** Builds an address of this administration. Missing parameters come from the current address. */
+  /** Builds a URL of this administration. Missing parameters are taken from the current URL. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {

@@ -12,7 +12,7 @@ import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The page on which an operator tries queries of the Admin API, without a token. */
+/** Creates the page on which an operator tries queries of the Admin API, without a token. */
 export function queryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts): void {
   const { tryQuery } = api.admin
   const { queryTool } = api.member
@@ -21,7 +21,7 @@ export function queryRoutes(operatorPages: OperatorPages, { api, baseUrl }: Admi
       area,
       apiName: 'Admin API',
       siteName: site.name,
-      says: 'It is run as you, and changes nothing.',
+      says: 'The query runs as you, and changes nothing.',
       action: address(pages.queries),
       endpoint: baseUrl + paths.adminGraphql,
       schemaHref: paths.adminSchema,

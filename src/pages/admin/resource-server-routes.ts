@@ -11,8 +11,8 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
 /**
- * The resource servers of a site: the list with the form that registers one, and the page of each. They do
- * not need the beta feature.
+ * Creates the pages for the resource servers of a site: the list with the form that registers one, and the page of
+ * each. They do not need the beta feature.
  */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, database, listPages, baseUrl } = parts
@@ -78,7 +78,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
 
 const doneSentences = {
   registered: 'The resource server was registered.',
-  disabled: 'The resource server was disabled. It is told of no token.',
+  disabled: 'The resource server was disabled. It can no longer introspect tokens.',
   enabled: 'The resource server was enabled.',
   ...secretSentences,
 }

@@ -15,7 +15,7 @@ import { makeOverviews } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
-/** The list of sites; the home page, overview and beta features of a site. */
+/** Creates the list of sites, and for each site its home page, overview and beta features. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { signedInPages, database, reviews, now } = parts
   const overviewOf = makeOverviews(database, now)
@@ -74,7 +74,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       applicationsHref: address(pages.applications),
       assistantsHref: address(pages.assistants),
       done: noticeOf(ctx, {
-        on: 'MCP connections is on. You find OAuth applications in the navigation now.',
+        on: 'MCP connections is on. OAuth applications is now in the navigation.',
         off: 'MCP connections is off. Every application of the site has stopped.',
       }),
     }),

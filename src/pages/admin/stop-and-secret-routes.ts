@@ -17,7 +17,7 @@ import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The pages that applications and resource servers both have. */
+/** Path patterns of the pages that applications and resource servers have in common. */
 const patternsOf = {
   site: {
     list: pages.applications,
@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** The pages that disable and delete an application or resource server, and show its secrets and refusals. */
+/** Creates the pages that disable and delete an application or resource server, and show its secrets and refusals. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -63,7 +63,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   ] as const) {
     onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
-      // People do not connect resource servers.
+      // People cannot connect resource servers.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
       return confirmPage({ area, name, people, action, cancelHref })
     })
@@ -121,7 +121,7 @@ function secretRoutes(
   })
 }
 
-/** The addresses and secrets that the pages of an application and a resource server share. */
+/** Returns the URLs and secrets that the pages of applications and resource servers share. */
 export async function sharedView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,
@@ -147,7 +147,7 @@ export async function sharedView(
 }
 
 export const secretSentences = {
-  'secret-added': 'A new secret was made. The other one works until you remove it.',
+  'secret-added': 'A new secret was created. The other one works until you remove it.',
   'secret-removed': 'The secret was removed.',
-  'two-secrets': 'Two secrets live already. Remove one before you make another.',
+  'two-secrets': 'Two secrets are already valid. Remove one before you create another.',
 }

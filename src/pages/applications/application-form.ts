@@ -6,25 +6,25 @@ import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * The valid input for an OAuth application (design 2). The engine validates clients again at every request;
- * input that passes here passes there.
+ * The validated input for an OAuth application (design 2). The engine validates clients again at every request; it
+ * accepts all input that passes here.
  */
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** RP-Initiated Logout §3; may be empty. */
+  /** URIs for RP-Initiated Logout §3; may be empty. */
   readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
 }
 
-/** Problems, as sentences for each field. */
+/** Problems, as sentences by field. */
 export type EntryProblems = ApplicationFormPage['problems']
-/** The input, with one address on each line. */
+/** The input as typed, with one URI on each line. */
 export type TypedEntry = ApplicationFormPage['typed']
 
-/** The form, filled in with an application. */
+/** Fills in the form with an application. */
 export function entryOf(application: CheckedApplication): TypedEntry {
   const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
   return {
@@ -34,7 +34,7 @@ export function entryOf(application: CheckedApplication): TypedEntry {
   }
 }
 
-/** The redirect addresses that a deployment allows. */
+/** The redirect URIs that a deployment allows. */
 interface RedirectRules {
   readonly loopbackHosts: readonly string[]
   /** Schemes of known assistants that are not reversed domain names, with the colon: `cursor:`. */
@@ -46,8 +46,8 @@ const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
 /**
- * The scopes that an operator may choose, with the descriptions that members read. Every application may
- * also request the identity scopes.
+ * The scopes that an operator may choose, with the descriptions that members see. Every application may also request
+ * the identity scopes.
  */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
@@ -97,20 +97,20 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Omits the key if there is no problem, because pages count keys. */
+/** Omits the key if there is no problem, because pages count the keys. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }
 
-/** Checks the name of an application or a resource server. */
+/** Checks the name of an application or resource server. */
 export function problemOfName(
   name: string,
-  empty = 'Give the application a name. Members read it when they are asked.',
+  empty = 'Enter a name. Members see it when they are asked for consent.',
 ): string | undefined {
   if (name === '') return empty
   if (name.length > NAME_LENGTH_MAX)
-    return `The name may have ${NAME_LENGTH_MAX} characters at most.`
-  if (hidesSomething(name)) return 'The name holds characters that cannot be seen. Type it again.'
+    return `The name may have at most ${NAME_LENGTH_MAX} characters.`
+  if (hidesSomething(name)) return 'The name contains invisible characters. Type it again.'
   return undefined
 }
 
@@ -119,23 +119,23 @@ interface UriRules extends RedirectRules {
 }
 
 function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
-  if (uris.length > URIS_MAX) return [`Enter ${URIS_MAX} addresses at most.`]
+  if (uris.length > URIS_MAX) return [`Enter at most ${URIS_MAX} addresses.`]
   const problems = uris.flatMap((uri, position) => {
-    if (uris.indexOf(uri) < position) return `${shown(uri)} is there twice.`
+    if (uris.indexOf(uri) < position) return `${shown(uri)} is listed twice.`
     return problemOfUri(uri, rules) ?? []
   })
   return problems.length > 0 ? problems : undefined
 }
 
-/** One redirect address (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
+/** Checks one redirect URI (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
 function problemOfUri(uri: string, rules: UriRules): string | undefined {
   if (uri.length > URI_LENGTH_MAX) return `${shown(uri)} is too long.`
   const url = URL.parse(uri)
-  if (!url) return `${shown(uri)} is not an address, as https://app.example/callback is one.`
+  if (!url) return `${shown(uri)} is not an address like https://app.example/callback.`
   if (uri.includes('#')) return `${shown(uri)} has a part after #, which is not allowed.`
-  if (url.username || url.password) return `${shown(uri)} holds a user name or password.`
+  if (url.username || url.password) return `${shown(uri)} contains a user name or password.`
   if (uri.includes('*')) return `${shown(uri)} has a wildcard. Enter every address in full.`
-  // A non-canonical spelling never matches, or disguises its host.
+  // A non-canonical spelling would never match, or would disguise its host.
   if (url.href !== uri && url.href !== `${uri}/`)
     return `Write ${shown(uri)} as ${shown(url.href)}.`
   return problemOfScheme(url, uri, rules)
@@ -166,7 +166,7 @@ function problemOfScheme(
     : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
 }
 
-/** Only a native client may vary the port of a loopback address (RFC 8252 §7.3). */
+/** Only native clients may vary the port of a loopback URI (RFC 8252 §7.3). */
 function typeOf(uris: readonly string[], authMethod: ClientAuthMethod): ApplicationType {
   const onDevice = uris.some((uri) => !uri.startsWith('https:'))
   return authMethod === 'none' && onDevice ? 'native' : 'web'

@@ -4,7 +4,7 @@ import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './further-choices.ts'
 
-/** An OAuth application, as the operators of its site see it. */
+/** An OAuth application as shown to operators of its site. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
 function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
@@ -36,7 +36,7 @@ export async function findApplication(
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
-    /** The id of the assistant that it was created for. */
+    /** Id of the assistant that it was created for. */
     assistant: row.assistant ?? undefined,
     further: choicesOf(row),
     createdAt: row.created_at,

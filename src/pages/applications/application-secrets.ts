@@ -14,12 +14,12 @@ import type { Application } from './application-lists.ts'
 export const LIVE_SECRETS_MAX = 2
 
 /**
- * The secrets of a confidential application. Two may be live, so that the application can change over
- * without downtime. The last one cannot be removed.
+ * Manages the secrets of a confidential application. Two secrets may be valid at the same time, so that the
+ * application can switch without downtime. The last one cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
-    /** @returns the secret, which is shown once; undefined if two are live */
+    /** Adds a secret. @returns the secret, to be shown once; undefined if two are already valid */
     add: async (app: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { clientId, authMethod } = app
@@ -34,7 +34,7 @@ export function makeApplicationSecrets({ kysely }: Database) {
         return secret
       }),
 
-    /** @returns false if it does not exist, or is the only one */
+    /** Removes a secret. @returns false if it does not exist, or is the only one */
     remove: async (app: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const live = await lockAndList(trx, app.clientId, actor.now)
@@ -51,12 +51,12 @@ export function makeApplicationSecrets({ kysely }: Database) {
   }
 }
 
-/** The subject of an audit event about an application. */
+/** Returns the subject of an audit event about an application. */
 export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
   return { subject: { kind: nouns[app.kind], id: app.clientId }, siteId: app.siteId }
 }
 
-/** The name of each kind in the audit trail. */
+/** The names of the kinds in the audit trail. */
 const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
 /** Creates a secret, stores its digest, and returns it. */
@@ -74,7 +74,7 @@ export async function insertSecret(
   return secret
 }
 
-/** Lists live secrets. A no-op update locks the application's row, so that changes are serial. */
+/** Lists the valid secrets. A no-op update locks the row of the application, so that changes are serialized. */
 async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   await trx
     .updateTable('oauth_application')
@@ -93,10 +93,10 @@ const NEW_SECRET_SECONDS = 120
 const NEW_SECRET_LABEL = 'a new client secret'
 
 /**
- * Passes a new secret from the form that created it to the page that shows it. The state store has it sealed
- * for a short time, so that a reload neither shows it again nor creates another.
+ * Passes a new secret from the form that created it to the page that shows it. The state store keeps it sealed for a
+ * short time, so that a reload neither shows it again nor creates another.
  *
- * @param state the records of the model `NewSecret`
+ * @param state stores the records of the model `NewSecret`
  */
 export function makeNewSecrets(
   state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
@@ -109,7 +109,7 @@ export function makeNewSecrets(
       await state.upsert(recordId(sessionId, clientId), { sealed }, NEW_SECRET_SECONDS)
     },
 
-    /** The secret, the first time that the session requests it. */
+    /** Returns the secret, but only for the first request of the session. */
     async take(sessionId: string, clientId: string): Promise<string | undefined> {
       const id = recordId(sessionId, clientId)
       const record = await state.find(id)

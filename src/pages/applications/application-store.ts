@@ -1,4 +1,4 @@
-/** The changes of applications by operators of their site. Requests of clients use `oauth/clients`. */
+/** Changes applications for the operators of their site. `oauth/clients` serves the requests of clients. */
 
 import { randomBytes } from 'node:crypto'
 
@@ -13,14 +13,14 @@ import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret, subjectOf } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type FurtherChoices } from './further-choices.ts'
 
-/** The input for a new application, from the form or from a row of the table of assistants. */
+/** The input for a new application, from the form or the table of assistants. */
 export interface NewApplication extends CheckedApplication {
   readonly kind?: ApplicationKind
-  /** The id of the assistant for which it is made. */
+  /** Id of the assistant that it is created for. */
   readonly assistant?: string
 }
 
-/** A resource server only introspects tokens of its site, so it has no redirect address. */
+/** Returns the input for a resource server. It only introspects tokens of its site, so it has no redirect URI. */
 export function newResourceServer(name: string): NewApplication {
   return {
     kind: 'resource_server',
@@ -33,7 +33,7 @@ export function newResourceServer(name: string): NewApplication {
   }
 }
 
-/** The prefix of a client_id of each kind, how many a site may have, and its audit actions. */
+/** For each kind, the prefix of its client_ids, the maximum per site and its audit actions. */
 export const applicationKinds = {
   site: {
     prefix: 'app_',
@@ -54,8 +54,8 @@ export const applicationKinds = {
 } as const
 
 /**
- * Changes the applications of a site for its operators. Each change is one transaction with its audit event,
- * and ends the grants that it no longer allows.
+ * Changes the applications of a site for its operators. Each change is one transaction with its audit event. It also
+ * ends the grants that the change no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {
   const changing =
@@ -67,15 +67,15 @@ export function makeApplicationStore({ kysely }: Database) {
 
   return {
     /**
-     * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site;
-     *   `taken` if the site has an application for the assistant
+     * Creates an application. @returns the client_id, and the secret of a confidential client; `full` at the limit of
+     * the site; `taken` if the site already has an application for the assistant
      */
     create: changing(create),
 
-    /** @returns the grants that ended because they have removed scopes */
+    /** Changes an application. @returns the grants that ended because a scope was removed */
     update: changing(update),
 
-    /** Stores the choices of the further plans. */
+    /** Stores the chosen optional protocols. */
     choose: changing(choose),
 
     setEnabled: changing(
@@ -87,14 +87,14 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .where('disabled_at', enabled ? 'is not' : 'is', null)
           .executeTakeFirstOrThrow()
-        // The form was submitted twice.
+        // Nothing changed, because the form was submitted twice.
         if (numUpdatedRows === 0n) return
         const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
         await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
       },
     ),
 
-    /** @returns the grants that ended */
+    /** Deletes an application. @returns the grants that ended */
     remove: changing(async (trx, app: Application, actor: Actor) => {
       const { numUpdatedRows } = await trx
         .updateTable('oauth_application')
@@ -114,7 +114,7 @@ export function makeApplicationStore({ kysely }: Database) {
       return ended
     }),
 
-    /** Ends the grants of one person, or of all people. */
+    /** Ends the grants of one person or of all people. */
     disconnect: changing(
       async (trx, app: Application, personId: string | undefined, actor: Actor) => {
         const whose = personId === undefined ? {} : { personId }
@@ -166,7 +166,7 @@ async function create(
       disabled_at: null,
       deleted_at: null,
     })
-    // A unique index on the assistant decides between concurrent requests.
+    // The unique index on the assistant decides between concurrent requests.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'
@@ -202,7 +202,7 @@ async function update(
   }
   await insertLists(trx, app.clientId, entry)
   const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
-  const reason = 'a scope of it was taken from the application'
+  const reason = 'a scope was removed from the application'
   const ended =
     withScopes.length > 0
       ? await endGrants(trx, { clientId: app.clientId, withScopes }, { reason, nowMs: actor.now })
@@ -236,7 +236,7 @@ async function choose(
   })
 }
 
-/** The values for the audit trail, without the keys themselves. */
+/** Returns the values for the audit trail, without the keys. */
 function choiceFactsOf(authMethod: string, choices: FurtherChoices) {
   return {
     authMethod,

@@ -4,8 +4,8 @@ import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * The choices of an operator for an application, among the plans that are enabled here. Choices of a disabled
- * plan stay unchanged.
+ * The choices of an operator for an application, among the optional protocols enabled here. Choices of a disabled
+ * protocol stay unchanged.
  */
 export interface FurtherChoices {
   /** A JWK set as text. */
@@ -14,16 +14,16 @@ export interface FurtherChoices {
   readonly pushesRequests: boolean
   readonly bindsTokens: boolean
   readonly logoutUri: string | undefined
-  /** Whether each sign-out notice must have the session id. */
+  /** Whether each sign-out notice must contain the session id. */
   readonly logoutSessionRequired: boolean
 }
 
-/** `keys` is a JWK set or its address; `demands` are the ticked boxes. */
+/** The choices as typed. `keys` is a JWK set or its URL; `demands` are the ticked boxes. */
 export type TypedChoices = FurtherPage['typed']
-/** Problems, as sentences for each field. */
+/** Problems, as sentences by field. */
 export type ChoiceProblems = FurtherPage['problems']
 
-/** The form, filled in with the current choices. */
+/** Fills in the form with the current choices. */
 export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
   return {
     keys: choices.jwks ?? choices.jwksUri ?? '',
@@ -36,7 +36,7 @@ export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
   }
 }
 
-/** @param before the stored choices, which remain for a disabled plan */
+/** @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
   before: FurtherChoices & { readonly authMethod: ClientAuthMethod },
@@ -45,7 +45,7 @@ export function checkChoices(
   | { readonly kind: 'good'; readonly choices: FurtherChoices }
   | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {
   const hasLogout = plans.backChannelLogout
-  // A public application cannot keep a private key.
+  // A public application cannot keep a private key secret.
   const mayHaveKeys = plans.privateKeyJwt && before.authMethod !== 'none'
   const keys: ReadKeys = mayHaveKeys ? readKeys(typed.keys.trim(), plans) : before
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
@@ -92,7 +92,7 @@ function readKeys(typed: string, { privateHosts }: FurtherPlans): ReadKeys {
   }
   const read = readKeySet(typed)
   return 'problem' in read
-    ? { problem: `The set of keys cannot be used: ${read.problem}.` }
+    ? { problem: `The key set cannot be used: ${read.problem}.` }
     : { jwks: JSON.stringify(read.jwks) }
 }
 
@@ -119,7 +119,7 @@ export function columnsOf(choices: FurtherChoices, nowMs: number) {
   }
 }
 
-/** An application with keys authenticates with them instead of its secrets. */
+/** Returns the authentication method: an application with keys authenticates with them instead of its secrets. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<FurtherChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -7,7 +7,7 @@ import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A refused request of a client, with the reason, which the client does not learn. */
+/** A refused request of a client, with the full reason, which the client does not receive. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number
@@ -26,9 +26,9 @@ const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * Records the last refused requests of each application, and counts them by day. Operators see both. They
- * are buffered in memory and written every few seconds, so that no request waits. The number kept for each
- * client is limited, so that an attacker cannot fill the database.
+ * Records the latest refused requests of each application, and counts them by day. Operators see both. Refusals are
+ * buffered in memory and written every few seconds, so that no request waits. The number stored for each client is
+ * limited, so that an attacker cannot fill the database.
  */
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
@@ -61,7 +61,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   const note = (refusal: Refusal) => {
-    // The client_id is unverified.
+    // The client_id is unverified, so check its format.
     if (!canBeClientId(refusal.clientId)) return
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
@@ -71,16 +71,16 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   return {
-    /** Records a refusal. Never waits, never fails. */
+    /** Records a refusal. Never waits or fails. */
     note,
 
-    /** Records that a notice of a sign-out was not delivered. */
+    /** Records that a sign-out notice was not delivered. */
     noteSignOut(clientId: string, reason: string): void {
       const failure = { route: 'backchannel_logout', error: 'not_delivered', reason }
       note({ ...failure, clientId, occurredAt: now(), requestId: randomUUID() })
     },
 
-    /** Records the request if it was refused and has a client. */
+    /** Records a request if it was refused and names a client. */
     hear({ id, at, route, client, error, detail }: HeardRequest): void {
       if (client === undefined || error === undefined) return
       note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })
@@ -89,7 +89,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       const taken = waiting
       waiting = new Map()
-      // A failed write loses refusals, which the log has too.
+      // A failed write loses these refusals, but the log has them too.
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
       await counts.flush()
     },
@@ -121,15 +121,15 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Makes text storable, so that an invalid character does not fail the batch. */
+/** Makes a text storable, so that an invalid character does not fail the batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-/** Further combinations between two writes are not counted. */
+/** Maximum number of combinations counted between two writes; others are not counted. */
 const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
-/** The form of error codes. */
+/** The format of error codes. */
 const ERROR_FORM = /^[a-z_]{1,60}$/
 
 interface RefusalCount {
@@ -140,8 +140,8 @@ interface RefusalCount {
 }
 
 /**
- * Counts refused requests by site, day and error. The number of rows depends on the number of errors, not on
- * that of requests. A failed write loses counts.
+ * Counts refused requests by site, day and error. The number of rows depends on the number of distinct errors, not of
+ * requests. A failed write loses counts.
  */
 function makeRefusalCounts({ kysely }: Database) {
   let counts = new Map<string, RefusalCount>()

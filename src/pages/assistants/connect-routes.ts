@@ -1,4 +1,4 @@
-/** The public pages with the steps to connect an assistant. */
+/** Serves the public pages with the steps to connect an assistant. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -20,7 +20,7 @@ import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
 
-/** The public pages /connect, which finds a site, and /connect/:site, with the steps for its members. */
+/** Creates the public pages /connect, to find a site, and /connect/:site, with the steps for its members. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages } = ownPages
@@ -85,12 +85,9 @@ function sitePage(
 
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
-/**
- * Finds a site and its applications for assistants, which are empty while MCP connections is off. Four
- * queries.
- */
+/** Finds a site and its applications for assistants; none if MCP connections is off. Runs four queries. */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
-  // Reject other characters here, because PostgreSQL fails at a NUL.
+  // Reject other characters here, because PostgreSQL fails on NUL.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   const site = await kysely
     .selectFrom('site')
@@ -145,8 +142,8 @@ export async function listAssistantApplications(kysely: Database['kysely'], site
 }
 
 /**
- * The assistants that members of a site can connect, with their applications. Excludes an application whose
- * callbacks or scopes an operator removed.
+ * Returns the assistants that members of a site can connect, with their applications. Excludes an application if an
+ * operator removed its callbacks or scopes.
  */
 function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
   return assistants.flatMap((assistant) => {
@@ -157,7 +154,7 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
   })
 }
 
-/** Lists all sites by slug, which is indexed. */
+/** Lists all sites by slug, which has an index. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
   const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
   return await readPage(sites, orderBy('slug', 'asc', 'site.slug', 'site.id'), request)

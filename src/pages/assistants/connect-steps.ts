@@ -13,7 +13,7 @@ interface NamedSite {
 }
 
 /**
- * The steps for a member to connect an assistant, with the client_id of the site's application. Includes the
+ * Returns the steps for a member to connect an assistant, with the client_id of the site's application. Includes the
  * registered callbacks if each connection has its own.
  */
 export function memberSteps(
@@ -34,14 +34,14 @@ export function memberSteps(
   }
 }
 
-/** The steps for an operator. The assistant registers itself; some need `scopes`. */
+/** Returns the steps for an operator. The assistant registers itself; some assistants need `scopes`. */
 export function operatorSteps(
   assistant: Assistant,
   site: NamedSite,
   url: string,
   scopes: readonly string[],
 ): ConnectStepsView {
-  // Distinguishes it from the member's connection of the same person.
+  // Distinguishes this connection from the member connection of the same person.
   const server = `${serverName(site)}-admin`
   return stepsOf(assistant, 'operator', { url, clientId: '', server, site: site.name, scopes })
 }
@@ -52,30 +52,30 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** MCP hosts prefix tool names with it, up to 64 characters in total. */
+/** MCP hosts prefix tool names with this name, up to 64 characters in total. */
 const SERVER_LENGTH_MAX = 30
 
-/** Reduces the slug to letters, digits and hyphens. */
+/** Returns the server name: the slug, reduced to letters, digits and hyphens. */
 function serverName({ slug }: NamedSite): string {
   const word = slug.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return word.slice(0, SERVER_LENGTH_MAX).replace(/^-+|-+$/g, '') || 'school'
 }
 
-/** The values of one site and one application. */
+/** The values for one site and one application. */
 export interface Values {
-  /** The address of the MCP endpoint. */
+  /** The URL of the MCP endpoint. */
   readonly url: string
   /** Empty if the assistant registers itself. */
   readonly clientId: string
-  /** The assistant's name for the server: letters, digits and hyphens. */
+  /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string
-  /** The name of the site, which is untrusted text. */
+  /** The name of the site; untrusted text. */
   readonly site: string
   readonly scopes: readonly string[]
 }
 
 /**
- * Fills in one way to connect. Values are escaped for the place that the text is pasted into; the page
+ * Fills in the instructions of one way to connect. Escapes values for the place that the text is pasted into; the page
  * escapes the result for HTML.
  */
 export function instructionOf(way: Way, values: Values): InstructionView {
@@ -117,7 +117,7 @@ function shellWord(word: string): string {
   return /^[\w@%+:,./-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`
 }
 
-/** Replaces line breaks, because one in a value would begin another command. */
+/** Replaces line breaks, because a line break in a value would start another command. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }
@@ -150,11 +150,11 @@ function linkTo(
 ): string {
   const inside = JSON.stringify(fillContent(content, values))
   const encoded = encoding === 'base64' ? Buffer.from(inside).toString('base64') : inside
-  // The placeholders are in the query.
+  // The placeholders are in the query string.
   return fill(address, values, encodeURIComponent) + encodeURIComponent(encoded)
 }
 
-/** Fills in placeholders in one pass, so that values are never read as placeholders. */
+/** Fills in the placeholders in a single pass, so that values are never treated as placeholders. */
 function fill(
   text: string,
   { url, clientId, server, site, scopes }: Values,
@@ -169,7 +169,7 @@ function fill(
   )
 }
 
-/** Fills in names and values of JSON. The list `["{scopes}"]` becomes the list of scopes. */
+/** Fills in the names and values of JSON. The list `["{scopes}"]` becomes the list of scopes. */
 function fillContent(content: Content, values: Values): Content {
   if (typeof content === 'string') return fill(content, values)
   if (typeof content !== 'object') return content
@@ -189,7 +189,7 @@ function isList(content: object): content is readonly Content[] {
   return Array.isArray(content)
 }
 
-/** The callbacks of an assistant, without loopback hosts that the service does not allow. */
+/** Returns the callbacks of an assistant, without loopback hosts that the service does not allow. */
 export function callbacksOf(
   { callbacks }: Pick<Assistant, 'callbacks'>,
   loopbackHosts: readonly string[],
@@ -203,14 +203,14 @@ export function callbacksOf(
     })
 }
 
-/** Whether the address is the assistant's prefix followed by one segment. */
+/** Whether the URI is the prefix of the assistant followed by one path segment. */
 export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: string): boolean {
   return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
 }
 
 /**
- * Whether one of the assistant's callbacks is a redirect address of the application. For a native
- * application, the port of a loopback address does not count (RFC 8252 §7.3).
+ * Whether a callback of the assistant is a redirect URI of the application. For a native application, the port of a
+ * loopback URI does not matter (RFC 8252 §7.3).
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,

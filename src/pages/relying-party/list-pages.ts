@@ -8,22 +8,22 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
-/** Pagination of the lists on our own pages, by a cursor in `?after=`. */
+/** Paginates the lists on our own pages, by a cursor in `?after=`. */
 export function makeListPages(cursors: Cursors) {
-  // The address identifies the list.
+  // The URL identifies the list.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /**
-     * Reads the requested page. A cursor of another list is ignored.
+     * Reads the requested page. Ignores a cursor of another list.
      *
-     * @param kept the rest of the query, which is part of the list's identity
+     * @param kept the other query parameters, which also identify the list
      */
     requestOf(ctx: Context, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
-    /** The links to the next page and to the first one. */
+    /** Returns the links to the next page and to the first one. */
     pagerOf(ctx: Context, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
       const last = hasNextPage ? places.at(-1) : undefined
       const next = new URLSearchParams(kept)

@@ -11,12 +11,12 @@ import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
 
 /**
- * A session of our own pages. It is a record in the state store, so that it ends in every process. The
- * cookie is its random id, and the store has the digest. Each sign-in begins a new one.
+ * A session of our own pages. Stored as a record in the state store, so that it ends in every process. The cookie
+ * contains its random id; the store only has the digest. Each sign-in starts a new session.
  */
 export interface PageSession {
   readonly person: Person
-  /** The CSRF token of every form of this session. */
+  /** The CSRF token for all forms of this session. */
   readonly csrf: string
   readonly sessionId: string
 }
@@ -45,7 +45,7 @@ export function makeSessions(
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
-    // In the database first: Redis may restart with a session that ended.
+    // Update the database first, because Redis may restart with a session that has ended.
     const nowMs = now()
     await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
     await state.destroy(sha256(sessionId))
@@ -53,7 +53,7 @@ export function makeSessions(
   }
 
   return {
-    /** The session of the browser, unless it was signed out here or everywhere. */
+    /** Finds the session of the browser, unless the person signed out here or everywhere. */
     async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
@@ -68,7 +68,7 @@ export function makeSessions(
     async begin(ctx: Context, { personId, signedInAt }: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      // Dated by the sign-in, so that a later sign-out everywhere ends it, even if this request was delayed.
+      // Use the time of the sign-in. So a later sign-out everywhere ends the session even if this request was delayed.
       const record = { accountId: personId, beganAt: signedInAt }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
@@ -85,7 +85,7 @@ export function makeSessions(
   }
 }
 
-/** The person as the actor of an audit event. */
+/** Returns the person as the actor of an audit event. */
 export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
   return { personId: person.id, ...callerOf(ctx), now: now() }
 }

@@ -24,18 +24,16 @@ import type { Keys } from '../../oauth/keys/keys.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
-// The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the `iss` check
-// (RFC 9207), which this service requires of every client.
+// Implements the relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check
+// (RFC 9207). This service requires the same of every client.
 
 /** The client_id of /admin and /account. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * Our own pages as a client of this service, so that there is one password form, one session and one
- * sign-out (docs/decisions/0008-own-pages-are-a-client.md).
- *
- * It is a public client, because a secret would prove nothing: the code arrives at this origin, is redeemed
- * inside this process with its PKCE verifier, and the token is discarded.
+ * Defines our own pages as a client of this service, so that there is a single password form, session and sign-out
+ * (docs/decisions/0008-own-pages-are-a-client.md). A public client, because a secret would prove nothing. The code
+ * arrives at this origin, is redeemed inside this process with its PKCE verifier, and the token is discarded.
  */
 export function ownClient(baseUrl: string, serviceName: string): Client {
   return {
@@ -54,7 +52,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
   }
 }
 
-/** Begins a sign-in that ends at `returnTo`, an address of this service. */
+/** Starts a sign-in that ends at `returnTo`, a URL of this service. */
 export async function beginSignIn(returnTo: string, baseUrl: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()
@@ -67,7 +65,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // Longer than any session, so that the id_token has auth_time.
+    // Exceeds the lifetime of any session. Sent so that the id_token contains auth_time.
     max_age: '34560000',
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
@@ -77,20 +75,20 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
 /** The result of a sign-in. */
 export interface CompletedSignIn {
   readonly personId: string
-  /** In epoch milliseconds; it may be long ago, if the browser had a session. */
+  /** In epoch milliseconds. May be long ago, if the browser already had a session. */
   readonly signedInAt: number
 }
 
 /**
- * Sends requests to this service without leaving the process. They pass every middleware, like requests from
- * outside. Behind a proxy, a service often cannot reach its own address.
+ * Creates a fetch function for requests to this service that do not leave the process. They pass through all
+ * middleware, like external requests. Behind a proxy, a service often cannot reach its own public URL.
  *
  * @param handler the application with the current keys
- * @param callerAddress the network address that rate limits charge
+ * @param callerAddress IP address to charge in rate limits
  */
 export function makeOwnFetch(handler: RequestListener, callerAddress: string) {
   return async (address: string, { method, headers, body }: OwnRequest): Promise<Response> => {
-    // Loaded lazily, to keep start-up fast.
+    // Load it lazily, to keep start-up fast.
     const { inject } = await import('light-my-request')
     const response = await inject(handler, {
       method,
@@ -136,7 +134,7 @@ export async function completeSignIn(
     [clockSkew]: Math.round((now() - Date.now()) / 1000),
     [clockTolerance]: 0,
   }
-  // The requests never leave the process, so they need no TLS.
+  // These requests never leave the process, so they need no TLS.
   const options = { [customFetch]: ownFetch, [allowInsecureRequests]: true }
 
   if (!answer.get('code')) throw signInIncomplete('no code of this issuer')
@@ -154,7 +152,7 @@ export async function completeSignIn(
   )
   if (response.status === 503) throw storageUnavailable(await response.text())
   if (!response.ok) throw signInIncomplete('the code was not accepted')
-  // Specification, Authentication 7: iss, aud, exp, nonce, and the signature by the key of `kid`.
+  // Specification, Authentication 7: checks iss, aud, exp, nonce, and the signature with the key of `kid`.
   return await orRefuse('an invalid id_token', async () => {
     const tokens = await processAuthorizationCodeResponse(server, client, response, {
       expectedNonce: pending.nonce,
@@ -174,7 +172,7 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
   }
 }
 
-/** Encrypts values that only this service reads; the label binds them to their use. */
+/** Encrypts values that only this service reads. The label binds them to their use. */
 export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 
 export interface PendingPorts {
@@ -182,14 +180,14 @@ export interface PendingPorts {
   readonly seals: Seals
 }
 
-/** What the return from the authorization endpoint is checked against. */
+/** The values that the redirect from the authorization endpoint is checked against. */
 type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
 const LABEL = 'a sign-in to the pages'
 const KEPT_SECONDS = 3600
 
-/** Stores the sign-in in an encrypted cookie of the callback path. */
+/** Stores the pending sign-in in an encrypted cookie for the callback path. */
 export function keepPending(
   ctx: Context,
   pending: PendingSignIn,
@@ -201,7 +199,7 @@ export function keepPending(
   })
 }
 
-/** @throws signInIncomplete if this browser began no sign-in */
+/** Reads and removes that cookie. @throws signInIncomplete if this browser did not start a sign-in */
 export async function takePending(
   ctx: Context,
   { baseUrl, seals }: PendingPorts,
@@ -209,13 +207,13 @@ export async function takePending(
   const sealed = ctx.cookies.get(COOKIE)
   if (!sealed) throw signInIncomplete('no cookie')
   const text = await orRefuse('an invalid cookie', () => seals.open(sealed, LABEL))
-  // `keepPending` sealed it.
+  // The content is trusted, because `keepPending` sealed it.
   const pending = JSON.parse(text) as PendingSignIn
   ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
   return pending
 }
 
-/** Unsigned, because sealing authenticates the content. */
+/** The cookie is unsigned, because sealing authenticates the content. */
 function cookieOptions(baseUrl: string) {
   const secure = baseUrl.startsWith('https:')
   const path = pages.signedIn

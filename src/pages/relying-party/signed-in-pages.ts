@@ -1,4 +1,4 @@
-/** Our own pages as a relying party of this service: sign-in, sessions and forms. */
+/** Makes our own pages a relying party of this service: sign-in, sessions and forms. */
 
 import type { RequestListener } from 'node:http'
 
@@ -32,18 +32,18 @@ import {
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
 export type PageContext = Context & { params: Record<string, string> }
-/** A page to send, or an address to redirect to; undefined if the handler has answered. */
+/** A page to send, or a URL to redirect to; undefined if the handler has already responded. */
 export type Answer = Page | string | undefined
 export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
 type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  /** The application with the current keys; own pages call back into it, so resolve it lazily. */
+  /** Returns the application with the current keys. Own pages call back into it, so it is resolved lazily. */
   readonly handler: () => RequestListener
 }
 
-/** The dependencies of all routes of our own pages. */
+/** Dependencies of all routes of our own pages. */
 export interface OwnPages {
   readonly database: Database
   readonly baseUrl: string
@@ -56,8 +56,8 @@ export interface OwnPages {
 const FORM_BYTES_MAX = '32kb'
 
 /**
- * The pages at /admin and /account, which need a signed-in person. Without a session, the browser is sent
- * through our own authorization endpoint and returns to the requested page.
+ * Creates the pages at /admin and /account, which need a signed-in person. Without a session, the browser is sent
+ * through our own authorization endpoint, and returns to the requested page.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
@@ -70,7 +70,7 @@ export function makeSignedInPages(
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages = {
-    /** A page for a signed-in person. */
+    /** Handles a page for a signed-in person. */
     page:
       (show: PageHandler): Middleware =>
       async (ctx) => {
@@ -80,12 +80,12 @@ export function makeSignedInPages(
         send(ctx, await show(ctx as PageContext, session))
       },
 
-    /** A form that a signed-in person submits. */
+    /** Handles a form that a signed-in person submits. */
     form:
       (answer: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
-        // The session is over, so the input is discarded.
+        // The session has ended, so the input is discarded.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
         if (isTooMany(ctx, session, 'page')) return
         await parse(ctx, async () => {})
@@ -94,7 +94,7 @@ export function makeSignedInPages(
         send(ctx, await answer(ctx as PageContext, session))
       },
 
-    /** A request of a script on one of our pages. The handler sends JSON. */
+    /** Handles a request sent by a script on one of our pages. The handler sends JSON. */
     script:
       (answer: ScriptHandler): Middleware =>
       async (ctx) => {
@@ -106,7 +106,7 @@ export function makeSignedInPages(
         await answer(ctx as PageContext, session)
       },
 
-    /** The callback of the sign-in, and sign-out. */
+    /** Creates the routes for the sign-in callback and for sign-out. */
     routes(): Router {
       const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await finishSignIn(ctx, ports, now))
@@ -114,7 +114,7 @@ export function makeSignedInPages(
         pages.signOut,
         signedInPages.form(async (ctx) => {
           await sessions.end(ctx)
-          // Ends the browser session too, after a confirmation (RP-Initiated Logout §2).
+          // Also end the browser session, after a confirmation (RP-Initiated Logout §2).
           return paths.endSession
         }),
       )
@@ -125,7 +125,7 @@ export function makeSignedInPages(
     signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
       await sessions.endEverywhere(ctx, person),
 
-    /** Ends the session here when the browser session ends at the logout endpoint. */
+    /** Ends the page session when the browser session ends at the logout endpoint. */
     followLogout: (): Middleware => async (ctx, next) => {
       await next()
       const { oidc } = ctx as { oidc?: { route?: string; params?: Record<string, unknown> } }
@@ -142,7 +142,7 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** Sealed, an address of this length fits into a cookie of 4096 bytes. */
+/** A sealed URL of this length fits into a cookie of 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
 function areaOf(path: string): string {
@@ -164,7 +164,7 @@ async function finishSignIn(
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
-  // Two tabs share the cookie. The earlier one starts again and finds the session of the other.
+  // Two tabs share the cookie. The earlier tab starts again, and finds the session of the other.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
@@ -175,7 +175,7 @@ async function finishSignIn(
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // Storage was unavailable: a reload may succeed.
+    // Storage was unavailable, so a reload may succeed.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
     throw error
   }

@@ -1,26 +1,26 @@
 import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
-/** The answer of RFC 9449 §7.1 and §8; the reason is for the log. */
+/** The error response of RFC 9449 §7.1 and §8. The reason is for the log. */
 export interface BindingFault {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description: string
   readonly reason: string
 }
 
-/** Whether the sender may use the token, and the nonce for the next proof. */
+/** Whether the sender may use the token: a fault if not. Also the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined
 }
 
-/** Whether a challenge offers bound tokens beside bearer tokens, or takes no others (RFC 9449 §7.1). */
+/** Whether a challenge offers bound tokens in addition to bearer tokens, or accepts only bound ones (RFC 9449 §7.1). */
 export type DpopChallenge = 'offered' | 'demanded'
 
-/** The algorithms of a proof, as a challenge names them. */
+/** The accepted proof algorithms, as listed in a challenge. */
 export const dpopAlgorithms = proofAlgorithms.join(' ')
 
-/** The token of a request, before it is judged. */
+/** The token of a request, before it is verified. */
 export interface SentToken {
   /** The scheme of the Authorization header. */
   readonly scheme: 'Bearer' | 'DPoP'
@@ -28,8 +28,8 @@ export interface SentToken {
 }
 
 /**
- * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof of its key; an
- * unbound one must come as a bearer token. Refuses bound tokens where proofs are not checked.
+ * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof by its key; an
+ * unbound token must be sent as a bearer token. Rejects bound tokens if proofs are not enabled.
  */
 export async function judgeBinding(
   { scheme, value, token: { jkt } }: SentToken & { readonly token: Pick<AccessToken, 'jkt'> },
@@ -37,16 +37,17 @@ export async function judgeBinding(
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {
   if (jkt === undefined) {
-    return scheme === 'Bearer' ? {} : refused('the token is bound to no key')
+    return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')
   }
-  if (scheme === 'Bearer') return refused('the token is bound to a key and came without a proof')
+  if (scheme === 'Bearer')
+    return refused('the token is bound to a key and was sent without a proof')
   const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined
   switch (proof?.kind) {
     case 'good': {
       const { nextNonce } = proof
       if (proof.thumbprint === jkt) return { nextNonce }
       return {
-        ...refused('the proof is signed with another key than the one that the token is bound to'),
+        ...refused('the key of the proof is not the key that the token is bound to'),
         nextNonce,
       }
     }
@@ -55,7 +56,7 @@ export async function judgeBinding(
         nextNonce: proof.nextNonce,
         fault: {
           error: 'use_dpop_nonce',
-          description: 'the DPoP proof must carry the nonce of the header DPoP-Nonce',
+          description: 'the DPoP proof must contain the nonce of the DPoP-Nonce header',
           reason: 'the proof is too old or has no valid nonce',
         },
       }
@@ -63,7 +64,7 @@ export async function judgeBinding(
       return {
         fault: {
           error: 'invalid_dpop_proof',
-          description: 'the DPoP proof is missing, or is not one for this request and this token',
+          description: 'the DPoP proof is missing, or does not match this request and token',
           reason: proof?.kind === 'bad' ? proof.reason : 'there is no proof',
         },
       }
@@ -72,7 +73,7 @@ export async function judgeBinding(
 
 function refused(reason: string): Binding {
   const description =
-    'the access token and the proof do not match: send a bound token as DPoP with a proof by its key, and an ' +
+    'the access token and the proof do not match: send a bound token as DPoP with a proof by its key, or an ' +
     'unbound token as Bearer'
   return { fault: { error: 'invalid_token', description, reason } }
 }

@@ -1,4 +1,4 @@
-/** Forward authentication: a proxy asks whether a request may pass and for whom it acts. */
+/** Serves forward authentication: a proxy asks whether a request may pass, and on whose behalf it acts. */
 
 import type { Context, Middleware } from 'koa'
 
@@ -30,22 +30,22 @@ import {
 } from './verify-bearer.ts'
 
 /**
- * Answers 200 with identity headers, or the 401 or 403 of a protected resource, which the proxy returns to its
- * caller. Methods make no difference, because some proxies repeat that of the guarded request. The body is
- * never read, and CORS is left to the application behind the proxy.
+ * Responds with 200 and identity headers, or with the 401 or 403 of a protected resource, which the proxy returns to
+ * its caller. Accepts any method, because some proxies repeat that of the guarded request. Never reads the body. CORS
+ * is left to the application behind the proxy.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
-    // Where a router leaves the pattern that matched, for the log.
+    // The property in which a router stores the matched pattern, for the log.
     Object.assign(ctx, { _matchedRoute: 'forward-auth' })
     await answerUncached(ctx, async () => await answerProxy(ctx, parts))
   }
 }
 
 /**
- * Holds the credentials of the proxy, because `Authorization` is the caller's. Every proxy can set a header of
- * another name and so overwrite what the caller wrote there.
+ * Holds the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this header
+ * itself, which overwrites any value sent by the caller.
  */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
@@ -56,7 +56,7 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
   const { platform, oauth, verdicts, resourceMetadataUrl } = parts
-  // Only checked here: the proxy may be unauthenticated, so its requests are counted afterwards.
+  // Only check the limit here, because the proxy may be unauthenticated. Its request is counted later.
   const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
   const judged = await judgeRequest(ctx, credentials, parts)
@@ -95,8 +95,8 @@ type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * Judges the token before comparing the proxy's secret, because the same query reads the version of the proxy.
- * An unauthenticated proxy learns nothing of the verdict.
+ * Judges the token before comparing the proxy's secret, because the same query reads the version of the proxy. An
+ * unauthenticated proxy learns nothing about the verdict.
  */
 async function judgeRequest(
   ctx: Context,
@@ -109,20 +109,20 @@ async function judgeRequest(
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })
 }
 
-/** Limits the verdict to what this proxy may learn of the token. */
+/** Limits the verdict to what this proxy may learn about the token. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged
   const { token } = judged
-  // The proof names the address that the caller requested, which only the proxy knows (RFC 9449 §4.2).
+  // A proof contains the URL that the caller requested, which only the proxy knows (RFC 9449 §4.2).
   if (token.jkt !== undefined) {
-    return invalid('the token is bound to a key, and a proxy cannot pass on the proof')
+    return invalid('the token is bound to a key, but a proxy cannot forward the proof')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
   return invalid('the token is for another site than the resource server')
 }
 
-/** Authenticates the proxy. @returns undefined when it refused the request */
+/** Authenticates the proxy. @returns undefined if it has rejected the request */
 async function authenticateProxy(
   ctx: Context,
   credentials: ProxyCredentials,
@@ -140,14 +140,14 @@ async function authenticateProxy(
   return undefined
 }
 
-/** One text for every fault, because the caller of the proxy may read it too. */
+/** The same text for every fault, because the caller of the proxy may read it too. */
 const PROXY_NOT_AUTHENTICATED =
   'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
   'client_secret in the form of HTTP Basic'
 
 /**
- * Refuses with 400, because the fault lies between two parts of the operator. With 401 a browser would ask for
- * the password of the proxy, and a client would request a new token.
+ * Responds with 400, because the fault lies between two systems of the operator. On a 401, a browser would ask for the
+ * password of the proxy, and a client would request a new token.
  */
 function refuseProxy(ctx: Context, reason: string): void {
   logFields(ctx).detail = reason
@@ -155,18 +155,18 @@ function refuseProxy(ctx: Context, reason: string): void {
   sendJsonError(ctx, 400, body)
 }
 
-/** The parts of a request that name scopes. */
+/** The parts of a request that may name scopes. */
 export interface ScopeSources {
   readonly path: string
   readonly query: string
-  /** The headers `X-Forward-Auth-Scope`. */
+  /** Values of the `X-Forward-Auth-Scope` headers. */
   readonly headers: readonly string[]
 }
 
 /**
- * Reads the scopes that a proxy demands in the query and in the header; the token needs all of them. Below
- * the address, path and query are those of the guarded request and so the caller's, and only the header
- * counts. A caller that sends the header only demands more of its own token.
+ * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. On paths below
+ * the endpoint, path and query come from the guarded request, so from the caller; there only the header counts. A
+ * caller that sends the header only restricts its own token.
  *
  * @returns the scopes, or the problem for the operator who configured the proxy
  */
@@ -178,13 +178,13 @@ export function readWantedScopes({
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
-  // Names no unknown scope: the text goes to a log and a page.
+  // Do not repeat unknown scopes, because the text goes to a log and a page.
   const unknown = scopes.filter((scope) => !findScope(scope))
   if (unknown.length === 0) return { scopes }
   const commas = unknown.some((scope) => scope.includes(','))
     ? '; separate scopes by spaces, not by commas'
     : ''
   return {
-    problem: `the proxy demands an unknown scope: use those of scopes_supported${commas}`,
+    problem: `the proxy requires an unknown scope: use those in scopes_supported${commas}`,
   }
 }

@@ -1,4 +1,4 @@
-/** Introspection: tells authorized clients what a token is good for (RFC 7662). */
+/** Serves introspection: tells authorized clients whether a token is active, and what it allows (RFC 7662). */
 
 import type { Context, Middleware } from 'koa'
 
@@ -22,8 +22,8 @@ import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Answers a resource server about every token of its site, and a client about its own tokens. To any other
- * caller every token is inactive (RFC 7662 §2.1; design 13).
+ * Tells a resource server about all tokens of its site, and a client about its own tokens. For any other caller, every
+ * token is inactive (RFC 7662 §2.1; design 13).
  */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
@@ -32,7 +32,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
-    // Only check the limit here. The client is charged after it has authenticated.
+    // Only check the limit here. The request is counted after the client has authenticated.
     const { clientId } = credentials
     const exceeded =
       requestLimits.exceeded('unknownTokens', clientId) ??
@@ -54,8 +54,8 @@ interface Question {
 }
 
 /**
- * Judges the token before comparing the caller's secret, because the same query reads the version of the
- * caller. An unauthenticated caller learns nothing of the verdict.
+ * Judges the token before comparing the caller's secret, because the same query reads the version of the caller. An
+ * unauthenticated caller learns nothing about the verdict.
  */
 async function answerCaller(
   ctx: Context,
@@ -83,7 +83,7 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // Honest callers ask about tokens that were issued here once; a token never issued is a guess.
+    // Honest callers send tokens that were issued here; a token that was never issued is a guess.
     if (!judged.token) platform.requestLimits.count('unknownTokens', caller.clientId)
   } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'
@@ -92,16 +92,15 @@ async function answerCaller(
   }
 }
 
-/** Guesses the kind from the hint and the form of the token (RFC 7662 §2.1). */
+/** Guesses the kind from the hint and the format of the token (RFC 7662 §2.1). */
 function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' {
   const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
   return refreshes ? 'refresh' : 'access'
 }
 
 /**
- * Whether an authenticated client may introspect a token (RFC 7662 §2.1; design 13). Every client may
- * introspect its own tokens, a resource server of a site those of the site, and a resource server of the
- * deployment all of them.
+ * Whether an authenticated client may introspect a token (RFC 7662 §2.1; design 13). Every client may introspect its
+ * own tokens. A resource server of a site may introspect the tokens of the site, and one of the deployment all tokens.
  */
 export function mayIntrospect(
   { clientId, origin, siteId }: Pick<AuthenticatingClient, 'clientId' | 'origin' | 'siteId'>,
@@ -113,8 +112,8 @@ export function mayIntrospect(
 }
 
 /**
- * Describes an active token (RFC 7662 §2.2), with `profile` also its site and the person's present roles there
- * (design 15). A refresh token has no type and no audience of its own.
+ * Describes an active token (RFC 7662 §2.2). With the scope `profile` also its site and the current roles of the
+ * person there (design 15). A refresh token has neither type nor audience.
  */
 function activeToken(
   token: AccessToken | RefreshToken,
@@ -141,7 +140,7 @@ function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
-/** Authenticates the caller. @returns undefined when it refused the request */
+/** Authenticates the caller. @returns undefined if it has rejected the request */
 async function authenticate(
   ctx: Context,
   credentials: Question['credentials'],
@@ -159,7 +158,7 @@ async function authenticate(
   if (reason === undefined) return client
   logFields(ctx).detail = reason
   const error_description = CLIENT_NOT_AUTHENTICATED
-  // RFC 6749 §5.2: the challenge matches the scheme that the client used.
+  // RFC 6749 §5.2: the challenge must match the scheme that the client used.
   if (ctx.headers.authorization !== undefined) {
     const fault = `error="invalid_client", error_description="${error_description}"`
     ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}", ${fault}`)
@@ -168,10 +167,10 @@ async function authenticate(
   return undefined
 }
 
-/** RFC 7662 §2.3: a caller that did not authenticate gets 401, whatever else it sent. */
+/** RFC 7662 §2.3: an unauthenticated caller gets 401, whatever else it sent. */
 function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
   logFields(ctx).detail = problem
   ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)
-  const error_description = 'introspection needs client authentication'
+  const error_description = 'introspection requires client authentication'
   sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
 }

@@ -2,31 +2,31 @@ import { judgeAccess } from '../../oauth/grants/access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
 import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
 
-/** The verdict on a token at this moment. */
+/** The current verdict on a token. */
 export type Judged<Token = AccessToken> =
   | { readonly kind: 'good'; readonly token: Token }
   | WorthlessToken<Token>
 
-/** An unusable token. The reason is for the log and for the operator of the client. */
+/** An unusable token. The reason is for the log and the operator of the client. */
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** Undefined when the token was never issued here, or its record is gone. */
+  /** Undefined if the token was never issued here, or its record was removed. */
   readonly token?: Token
 }
 
 export interface JudgeSettings {
   readonly lifetimes: RefreshTokenLifetimes
-  /** The audience of every token that is bound to this origin. */
+  /** The audience of all tokens bound to this origin. */
   readonly audience: string
   readonly now: () => number
 }
 
 /** Which access tokens a caller accepts. */
 interface ExpectedToken {
-  /** Whether to accept a token without a resource, such as that of a plain sign-in. */
+  /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
-  /** The client that authenticates with the request; the same query reads its version. */
+  /** The client that authenticates with the request. The same query reads its version. */
   readonly callerId?: string | undefined
 }
 
@@ -36,7 +36,7 @@ export type TokenJudges = ReturnType<typeof makeTokenJudges>
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-/** Judges tokens for every endpoint, anew at every use and with one query. */
+/** Judges tokens for every endpoint. Each use runs one query, with no cache. */
 export function makeTokenJudges(
   { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
   settings: JudgeSettings,
@@ -47,7 +47,7 @@ export function makeTokenJudges(
     { unbound, callerId }: ExpectedToken,
   ): Promise<Judged<Token>> => {
     if (value.length > TOKEN_LENGTH_MAX || !tokenForm.test(value)) {
-      return { kind: 'worthless', reason: 'the text does not have the form of our tokens' }
+      return { kind: 'worthless', reason: 'the token is malformed' }
     }
     for (const find of finders) {
       const token = await find(value, callerId)
@@ -55,7 +55,7 @@ export function makeTokenJudges(
       const reason = reasonAgainst(token, { ...settings, unbound, nowMs: settings.now() })
       return reason === undefined ? { kind: 'good', token } : { kind: 'worthless', reason, token }
     }
-    const reason = 'the token is unknown: it was never issued, or its record is gone'
+    const reason = 'the token is unknown: it was never issued, or its record was removed'
     return { kind: 'worthless', reason }
   }
   const inOrder = {
@@ -65,7 +65,7 @@ export function makeTokenJudges(
   return {
     judgeAccessToken: async (value: string, expected: ExpectedToken) =>
       await judge(value, [findAccessToken], expected),
-    /** Judges a token of either kind, looking for the named kind first (RFC 7662 §2.1). */
+    /** Judges a token of either kind, trying the hinted kind first (RFC 7662 §2.1). */
     judgeAnyToken: async (
       value: string,
       first: 'access' | 'refresh',
@@ -87,7 +87,7 @@ function reasonAgainst(token: AccessToken | RefreshToken, judging: Judging): str
     token.kind === 'refresh' ? lossByUse(token, judging) : lossByAudience(token, judging)
   const lost = reason ?? judgeAccess(token, token.scopes, nowMs)
   if (lost !== undefined) return lost
-  return token.family.ended ? 'the token was revoked with its family' : undefined
+  return token.family.ended ? 'the token was revoked' : undefined
 }
 
 function lossByUse(
@@ -103,5 +103,5 @@ function lossByAudience(token: AccessToken, { audience, unbound }: Judging): str
   if (token.audience !== undefined) return 'the token was issued for another origin'
   return unbound
     ? undefined
-    : `the token was requested without resource: send resource=${audience} at the authorization and at the token endpoint`
+    : `the token was requested without resource: send resource=${audience} at both the authorization and the token endpoint`
 }

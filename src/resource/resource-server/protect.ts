@@ -7,7 +7,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verify-bearer.ts'
 
-/** The challenge parameters of a surface. */
+/** Challenge parameters of a protected endpoint. */
 export interface Protection {
   readonly resourceMetadataUrl: string
   /** The scopes that a caller without a valid token should request. */
@@ -16,18 +16,18 @@ export interface Protection {
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Advises the client of a token; queries the store. */
+/** Advises the client of a token. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that ends the request at a surface without an anonymous mode. */
+/** A verdict that ends the request, at an endpoint without anonymous access. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
- * Judges the request's Authorization header and logs client and person. Tokens in the query or body are ignored,
- * because they would end up in logs (RFC 6750 §2).
+ * Judges the Authorization header of a request, and logs client and person. Ignores tokens in the query or body, which
+ * would end up in logs (RFC 6750 §2).
  */
 export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
-  // `headers.authorization` would show the first of several, and hide that there are more.
+  // `headers.authorization` shows only the first of several headers.
   const verdict = await verifyBearer({
     authorization: ctx.req.headersDistinct['authorization'] ?? [],
     ...provenRequest(ctx),
@@ -58,11 +58,12 @@ export function tellNonce(ctx: Context, nonce: string | undefined): void {
 }
 
 /**
- * Refuses a request: 401 or 403 with a challenge, or 503 without one, which is no verdict on the token
- * (specification, Errors 4 to 7). A surface with an anonymous mode passes `anonymous` only for operations that need
- * a token. A challenge names scopes that this client can get, or says what to do instead (design 23).
+ * Rejects a request: with 401 or 403 and a challenge, or with 503 and no challenge, because an outage says nothing
+ * about the token (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for
+ * operations that need a token. A challenge names scopes that this client can get, or says what to do instead (design
+ * 23).
  *
- * @throws storageUnavailable when the client of the token cannot be read
+ * @throws storageUnavailable if the client of the token cannot be read
  */
 export async function refuse(
   ctx: Context,
@@ -78,7 +79,7 @@ export async function refuse(
   Object.assign(logFields(ctx), {
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
-    // The operator of the application sees its refusals with these reasons.
+    // With the client, its operator sees the reason under Refusals.
     ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
   })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401
@@ -114,7 +115,7 @@ async function demandMore(
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
-/** Advises a client whose token was valid once to request the same scopes again. */
+/** Advises a client to request the scopes of its expired or revoked token again. */
 async function adviceAfter(
   { token }: Extract<Verdict, { kind: 'invalid' }>,
   { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
@@ -130,33 +131,36 @@ function sentence(description: string, { remedy }: ScopeAdvice): string {
 
 function askForAnotherTry(ctx: Context, cause: unknown): void {
   const error = 'temporarily_unavailable'
-  // The store's own error is the cause of our refusal.
+  // Log the store's own error as the cause.
   const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
   Object.assign(logFields(ctx), { error, cause: String(root) })
   ctx.status = 503
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
-  ctx.body = { error, error_description: 'the token cannot be checked at the moment, try again' }
+  ctx.body = {
+    error,
+    error_description: 'the token cannot be checked at the moment; try again later',
+  }
 }
 
 /** The parameters of a challenge (RFC 6750 §3). */
 export interface Challenge {
   readonly realm?: string
-  /** Left out when no token came with the request (RFC 6750 §3.1). */
+  /** Omitted if the request has no token (RFC 6750 §3.1). */
   readonly error?:
     | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
     | BindingFault['error']
   readonly description?: string
-  /** Every scope that the operation needs. */
+  /** All scopes that the operation needs. */
   readonly scopes?: readonly string[]
-  /** Address of the protected-resource metadata (RFC 9728 §5.1). */
+  /** URL of the protected-resource metadata (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
   readonly dpop?: DpopChallenge | undefined
 }
 
 /**
- * Formats the value of `WWW-Authenticate`. Our texts, scopes and addresses contain no quotation mark or backslash.
+ * Formats the value of `WWW-Authenticate`. Our texts, scopes and URLs contain no quotation mark or backslash.
  *
- * @throws when one does, because it would break the header
+ * @throws if one does, because it would break the header
  */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
@@ -174,7 +178,7 @@ export function challengeHeader(challenge: Challenge): string {
   return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
 }
 
-/** Checks the characters of `error_description` (RFC 6750 §3). */
+/** Ensures that a text contains only characters allowed in `error_description` (RFC 6750 §3). */
 function quotable(value = ''): string {
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
     throw new Error('a challenge contains a character that RFC 6750 does not allow')

@@ -1,4 +1,4 @@
-/** UserInfo: releases claims about the person who signed in (OpenID Connect Core §5.3). */
+/** Serves UserInfo: claims about the person who signed in (OpenID Connect Core §5.3). */
 
 import type { Context, Middleware } from 'koa'
 
@@ -24,8 +24,8 @@ import { type Challenge, challengeHeader, provenRequest, tellNonce } from './pro
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Answers like the engine's own endpoint. It accepts tokens that are bound to this origin and those of a plain
- * sign-in, which are bound to none (design 4).
+ * Responds like the engine's own endpoint. Accepts tokens bound to this origin, and unbound tokens of plain sign-ins
+ * (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
@@ -49,7 +49,7 @@ async function claimsFor(
   if ('problem' in sent) return malformedRequest(sent.problem)
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
-    // One description for every fault; the log and the operator of the client get the reason.
+    // Send one description for every fault; the log and the operator of the client get the reason.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
     return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
   }
@@ -66,7 +66,7 @@ async function claimsFor(
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
   const refusal = lackOf(token, sent.scope)
   if (refusal) return refusal
-  // Load the client only for requests of pages, which confidential clients must not make.
+  // Load the client only for requests from web pages, which confidential clients must not send.
   if (ctx.get('Origin') && isForeignToPages(ctx, await authorization.findClient(token.clientId))) {
     return malformedRequest(FOREIGN_TO_PAGES)
   }
@@ -75,16 +75,16 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token of a request, and the scopes to which the request limits the answer. */
+/** The access token of a request, and the scopes to which the request limits the response. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
-  /** Sent to the caller. */
+  /** The problem, for the caller. */
   | { readonly problem: string }
 
 /**
- * Reads the token from the header or, for POST, from the form, but not from both (RFC 6750 §2.1 and §2.2;
- * OpenID Connect Core §5.3.1). Never reads it from the address, which ends up in logs.
+ * Reads the token from the header or, for POST, from the form, but rejects both together (RFC 6750 §2.1 and §2.2;
+ * OpenID Connect Core §5.3.1). Never reads it from the URL, which ends up in logs.
  *
  * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
@@ -94,7 +94,7 @@ async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<TokenRea
   const parameters = form ?? query
   const repetition = repetitionIn(parameters, ['scope', 'access_token'])
   if (repetition !== undefined) return { problem: repetition }
-  // A request may illegally carry several.
+  // A faulty request may carry several headers.
   const authorization = ctx.req.headersDistinct['authorization'] ?? []
   if (authorization.length > 1) return { problem: 'there are several Authorization headers' }
   const header = authorization[0] || undefined
@@ -117,7 +117,7 @@ function readHeader(
   header: string,
   takesProofs: boolean,
 ): SentToken | { readonly problem: string } {
-  // RFC 6750 §2.1: one space or more.
+  // RFC 6750 §2.1: the separator is one or more spaces.
   const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {
     return { problem: 'invalid authorization header value format' }
@@ -128,7 +128,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Refuses a token without `openid` or without a scope that the request names. */
+/** Rejects a token that lacks `openid` or a scope named in the request. */
 function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
   if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
@@ -158,13 +158,13 @@ function claimsReleased(
   )
 }
 
-/** A refusal, with the texts of the engine's own endpoint. */
+/** A refusal with the error texts of the engine's own endpoint. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** @param description goes into a header, so it repeats nothing of the request */
+/** @param description goes into a header, so it must not repeat anything from the request */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }
@@ -179,7 +179,7 @@ function refuseUserinfo(
   protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
 ): void {
   ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
-  // Without a token the challenge names no fault (RFC 6750 §3.1).
+  // Without a token the challenge contains no error (RFC 6750 §3.1).
   const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
   sendJsonError(ctx, status, {
     error,

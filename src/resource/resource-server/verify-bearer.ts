@@ -1,4 +1,4 @@
-/** Verdicts on the tokens of requests; `protect.ts` turns refusals into answers. */
+/** Decides on the tokens of requests; `protect.ts` turns refusals into responses. */
 
 import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
@@ -13,33 +13,33 @@ import {
 } from './judge-token.ts'
 
 /**
- * The verdict on a request's token. It is a value, because the caller goes on with it: without a token one
- * surface refuses and another serves the public (specification, Errors 5).
+ * The verdict on the token of a request. A value rather than an exception, because the caller decides: without a
+ * token, one endpoint rejects the request and another serves it anonymously (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
   | Granted
   | {
       readonly kind: 'invalid'
-      /** For the log; the caller gets the same description for every fault. */
+      /** For the log. The caller gets the same description for every fault. */
       readonly reason: string
       readonly description: string
-      /** Replaces `invalid_token` when the token is bound to a key. */
+      /** Replaces `invalid_token` if the token is bound to a key. */
       readonly error?: BindingFault['error']
       readonly dpop?: DpopChallenge
       readonly nextNonce?: string | undefined
-      /** The refused token, if it is known. */
+      /** The rejected token, if it is known. */
       readonly token?: AccessToken | undefined
     }
   | {
       readonly kind: 'insufficient'
       readonly token: AccessToken
-      /** Every scope of the operation, not only the missing ones (RFC 6750 §3.1). */
+      /** All scopes of the operation, not only the missing ones (RFC 6750 §3.1). */
       readonly needed: readonly string[]
-      /** Whether one of them suffices. */
+      /** Whether one of these scopes suffices. */
       readonly oneIsEnough: boolean
     }
-  /** The stores did not answer; this is no verdict on the token (specification, Errors 7). */
+  /** The stores did not respond, which says nothing about the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Granted {
@@ -48,7 +48,7 @@ export interface Granted {
   readonly nextNonce?: string | undefined
 }
 
-/** What every route of this room is made of. */
+/** Dependencies of every route of this room. */
 export interface ResourceParts {
   readonly platform: Platform
   readonly oauth: Oauth
@@ -59,13 +59,13 @@ export interface ResourceParts {
 
 export interface VerdictDependencies {
   readonly judgeAccessToken: TokenJudges['judgeAccessToken']
-  /** Undefined when tokens are never bound to a key. */
+  /** Undefined if DPoP is disabled. */
   readonly checkDpop?: CheckDpop | undefined
   /** Counts each use of a token. */
   readonly countUse: (grantId: string) => void
 }
 
-/** The parts of a request that decide; it may illegally repeat a header. */
+/** The relevant parts of a request. A faulty request may repeat a header. */
 export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
   readonly authorization: readonly string[]
 }
@@ -73,15 +73,15 @@ export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
 /** Judges the token of a request. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
-/** One text for every bad token; the reason goes to the log only. */
+/** One text for every bad token; only the log has the reason. */
 export const TOKEN_REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
   'resource at both the authorization and the token endpoint'
 
-/** Answers a request without a token where one is required. */
+/** The description if a required token is missing. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/** Builds what judges tokens, once for all addresses. */
+/** Creates the token checks, shared by all endpoints. */
 export function makeVerdicts(
   { now }: Pick<Platform, 'now'>,
   { tokens, grants, checkDpop }: Pick<Oauth, 'tokens' | 'grants' | 'checkDpop'>,
@@ -112,7 +112,7 @@ async function judgeSent(
   request: BearerRequest,
   { judgeAccessToken, checkDpop, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  // A protected resource accepts only tokens that are bound to this origin.
+  // Protected resources accept only tokens bound to this origin.
   const judged = await judgeAccessToken(sent.value, { unbound: false })
   if (judged.kind === 'worthless') {
     const offer = checkDpop && ({ dpop: 'offered' } as const)
@@ -147,7 +147,7 @@ export function readToken(
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** Refuses a worthless token. */
+/** Rejects an unusable token. */
 export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }
@@ -158,9 +158,9 @@ export function invalid(reason: string): Invalid {
 }
 
 /**
- * Turns a granted verdict into an insufficient one when the token lacks one of the scopes.
+ * Turns a granted verdict into an insufficient one if the token lacks a scope.
  *
- * @param sufficient scopes any of which replaces them all
+ * @param sufficient scopes of which any single one is enough
  */
 export function demandScopes(
   verdict: Verdict,

@@ -20,36 +20,36 @@ import {
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 
 export interface Forwarded {
-  /** The target, to which the caller's query is added unchanged. */
+  /** The target URL; the caller's query is appended unchanged. */
   readonly address: string
   /** The bearer token for the upstream. */
   readonly token: string
   readonly baseUrl: string
-  /** Our own headers, which replace the caller's. */
+  /** Headers of this service, which replace those of the caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** Time limit for the response head after the request is sent, and for each pause in either direction. */
+  /** Time limit for the response headers after the request was sent, and for each pause in either direction. */
   readonly answerWithinMs: number
   readonly bodyBytesMax: number
 }
 
 const CONNECT_MS = 5_000
 
-// Opens a connection for each request. The upstream may close a kept-alive connection just as a write is sent, and
+// Open a new connection for each request. An upstream may close a kept-alive connection just when a write is sent, and
 // then the outcome of the write is unknown. TLS sessions are resumed.
 const agents = { http: new HttpAgent(), https: new HttpsAgent() }
 
 /**
  * Forwards the request and streams the response back without buffering. Uses Node's own client, because `fetch`
- * follows redirects, unpacks bodies, and hides when a connection is made.
+ * follows redirects, decompresses bodies and hides when a connection is made.
  *
- * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins; a later failure closes the
- *   caller's connection, so that the response is visibly incomplete
+ * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins. A later failure closes the
+ * caller's connection, so that the response is visibly incomplete.
  */
 export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   if (Number(ctx.get('content-length')) > wanted.bodyBytesMax)
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
-  // Also emitted after a complete response, where destroying is a no-op.
+  // Also emitted after a complete response; then destroying is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller left')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
@@ -82,7 +82,7 @@ function open(ctx: Context, wanted: Forwarded): ClientRequest {
   })
 }
 
-/** Waits for the response head. */
+/** Waits for the response headers. */
 async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded) {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const fail = (error: Error) => {
@@ -93,9 +93,9 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
     reject(upstreamTooSlow())
     outgoing.destroy()
   }
-  // Both listeners stay until the response ends, so that they abort a stalled one.
+  // Both listeners stay until the response ends, to abort a stalled response.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
-  outgoing.once('close', () => fail(new Error('the connection was closed without an answer')))
+  outgoing.once('close', () => fail(new Error('the connection was closed without a response')))
   const timers = [connecting(outgoing, tooSlow), answering(outgoing, tooSlow, wanted)]
   sendBody(ctx.req, outgoing, { bytesMax: wanted.bodyBytesMax, fail })
   try {
@@ -105,7 +105,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** A connection dropped by a firewall times out sooner than a slow answer. */
+/** Limits the time to connect, so that a connection dropped by a firewall fails sooner than a slow response. */
 function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   const timer = setTimeout(tooSlow, CONNECT_MS)
   const stop = () => clearTimeout(timer)
@@ -113,7 +113,7 @@ function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   return stop
 }
 
-/** Starts the time limit when the whole request is sent. */
+/** Starts the response time limit once the whole request is sent. */
 function answering(
   outgoing: ClientRequest,
   tooSlow: () => void,
@@ -131,7 +131,8 @@ interface BodyLimit {
   readonly fail: (error: Error) => void
 }
 
-// A pipeline would destroy the caller's connection when it ends, and with it the response.
+// Sends the request body. Not by `pipeline`, which would destroy the caller's connection, and so the response, when it
+// ends.
 function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
   if (length === undefined && encoding === undefined) return void outgoing.end()
@@ -144,18 +145,18 @@ function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: Bod
   const end = () => outgoing.end()
   incoming.on('data', send).once('end', end)
   outgoing.on('drain', () => incoming.resume())
-  // Drains the rest of the body.
+  // Drain the rest of the body.
   outgoing.once('close', () => incoming.off('data', send).off('end', end).resume())
 }
 
 /**
- * Why a response is not passed on. A redirect would lead callers past this service. A 401 would look like a verdict
- * on the caller's own token. The text of a server error is not meant for callers.
+ * Returns why a response is not passed on, or undefined. A redirect would lead callers past this service. A 401 would
+ * look like a verdict on the caller's own token. The text of a server error is not meant for callers.
  */
 function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
   const answers = statusCode === 304 || (statusCode >= 200 && statusCode < 300)
   const refuses = statusCode >= 400 && statusCode < 500 && ![401, 407].includes(statusCode)
-  return answers || refuses ? undefined : `the upstream answered ${statusCode}`
+  return answers || refuses ? undefined : `the upstream responded with ${statusCode}`
 }
 
 async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
@@ -169,20 +170,21 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) ctx.res.setHeader(name, value)
   }
-  // The head is sent, so only the log line, written at the end, can report the error.
+  // The headers are already sent, so only the log line, written at the end, can report the error.
   incoming.once('error', (error) => {
     Object.assign(logFields(ctx), {
       error: 'upstream_failed',
-      detail: `cut short: ${error.message}`,
+      detail: `response interrupted: ${error.message}`,
     })
   })
-  // Closes the caller's connection if the response is incomplete, so that it cannot pass for complete.
+  // Closes the caller's connection if the response is incomplete, so that the caller notices.
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
-// Only listed headers pass, in either direction. A denylist would have to name every header that makes some server
-// override the method, address or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a
-// browser or a proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
+// Allowlists, because only listed headers pass in either direction. A denylist would be endless. It would have to name
+// every header that makes some server override the method, URL or user (X-HTTP-Method-Override, X-Original-URL,
+// X-User). And it would need every header that a browser or a proxy acts on (Refresh, Service-Worker-Allowed,
+// X-Accel-Redirect).
 
 const requestHeaders = [
   'accept',

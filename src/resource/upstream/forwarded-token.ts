@@ -18,10 +18,10 @@ export type SignForwarded = (token: ForwardedToken) => Promise<string>
 const LIVES_SECONDS = 60
 
 /**
- * Signs the access token for an upstream (RFC 9068 §2.2). This service never accepts it: our own tokens are opaque,
- * and the engine does not have the key.
+ * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts such a token: its
+ * own tokens are opaque, and the engine does not have this key.
  *
- * @param jwk private signing key of the ring for upstreams
+ * @param jwk private signing key of the upstream key ring
  */
 export function makeSignForwarded(
   jwk: JWK | undefined,
@@ -50,7 +50,7 @@ export function makeSignForwarded(
   }
 }
 
-/** Returns the public parts for the published key set. */
+/** Returns the public parts of the keys, for the published key set. */
 export function publicKeys(keys: readonly JWK[]): JWK[] {
   return keys.map(({ kty, crv, x, y, kid, alg, use }) => ({ kty, crv, x, y, kid, alg, use }) as JWK)
 }

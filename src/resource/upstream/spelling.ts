@@ -1,14 +1,17 @@
 const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 
-/** RFC 3986 §3.3 without `;`, where some servers cut a segment. Percent signs are checked separately. */
+/** Characters of RFC 3986 §3.3 except `;`, where some servers cut a segment. Percent signs are checked separately. */
 const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
-/** Characters that must not be encoded: they need no encoding, or would change the address when decoded. */
+/**
+ * Characters that must not be percent-encoded: they need no encoding, or would change the meaning of the path when
+ * decoded.
+ */
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**
- * Whether this service and the upstream read a path alike: no empty or dot segment, no trailing slash, no
- * needlessly encoded character, no encoded separator, and only UTF-8.
+ * Whether this service and any upstream read a path in the same way. The path must have no empty or dot segment, no
+ * trailing slash, no needlessly encoded character and no encoded separator. It must be valid UTF-8.
  */
 export function hasOneSpelling(path: string): boolean {
   return SEGMENTS.test(path) && path.split('/').every(isPlainSegment)

@@ -22,30 +22,30 @@ const writing: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
 const prefix = addressOf(paths.upstream, { path: '' })
 const withoutSlash = prefix.slice(0, -1)
 
-/** A part of the platform's own API and the scopes that open it. */
+/** A mapped part of the platform's own API, with the scopes that grant access to it. */
 export interface Upstream {
-  /** Follows /admin/api/. */
+  /** The path after /admin/api/. */
   readonly path: string
-  /** Undefined to serve no reading methods. */
+  /** Scope of read methods; undefined to disable them. */
   readonly readScope?: string | undefined
-  /** Undefined to serve no writing methods. */
+  /** Scope of write methods; undefined to disable them. */
   readonly writeScope?: string | undefined
-  /** Replaces {base_url}/admin/api/{path}. */
+  /** The URL that replaces {base_url}/admin/api/{path}. */
   readonly address: string
   readonly audience: string
   readonly answerWithinSeconds: number
   readonly bodyBytesMax: number
 }
 
-/** The path of a mapping and the scopes that open it. */
+/** Returns the path of a mapping and the scopes that grant access to it. */
 export function openingOf({ path, readScope, writeScope }: Upstream) {
   const scopes = [readScope, writeScope].flatMap((scope) => scope ?? [])
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Builds the route to the platform's own API, again for each key ring. */
+/** Creates the route to the platform's own API, once per key ring. */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
-  /** @param keys private keys of the ring for upstreams, the signing one first */
+  /** @param keys private keys of the upstream key ring, the signing key first */
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
     const { baseUrl, platform } = parts
     const sign = makeSignForwarded(keys[0], baseUrl, platform.now)
@@ -55,13 +55,13 @@ export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Up
 
 interface UpstreamParts extends ResourceParts {
   readonly upstreams: readonly Upstream[]
-  /** Signs the token that replaces the caller's. */
+  /** Signs the token that replaces the caller's token. */
   readonly sign: SignForwarded
 }
 
 /**
- * `/admin/api/…`: verifies the token and its scope like the Admin API and forwards the request to the address
- * of its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
+ * Serves `/admin/api/…`. Verifies the token and its scope like the Admin API, and forwards the request to the URL of
+ * its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
  */
 function upstreamRoute(parts: UpstreamParts): Middleware {
   const cors = openCors([...reading, ...writing])
@@ -69,7 +69,7 @@ function upstreamRoute(parts: UpstreamParts): Middleware {
     const { path } = ctx
     if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
     nameRoute(ctx, paths.upstream)
-    // Answers of an upstream must not act for this origin in a browser.
+    // Responses of an upstream must not act on behalf of this origin in a browser.
     ctx.set('Content-Security-Policy', 'sandbox')
     await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts)))
   }
@@ -102,7 +102,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   await platform.watch.outgoing(host, (headers) => forward(ctx, { ...wanted, headers }))
 }
 
-/** The scope that the method needs. A method without a mapped scope gets 405. */
+/** Returns the scope that the method needs. Throws 405 for a method without a mapped scope. */
 function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
   const scopes = [
     ...(readScope === undefined ? [] : reading.map((method) => [method, readScope] as const)),

@@ -14,14 +14,14 @@ import {
 } from './counting.ts'
 
 /**
- * Counts active people and completed courses from watch positions. A person has one position in each lecture,
- * with the time of the last view: watching a lecture again moves the activity to the later day.
+ * Counts active people and completed courses from watch positions. A person has one position per lecture, with the
+ * time of the last view. So watching a lecture again moves the activity to the later day.
  *
- * A course is completed when the positions in all its present lectures are at 90 % or later, on the day of the
- * last one.
+ * A person has completed a course when their positions in all its current lectures are at 90 % or more. The completion
+ * counts on the day of the last view.
  */
 
-/** A piece then reads some thousands of watch positions. */
+/** With this many people, a piece reads some thousands of watch positions. */
 const PEOPLE_PER_PIECE = 250
 
 /** The watch positions of some people, as `from … where …`. */
@@ -65,7 +65,7 @@ export async function countCompleted<Key>(
   return rows
 }
 
-/** Counts an activity of all people with a role at the site, by day. A person is never in two pieces. */
+/** Counts an activity of all people with a role at the site, by day. Each person is in one piece only. */
 export async function countByMembers(
   kysely: Kysely<Schema>,
   question: Question,
@@ -75,7 +75,7 @@ export async function countByMembers(
   const tally: Tally<number> = new Map()
   const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of people) {
-    // SQLite keeps the order of a `cross join`: the few people come first.
+    // SQLite keeps the order of a `cross join`, so the small set of people comes first.
     const watched = sql`
       from watch_position as w
       cross join lecture
@@ -94,7 +94,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Counts an activity of all present and past students, course by course. */
+/** Counts an activity of all current and past students, course by course. */
 export async function countByCourse(
   kysely: Kysely<Schema>,
   question: Question,
@@ -103,7 +103,7 @@ export async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
-    // There may be a hundred small courses.
+    // Yield between courses, because there may be a hundred small ones.
     await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
       const { rows } = await sql<Enrolled>`

@@ -1,4 +1,4 @@
-/** Counts what happened at a site, by day and by course, from the stored rows. */
+/** Counts events at a site, by day and by course, from the stored rows. */
 
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
@@ -9,13 +9,13 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query when its turn comes. */
+/** Runs a query when it is its turn. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * The figures of a site for a period. Counts each kind once, on demand.
+ * Returns the figures of a site for a period. Each figure is computed once, on demand.
  *
- * @param inTurn limits concurrent counts, so that one GraphQL document does not take many connections
+ * @param inTurn limits concurrent queries, so that one GraphQL document does not take many connections
  */
 export function siteFigures(
   database: Database,
@@ -56,7 +56,7 @@ export function siteFigures(
   }
 }
 
-/** The courses of the site. Their figures are counted page by page. */
+/** Lists the courses of the site. Their figures are computed page by page. */
 function listCourses({ kysely }: Database, siteId: string) {
   const found = kysely
     .selectFrom('course')

@@ -6,21 +6,21 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** The most days of a period. Sign-ins are stored for the same time. */
+/** Maximum number of days in a period. Sign-ins are stored for the same time. */
 export const DAYS_MAX = 92
 
-/** Whole days in UTC, as numbers of days since 1970-01-01. */
+/** Whole days in UTC, numbered since 1970-01-01. */
 export interface Period {
   readonly firstDay: number
   readonly lastDay: number
 }
 
-/** The days from one time to another, both included. Does not limit their number. */
+/** Returns the period from one time to another, both days included. Does not limit its length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
 
-/** The days of a period with their dates, as in `2026-03-01`. */
+/** Lists the days of a period with their dates, such as `2026-03-01`. */
 export function daysOf({ firstDay, lastDay }: Period) {
   return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => {
     const day = firstDay + index
@@ -33,11 +33,11 @@ export interface Question {
   readonly period: Period
   /** The start of the period, in epoch milliseconds. */
   readonly fromMs: number
-  /** The end of the period, excluded. */
+  /** The end of the period (exclusive), in epoch milliseconds. */
   readonly untilMs: number
 }
 
-/** Counts by day or by id, without keys whose count is zero. */
+/** Counts by day or by id. Keys with a count of zero are missing. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
 export interface Counted<Key> {
@@ -52,13 +52,13 @@ export function addTo<Key extends string | number>(
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
 }
 
-/** The day of a time column, in SQL. The divisor is a literal, so that a query can group by the result. */
+/** Converts a time column to a day, in SQL. The divisor is a literal, so that a query can group by the result. */
 export function dayOf(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
 
 /**
- * Reads a long list in pieces, so that no statement runs long. Yields to the event loop between pieces, because
+ * Reads a long list in pieces, so that each statement is short. Yields to the event loop between pieces, because
  * SQLite blocks it.
  *
  * @param next reads up to `size` rows after the given one, or from the start
@@ -77,7 +77,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** Reads the distinct ids in a column of a site's rows, in pieces. */
+/** Reads the distinct ids in a column of the site's rows, in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
 
-/** The most enrolments that one statement reads. */
+/** Maximum number of enrolments that one statement reads. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
@@ -32,7 +32,7 @@ export async function countEnrolmentsByDay(
   return tally
 }
 
-/** Counts the enrolments in each course that began in the period. */
+/** Counts the enrolments that began in the period, by course. */
 export async function countEnrolmentsByCourse(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
@@ -50,8 +50,8 @@ interface Span {
 }
 
 /**
- * Counts the enrolments of a span. If one statement would read too many, splits the courses in halves, or the
- * time of a single course.
+ * Counts the enrolments of a span. If one statement would read too many, splits the courses into halves; for a single
+ * course, splits the time.
  */
 async function count<Key>(
   kysely: Kysely<Schema>,
@@ -79,7 +79,7 @@ async function count<Key>(
   return counted
 }
 
-/** @returns nothing for one course and one millisecond */
+/** @returns undefined for one course and one millisecond */
 function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
   if (courseIds.length > 1) {
     const middle = Math.ceil(courseIds.length / 2)

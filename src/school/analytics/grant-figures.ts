@@ -5,7 +5,7 @@ import { addTo, type Counted, dayOf, idsOfSite, type Question, type Tally } from
 
 const GRANTS_PER_PIECE = 1000
 
-/** Counts sign-ins to clients of the site by day. Each code exchange is one. */
+/** Counts sign-ins to clients of the site, by day. Each code exchange counts as one. */
 export async function countSignIns(
   kysely: Kysely<Schema>,
   question: Question,
@@ -21,14 +21,14 @@ export async function countSignIns(
   })
 }
 
-/** Counts the uses of tokens of the site by day, as far back as they are stored. */
+/** Counts the uses of the site's tokens by day, as far back as they are stored. */
 export async function countCalls(
   kysely: Kysely<Schema>,
   question: Question,
 ): Promise<Tally<number>> {
   const { firstDay, lastDay } = question.period
   return await countByGrants(kysely, question, async (grantIds) => {
-    // Grants first, as in activity.ts, or SQLite reads all uses of these days.
+    // Select the grants first, as in activity.ts. Otherwise SQLite reads all uses of these days.
     const { rows } = await sql<Counted<number>>`
       select used.day as key, sum(used.calls) as total
       from oauth_grant cross join oauth_grant_day as used
@@ -69,7 +69,7 @@ export async function countConnected(
   })
 }
 
-/** Adds up a count over all grants of the site, including ended ones. */
+/** Sums a count over all grants of the site, including ended ones. */
 async function countByGrants(
   kysely: Kysely<Schema>,
   { siteId }: Question,

@@ -8,14 +8,14 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** The days of an overview. Calls and refusals are stored for the same time. */
+/** Number of days in an overview. Calls and refusals are stored for the same time. */
 export const OVERVIEW_DAYS = 30
-/** Reloading a page counts again only after this time. */
+/** Time that an overview is cached. Reloading the page within it counts nothing again. */
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
 
-/** The figures of a site for each of the last thirty days in UTC, including today. */
+/** The figures of a site for the last thirty days in UTC, including today. */
 export type Overview = Awaited<ReturnType<typeof countOverview>>
 
 /** Reads overviews of sites, cached for a minute. */
@@ -43,11 +43,11 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   const people = await countPeople(kysely, siteId, period)
   const refused = await countRefusals(kysely, siteId, period)
   return {
-    /** In epoch milliseconds. */
+    /** Time of the count, in epoch milliseconds. */
     countedAt: nowMs,
-    /** The number of different people who used an application. */
+    /** Number of distinct people who used an application. */
     people: people.inAll,
-    /** Refusals by error code, the most frequent first. */
+    /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,
     days: daysOf(period).map(({ day, date }) => ({
       date,
@@ -60,14 +60,14 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   }
 }
 
-/** Counts the people who used an application, by day and in total. A person is never in two pieces. */
+/** Counts the people who used an application, by day and in total. Each person is in one piece only. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0
   const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of pieces) {
     const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
-    // Grants first, as in activity.ts, or SQLite reads all uses of these days.
+    // Select the grants first, as in activity.ts. Otherwise SQLite reads all uses of these days.
     const { rows } = await sql<{ person: string; key: number }>`
       select oauth_grant.person_id as person, used.day as key
       from oauth_grant cross join oauth_grant_day as used

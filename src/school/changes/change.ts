@@ -1,6 +1,6 @@
 /**
- * Runs a change to a site's data in one transaction with its audit event, and once for each idempotency key.
- * It does not know what is changed.
+ * Runs a change to a site's data in one transaction with its audit event, and only once per idempotency key. Knows
+ * nothing about the changed data.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -17,13 +17,13 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { badInput, forbidden } from './refusals.ts'
 
-/** The operator who changes a site, through which client, in which request, when. */
+/** Who changes a site: the operator, with the client, the request and the time. */
 export interface SiteActor extends Actor {
   readonly siteId: string
   readonly clientId: string
 }
 
-/** The work of a change, within its transaction. */
+/** The work of a change, inside its transaction. */
 type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<Result>
 
 /** Writes an audit event for the actor and the site of the change. */
@@ -34,9 +34,9 @@ type RecordChange = (
 ) => Promise<void>
 
 /**
- * Changes data of the actor's site, all of it or nothing.
+ * Changes data of the actor's site, completely or not at all.
  *
- * @throws ChangeRefused when the work throws it, or when the actor no longer operates the site
+ * @throws ChangeRefused if the work throws it, or if the actor is no longer an operator of the site
  */
 export async function changeSite<Result>(
   database: Database,
@@ -46,7 +46,7 @@ export async function changeSite<Result>(
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
     await lockSite(trx, database, siteId)
-    // Check again: an earlier field of the same document may have removed the actor's role.
+    // Check again, because an earlier field of the same document may have removed the actor's role.
     if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
     return await work(trx, async (action, subject, values) => {
       await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
@@ -55,9 +55,9 @@ export async function changeSite<Result>(
 }
 
 /**
- * Serializes the changes of one site, so that what a change reads still holds when it writes: two owners who
- * remove each other, two lectures in one place. Changes are rare, and sites do not block each other. SQLite
- * has one writer anyway, from the start of its transaction.
+ * Serializes the changes of one site, so that data read by a change is still current when it writes. Otherwise two
+ * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not
+ * block each other. SQLite has a single writer anyway, from the start of its transaction.
  */
 async function lockSite(
   trx: Transaction<Schema>,
@@ -65,11 +65,11 @@ async function lockSite(
   siteId: string,
 ): Promise<void> {
   if (engine === 'sqlite') return
-  // This lock still lets others, such as members, write rows that refer to the site.
+  // This lock still allows other writes that refer to the site, such as those of members.
   await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
 }
 
-/** The roles of a person at a site, sorted. */
+/** Returns the sorted roles of a person at a site. */
 export async function findRoles(
   trx: Transaction<Schema>,
   siteId: string,
@@ -84,29 +84,29 @@ export async function findRoles(
   return rows.map(({ role }) => role).sort()
 }
 
-/** A row to create, with the client's idempotency key. */
+/** A row to create, with the idempotency key of the client. */
 export interface Creation {
-  /** The prefix of its id, as in `crs_`. */
+  /** The prefix of the row id, such as `crs_`. */
   readonly prefix: string
-  /** A repetition with the same key and the same input creates nothing. */
+  /** Repeating a request with the same key and input creates nothing new. */
   readonly idempotencyKey?: string | null | undefined
-  /** The input, which must be the same when a key is repeated. */
+  /** The input. A repeated key must have the same input. */
   readonly input: object
-  /** Finds an earlier row: a key whose row was removed may create another one. */
+  /** Finds the row of an earlier request. If it was removed, the key may create another one. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
-  /** Inserts the row with its new id. */
+  /** Inserts the row under its new id. */
   readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
 
-/** How long a repetition is recognized. */
+/** How long a repeated key is recognized, in seconds. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a row once for each idempotency key of the client at the site. Of two concurrent requests the
- * second waits for the transaction of the first.
+ * Creates a row once per idempotency key of the client at the site. Of two concurrent requests, the second waits for
+ * the transaction of the first.
  *
- * @returns the id, new or from the first time
- * @throws ChangeRefused when the key was used with other input, or when `insert` throws it
+ * @returns the id of the new row, or of the one created earlier
+ * @throws ChangeRefused if the key was used with other input, or if `insert` throws it
  */
 export async function createAtSite(
   database: Database,
@@ -122,16 +122,12 @@ export async function createAtSite(
   })
 }
 
-/** A unique id: 120 random bits after a prefix. */
+/** Generates a unique id: a prefix and 120 random bits. */
 export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
-/**
- * Assigns a new id to an idempotency key.
- *
- * @returns the id that the key created before, if its row still exists
- */
+/** Assigns a new id to an idempotency key. @returns the id that the key created earlier, if its row still exists */
 async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,
@@ -165,13 +161,13 @@ async function useKey(
   return undefined
 }
 
-/** The columns that a change alters, with their values before and after. */
+/** The columns that a change modifies, with their values before and after. */
 interface Difference<Row> {
   readonly before: Partial<Row> & Record<string, unknown>
   readonly after: Partial<Row> & Record<string, unknown>
 }
 
-/** @returns nothing when the row already has these values */
+/** Compares a row with its new values. @returns undefined if they are equal */
 export function differenceOf<Row extends object>(
   row: Row,
   wanted: Partial<Row>,

@@ -2,9 +2,9 @@ import { z } from 'zod'
 
 import { badInput } from './refusals.ts'
 
-/** Schemas of the values that operators enter, each with its limit. */
+/** Schemas of the values that operators enter, with their limits. */
 
-/** A text without surrounding spaces. PostgreSQL cannot store NUL. */
+/** A text, trimmed. NUL is rejected, because PostgreSQL cannot store it. */
 export function text(lengthMax: number) {
   return z
     .string()
@@ -14,10 +14,10 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Control characters, and those that reverse the direction of text: a name could pose as another. */
+/** Control characters, and characters that reverse the text direction and so can disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
-/** A text of one line, such as a name or a title. */
+/** A single line of text, such as a name or a title. */
 export function line(lengthMax: number) {
   return text(lengthMax).refine(
     (value) => !HIDDEN.test(value),
@@ -25,26 +25,26 @@ export function line(lengthMax: number) {
   )
 }
 
-/** The name under which a file is saved. */
+/** The name that a file is saved under. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
   'must be a plain file name: no slash, no control character, no leading dot',
 )
 
 export const pageAddress = z
-  .url({ protocol: /^https?$/, error: 'must be an address like https://school.example/page' })
+  .url({ protocol: /^https?$/, error: 'must be a URL like https://school.example/page' })
   .max(2000, 'must have at most 2000 characters')
 
 export const idempotencyKey = text(100).nullish()
 
-/** The longest names, in characters. */
+/** Maximum length of names, in characters. */
 export const NAME_LENGTH_MAX = 120
 export const title = line(200)
 export const summary = text(2000)
 
 /** The fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({
-  /** The short name in addresses. */
+  /** The short name in URLs. */
   slug: z
     .string()
     .max(80, 'must have at most 80 characters')
@@ -53,11 +53,7 @@ export const itemFields = z.strictObject({
   summary,
 })
 
-/**
- * Parses an input.
- *
- * @throws ChangeRefused that names the first invalid field
- */
+/** Parses an input. @throws ChangeRefused, with the first invalid field */
 export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z.output<Form> {
   const read = form.safeParse(input, { error: describeIssue })
   if (read.success) return read.data
@@ -65,11 +61,11 @@ export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z
   throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
 }
 
-/** Our words for issues to which a schema above gives none. */
+/** Describes issues for which the schemas above have no message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.input === undefined) return 'must be given'
+      if (issue.input === undefined) return 'is missing'
       return `must be ${issue.expected === 'int' ? 'a whole number' : `of type ${issue.expected}`}`
     case 'too_small':
       return `must be ${issue.minimum} or more`
@@ -85,7 +81,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
 /** The fields that have a value. */
 type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Drops the fields that an input leaves out, so that they stay unchanged. */
+/** Drops the fields that are missing in an input, so that they stay unchanged. */
 export function given<Values extends object>(values: Values): Given<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),

@@ -1,21 +1,21 @@
-/** Why a change was refused, for programs. */
+/** Machine-readable reason for rejecting a change. */
 export type RefusalCode =
-  /** A value of the right type that is not valid; `field` names it. */
+  /** A value has the right type but is invalid; `field` names it. */
   | 'BAD_INPUT'
-  /** The site has no row with this id; another site may. */
+  /** The site has no row with this id, although another site may. */
   | 'NOT_FOUND'
-  /** The change contradicts the data: a slug is taken, the owner is the last one. */
+  /** The change conflicts with the data, for example a taken slug or the last owner. */
   | 'CONFLICT'
-  /** The person no longer operates the site. */
+  /** The person is no longer an operator of the site. */
   | 'FORBIDDEN'
   /** The site has reached a limit. */
   | 'LIMIT_REACHED'
 
-/** Refuses a change, with a message for the caller. The transaction changes nothing. */
+/** Rejects a change with a message for the caller. The transaction is rolled back. */
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The invalid field of the input, as a path: `redirects.0`. */
+  /** The invalid field of the input, as a path such as `redirects.0`. */
   readonly field: string | undefined
 
   constructor(code: RefusalCode, message: string, field?: string) {
@@ -25,12 +25,12 @@ export class ChangeRefused extends Error {
   }
 }
 
-/** @param message the rest of a sentence that starts with the name of the field */
+/** @param message continues a sentence that starts with the name of the field */
 export function badInput(field: string, message: string): ChangeRefused {
   return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
 }
 
-/** @throws ChangeRefused without a row */
+/** @throws ChangeRefused if the row is undefined */
 export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
   if (row === undefined) throw notFound(what)
   return row
@@ -49,5 +49,5 @@ export function limitReached(message: string): ChangeRefused {
 }
 
 export function forbidden(): ChangeRefused {
-  return new ChangeRefused('FORBIDDEN', 'you no longer operate this site')
+  return new ChangeRefused('FORBIDDEN', 'you are no longer an operator of this site')
 }

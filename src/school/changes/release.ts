@@ -16,7 +16,7 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
   return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
 }
 
-/** `releaseStateOf` as a condition on the columns of a table. */
+/** The condition of `releaseStateOf` in SQL, on the columns of a table. */
 export function isInState(state: ReleaseState, nowMs: number) {
   switch (state) {
     case 'ARCHIVED':
@@ -30,18 +30,14 @@ export function isInState(state: ReleaseState, nowMs: number) {
   }
 }
 
-/** A change of a release; a no-op if the release is already in that state. */
+/** A change of the release state; a no-op if the item is already in that state. */
 export type ReleaseChange =
   | { readonly kind: 'publish'; readonly at: number | undefined }
   | { readonly kind: 'unpublish' }
   | { readonly kind: 'archive' }
   | { readonly kind: 'restore' }
 
-/**
- * Decides the timestamps of a release after a change.
- *
- * @throws ChangeRefused for publishing an archived item
- */
+/** Computes the timestamps of a release after a change. @throws ChangeRefused for publishing an archived item */
 export function decideRelease(
   release: Release,
   change: ReleaseChange,

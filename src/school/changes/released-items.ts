@@ -16,15 +16,15 @@ import {
   type ReleaseState,
 } from './release.ts'
 
-/** Tables whose rows have a slug unique at the site, and a release. */
+/** Tables whose rows have a slug, unique at the site, and a release state. */
 type ItemTable = 'course' | 'digital_product' | 'event'
 
-/** Tables whose rows belong to an item. */
+/** Tables whose rows refer to an item. */
 type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The columns of every kind; a kind names its others like its columns, in camel case. */
+/** The columns of every kind. A kind names its additional fields like their columns, in camel case. */
 interface ItemRow extends Release {
   readonly id: string
   readonly slug: string
@@ -42,7 +42,7 @@ interface ItemKind<
   Sort extends string,
 > {
   readonly table: ItemTable
-  /** The prefix of its ids, as in `crs_`. */
+  /** The prefix of its ids, such as `crs_`. */
   readonly prefix: string
   readonly rowsOf: (
     kysely: Kysely<Schema>,
@@ -50,27 +50,27 @@ interface ItemKind<
   ) => SelectQueryBuilder<Schema, Table, Row>
   readonly orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>
   readonly sortedBy: NoInfer<Sort>
-  /** The schemas of the inputs that create and update an item. */
+  /** The input schemas for creating and updating an item. */
   readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
   readonly changes: z.ZodType<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
     Changes
   >
-  /** Throws ChangeRefused when fields contradict each other. Gets all fields. */
+  /** Throws ChangeRefused if fields contradict each other. Receives all fields. */
   readonly check?: (fields: NoInfer<Fields>) => void
 }
 
 interface ItemQuestion {
   readonly siteId: string
   readonly nowMs: number
-  /** Part of the title or the slug, ignoring case. */
+  /** Matches any part of the title or slug, ignoring case. */
   readonly search?: string | null | undefined
   readonly state?: ReleaseState | null | undefined
 }
 
 const ITEMS_PER_SITE_MAX = 10_000
 
-/** Reads and changes one kind of items. Each change is one transaction with its audit event. */
+/** Reads and changes one kind of item. Each change is one transaction with its audit event. */
 export function releasedItems<
   Table extends keyof Schema,
   Row extends ItemRow,
@@ -87,7 +87,7 @@ export function releasedItems<
     return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
   }
 
-  /** @throws ChangeRefused when the site has no such item */
+  /** @throws ChangeRefused if the site has no such item */
   const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
     const item = await find(kysely, siteId, { id })
     if (!item) throw notFound(noun)
@@ -111,11 +111,11 @@ export function releasedItems<
      * Creates a draft.
      *
      * @returns its id
-     * @throws ChangeRefused for an invalid value, a slug that is taken, and at the limit
+     * @throws ChangeRefused for an invalid value, for a taken slug, and at the limit
      */
     async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
       const { idempotencyKey, ...rest } = readInput(kind.creation, input)
-      // The rest of the creation schema is the fields.
+      // All remaining members of the creation schema are fields.
       const fields = rest as unknown as Fields
       check?.(fields)
       return await createAtSite(database, actor, {
@@ -133,7 +133,7 @@ export function releasedItems<
       })
     },
 
-    /** Changes the given fields, if they differ. @throws ChangeRefused as `create` */
+    /** Changes the given fields if they differ. @throws ChangeRefused as `create` does */
     async update(
       database: Database,
       actor: SiteActor,
@@ -141,7 +141,7 @@ export function releasedItems<
     ): Promise<void> {
       const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
       await changeSite(database, actor, async (trx, record) => {
-        // Every field is a column of the row.
+        // Every field is also a column of the row.
         const item = (await mustFind(trx, actor.siteId, id)) as unknown as Fields
         const change = differenceOf<Fields>(item, wanted)
         if (!change) return
@@ -153,7 +153,7 @@ export function releasedItems<
       })
     },
 
-    /** Publishes, unpublishes, archives or restores. @throws ChangeRefused as `decideRelease` */
+    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused as `decideRelease` does */
     async release(
       database: Database,
       actor: SiteActor,
@@ -171,7 +171,7 @@ export function releasedItems<
   }
 }
 
-/** Makes a query that counts the referring rows of each item, without items that have none. */
+/** Creates a query that counts the referring rows of each item. Items without any are missing in the result. */
 export function countReferring(table: ItemTable, referring: ReferringTable) {
   const column = sql.ref(`${table}_id`)
   return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
@@ -215,7 +215,7 @@ export function itemColumns<Table extends ItemTable>(table: Table) {
   ] as const
 }
 
-/** The list orders of every kind. */
+/** The sort orders of every kind. */
 export const itemOrders = {
   SLUG: orderBy('slug', 'asc', 'slug'),
   TITLE: orderBy('title', 'asc', 'title'),
@@ -233,7 +233,7 @@ async function mustHaveRoom(
   throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
 }
 
-/** @returns false when the slug is taken */
+/** @returns false if the slug is taken */
 async function insert(
   trx: Transaction<Schema>,
   table: ItemTable,
@@ -256,7 +256,7 @@ async function write(
   await sql`update ${sql.table(table)} set ${sql.join(changes)} where id = ${id}`.execute(trx)
 }
 
-/** Maps `startsAt` to the column `starts_at`. */
+/** Maps a field to its column, for example `startsAt` to `starts_at`. */
 function columnOf(field: string) {
   return sql.ref(field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
 }

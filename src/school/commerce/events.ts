@@ -1,4 +1,4 @@
-/** Reads and changes the events of a site and their registrations. Sales are elsewhere. */
+/** Reads and changes the events of a site and their registrations. Contains no sales. */
 
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
@@ -43,15 +43,15 @@ export const events = releasedItems({
 
 const newestFirst = orderBy('registeredAt', 'desc', 'r.registered_at', 'r.id')
 
-/** Lists the registrations of an event, newest first. A person has one for each event, cancelled or not. */
+/** Lists the registrations of an event, newest first. A person has one per event, cancelled or not. */
 export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
-  // Foreign keys guarantee the people, so count without the join.
+  // Foreign keys guarantee that the people exist, so count without the join.
   const counted = kysely.selectFrom('event_registration').where('event_id', '=', eventId)
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** Counts the registrations of each event that are not cancelled, in one query. */
+/** Counts the registrations of each event that are not cancelled, with one query. */
 export async function countNotCancelled(
   kysely: Kysely<Schema>,
   eventIds: readonly string[],
@@ -95,7 +95,7 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for an event, once. Renews a cancelled registration.
+ * Registers a person of the site for an event, at most once. Renews a cancelled registration.
  *
  * @returns the id of the registration, which stays the same for this person and event
  * @throws ChangeRefused for an unknown event or person, and for an archived event

@@ -9,9 +9,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 interface OrderQuestion {
   readonly siteId: string
   readonly personId?: string | null | undefined
-  /** The earliest time of an order, in epoch milliseconds. */
+  /** Only orders at or after this time, in epoch milliseconds. */
   readonly from?: number | null | undefined
-  /** Orders before this time, in epoch milliseconds. */
+  /** Only orders before this time, in epoch milliseconds. */
   readonly until?: number | null | undefined
   readonly sort?: TimeOrder | null | undefined
 }
@@ -20,7 +20,7 @@ export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
 const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
-/** Lists the orders of a site by date; a page and the count take one query each. */
+/** Lists the orders of a site by date. A page and the count take one query each. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)
@@ -30,7 +30,7 @@ export function listOrders({ kysely }: Database, question: OrderQuestion) {
   return pagedRows(found, inTimeOrder(newestFirst, sort))
 }
 
-/** Finds an order of a site in one query. */
+/** Finds an order of a site with one query. */
 export async function findOrder(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -60,7 +60,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** The tables of each kind of order item: purchases and items. */
+/** The tables of each kind of order item: the purchases, and the items that were bought. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],
@@ -75,7 +75,7 @@ interface OrderItem {
   readonly title: string
 }
 
-/** Lists the items of orders, by kind and title, in one query. */
+/** Lists the items of orders, by kind and title, with one query. */
 export async function listOrderItems(
   kysely: Kysely<Schema>,
   orderIds: readonly string[],
@@ -92,7 +92,7 @@ export async function listOrderItems(
   return Map.groupBy(rows, ({ orderId }) => orderId)
 }
 
-/** Finds the buyers of orders in one query, including people who left the site. */
+/** Finds the buyers of orders with one query, including people who have left the site. */
 export async function listBuyers(kysely: Kysely<Schema>, personIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('person')

@@ -1,4 +1,4 @@
-/** Reads and changes the digital products of a site. Purchases are not changed here. */
+/** Reads and changes the digital products of a site, but not their purchases. */
 
 import { fileName, idempotencyKey, itemFields } from '../changes/input.ts'
 import { itemColumns, itemOrders, releasedItems } from '../changes/released-items.ts'

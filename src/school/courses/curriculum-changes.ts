@@ -72,7 +72,7 @@ export async function updateSection(
   await changeSite(database, actor, async (trx, record) => {
     const section = mustBeThere(await findSection(trx, actor.siteId, id), 'section')
     const sections = await listSections(trx, [section.courseId])
-    // A position beyond the end means the end.
+    // A position beyond the end counts as the end.
     const place = wanted.position && Math.min(wanted.position, sections.length)
     const change = differenceOf(section, given({ title: wanted.title, position: place }))
     if (!change) return
@@ -168,10 +168,10 @@ export async function moveLecture(
   })
 }
 
-/** Deletes a section. Its lectures stay, before the first section. */
+/** Deletes a section. Its lectures stay and move before the first section. */
 export const deleteSection = deletes('section', findSection)
 
-/** Deletes a lecture, with the watch positions of people in it. */
+/** Deletes a lecture and its watch positions. */
 export const deleteLecture = deletes('lecture', findLecture)
 
 function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof findLecture) {
@@ -187,7 +187,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Inserts a lecture among the others of its course, at a position of its section or at the end. */
+/** Inserts a lecture among the others of its course, at a position in its section or at the end. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,
@@ -200,7 +200,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** @throws ChangeRefused for a section of another course */
+/** @throws ChangeRefused if the section belongs to another course */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

@@ -3,13 +3,13 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * The sections and lectures of a course. A lecture is in a section, or before the first one. Its position is
- * relative to the whole course, so that clients that ignore sections still show lectures in order.
+ * The sections and lectures of a course. A lecture is in a section, or before the first one. Its position counts
+ * within the whole course, so that clients that ignore sections still show lectures in order.
  */
 
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
 
-/** Lists the sections of courses in order, in one query. */
+/** Lists the sections of courses in order, with one query. */
 export async function listSections(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   return await sections(kysely)
     .where('section.course_id', 'in', courseIds)
@@ -18,7 +18,7 @@ export async function listSections(kysely: Kysely<Schema>, courseIds: readonly s
     .execute()
 }
 
-/** Lists the lectures of courses or of sections in order, in one query. */
+/** Lists the lectures of courses or sections in order, with one query. */
 export async function listLectures(
   kysely: Kysely<Schema>,
   ids: readonly string[],
@@ -62,7 +62,7 @@ function lectures(kysely: Kysely<Schema>) {
     .select(['lecture.position', 'lecture.title', 'lecture.duration_seconds as durationSeconds'])
 }
 
-/** Numbers the sections and lectures of a course, in the given order or in their present one. */
+/** Numbers the sections and lectures of a course, in the given order or in the current one. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
   courseId: string,
@@ -80,7 +80,7 @@ export async function arrangeCourse(
   await arrange(trx, 'lecture', lectureOrder)
 }
 
-/** A row with a position from 1. */
+/** A row with a position, counted from 1. */
 interface Place {
   readonly id: string
   readonly position: number
@@ -97,8 +97,8 @@ export function placeAmong<Row extends Place>(
 }
 
 /**
- * Numbers the rows in the given order and writes only changed ones. Writes negative numbers first, because
- * the positions of a course are unique at every step.
+ * Numbers the rows in the given order and writes only changed ones. Writes negative numbers first, because the
+ * positions of a course must be unique at every step.
  */
 async function arrange(
   trx: Transaction<Schema>,

@@ -4,7 +4,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { fitsName, kindOfType } from './file-kinds.ts'
 
-/** The content of a valid link: a purchase of a digital product and its file. */
+/** The content of a valid link: the purchase of a digital product, and its file. */
 interface DownloadLink {
   readonly purchaseId: string
   readonly fileId: string
@@ -13,10 +13,10 @@ interface DownloadLink {
 export type DownloadLinks = ReturnType<typeof makeDownloadLinks>
 
 interface DownloadPorts {
-  /** The first key signs; all verify. */
+  /** Keys of the signatures: the first key signs, all keys verify. */
   readonly keys: readonly Buffer[]
   readonly baseUrl: string
-  /** The lifetime of a link. */
+  /** Lifetime of a link, in seconds. */
   readonly seconds: number
   readonly now: () => number
 }
@@ -24,12 +24,12 @@ interface DownloadPorts {
 const MAC_BYTES = 16
 const TOKEN_LENGTH_MAX = 2048
 
-/** Makes and verifies download links, which are signed (HMAC-SHA256) over their content and the file name. */
+/** Creates and verifies download links. The signature (HMAC-SHA256) covers the content and the file name. */
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /** Makes a link with the full address. Every holder can fetch the file until it expires. */
+    /** Creates a link as a full URL. Anyone with the link can download the file until it expires. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
@@ -37,16 +37,16 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
       const token = Buffer.concat([mac, bytes]).toString('base64url')
       return baseUrl + addressOf(pages.download, { token, name })
     },
-    /** @returns nothing for a forged link, another file name, or an expired link */
+    /** Verifies a link. @returns undefined if it is forged, expired or has another file name */
     open(token: string, name: string): DownloadLink | undefined {
       if (token.length > TOKEN_LENGTH_MAX) return undefined
       const bytes = Buffer.from(token, 'base64url')
       const mac = bytes.subarray(0, MAC_BYTES)
       const content = bytes.subarray(MAC_BYTES)
-      // The decoder is lenient: accept only the one canonical text of these bytes.
+      // The decoder is lenient, so accept only the canonical encoding of these bytes.
       if (mac.length < MAC_BYTES || bytes.toString('base64url') !== token) return undefined
       if (!keys.some((key) => timingSafeEqual(mac, macOf(content, name, key)))) return undefined
-      // The signature proves that `addressFor` wrote these bytes.
+      // The signature proves that `addressFor` created these bytes.
       type Content = [purchaseId: string, fileId: string, expiresAt: number]
       const [purchaseId, fileId, expiresAt] = JSON.parse(content.toString()) as Content
       return expiresAt > now() ? { purchaseId, fileId } : undefined
@@ -54,13 +54,13 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   }
 }
 
-/** Replaces names that cannot be a path segment: dots only, or lone surrogates. */
+/** Replaces names that cannot be a path segment: names of dots only, and lone surrogates. */
 function nameInAddress(fileName: string): string {
   return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }
 
 function macOf(content: Buffer, name: string, key: Buffer): Buffer {
-  // As JSON, to separate the name from the content unambiguously.
+  // Encode the name as JSON, to separate it unambiguously from the content.
   const hmac = createHmac('sha256', key).update(JSON.stringify(name))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)
 }
@@ -68,8 +68,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link in one query. The purchase must not be refunded, its product must still have the
- * file, and the buyer must have a role at the site. The extension of the name matches the type.
+ * Finds the file of a link with one query. The purchase must not be refunded, its product must still have the file,
+ * and the buyer must have a role at the site. The extension of the returned name matches the file type.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely
@@ -102,8 +102,8 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
   if (!found) return undefined
   const { fileName, storedName, ...file } = found
   const kind = kindOfType(file.mediaType)
-  // An import may bring any type.
+  // Imported files may have any type.
   if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
-  // Ignore a name of the product whose extension would open the file as another type.
+  // Ignore a product file name with an extension that would open the file as another type.
   return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

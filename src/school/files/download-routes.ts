@@ -1,4 +1,4 @@
-/** Serves downloads of members, and the logos and colors of sites. Uploads are in the Admin API. */
+/** Serves the downloads of members, and the logos and colors of sites. Uploads are part of the Admin API. */
 
 import type { Readable } from 'node:stream'
 
@@ -20,10 +20,10 @@ interface DownloadRoutesPorts {
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
 
-/** The address contains a digest of the content, so caches never need to revalidate. */
+/** The URL contains a digest of the content, so caches never need to revalidate. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The routes of downloads, logos and site colors. None of them reads a cookie. */
+/** Creates the routes for downloads, logos and site colors. None of them reads a cookie. */
 export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   const router = makeRouter()
   for (const address of [pages.download, pages.siteLogo, pages.siteColors]) {
@@ -62,10 +62,10 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Disables everything in a file that is opened as a document (CSP3 §6.2.2). */
+/** Disables all active content if a file is opened as a document (CSP3 §6.2.2). */
 const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file or the requested range as an attachment, which browsers save and never show. */
+/** Sends a file or a requested range as an attachment, so that browsers save it instead of showing it. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
@@ -80,7 +80,7 @@ async function sendDownload(
     ETag: etag,
   })
   ctx.type = mediaType
-  // RFC 9110 §13.1.5: a range is useful only to a client that has the rest of the same file.
+  // RFC 9110 §13.1.5: send a range only if the client has the rest of the same file.
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {
@@ -96,7 +96,7 @@ async function sendDownload(
   if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** Responds with 404 if the storage lacks a file of the database, and logs the cause. */
+/** Opens a file. Responds with 404 and logs the cause if the storage lacks a file of the database. */
 async function openFile(
   ctx: Context,
   files: Files,
@@ -114,8 +114,8 @@ async function openFile(
 }
 
 /**
- * Parses a Range header with one range (RFC 9110 §14). Returns nothing for several ranges and for invalid
- * ones, which a server may ignore: then the response is the whole file.
+ * Parses a Range header with a single range (RFC 9110 §14). Returns undefined for several ranges and for invalid ones.
+ * A server may ignore those and send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
@@ -130,9 +130,9 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   return start < sizeBytes ? { start, end } : 'beyond'
 }
 
-/** The Content-Disposition that makes browsers save a file under a name (RFC 6266 §4, RFC 8187 §3.2). */
+/** Returns the Content-Disposition that makes browsers save a file under a name (RFC 6266 §4, RFC 8187 §3.2). */
 export function attachment(name: string): string {
-  // Clients without `filename*` get ASCII, without characters that end a quoted string.
+  // Clients that do not support `filename*` get ASCII, without characters that end a quoted string.
   const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const whole = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,

@@ -1,18 +1,18 @@
-/** A kind of file, detected by its first bytes and never by its declared type. */
+/** A kind of file, detected from its first bytes and never from its declared type. */
 export interface FileKind {
   readonly mediaType: string
-  /** Its file extensions, the preferred one first. */
+  /** File extensions, the preferred one first. */
   readonly extensions: readonly string[]
   readonly begins: (head: Buffer) => boolean
 }
 
-/** Enough bytes to tell the kinds apart. */
+/** Number of bytes needed to distinguish the kinds. */
 export const HEAD_BYTES = 64
 
 /**
- * The accepted kinds. Never markup (SVG, HTML, XML): opened from our origin, its scripts would run with the
- * rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649,
- * ISO 32000-1 §7.5.2, EPUB OCF §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
+ * The accepted kinds. They exclude markup (SVG, HTML, XML): if opened from our origin, its scripts would run with the
+ * rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB OCF
+ * §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
 const kinds: readonly FileKind[] = [
   kind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
@@ -20,7 +20,7 @@ const kinds: readonly FileKind[] = [
   kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
   kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
   kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
-  // An EPUB is also a ZIP, so test it first; its first entry is uncompressed and names the type.
+  // An EPUB is also a ZIP, so test it first. Its first entry is uncompressed and names the type.
   kind(
     'application/epub+zip',
     ['epub'],
@@ -33,7 +33,7 @@ const kinds: readonly FileKind[] = [
 
 export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaType)
 
-/** Detects the kind of a file by its first `HEAD_BYTES`; nothing if it is not accepted. */
+/** Detects the kind of a file from its first `HEAD_BYTES`. Returns undefined if the kind is not accepted. */
 export function kindOf(head: Buffer): FileKind | undefined {
   return kinds.find(({ begins }) => begins(head))
 }
@@ -42,7 +42,7 @@ export function kindOfType(mediaType: string): FileKind | undefined {
   return kinds.find((candidate) => candidate.mediaType === mediaType)
 }
 
-/** Whether a name has an extension of the kind. */
+/** Whether the name has an extension of this kind. */
 export function fitsName({ extensions }: FileKind, name: string): boolean {
   return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
 }
@@ -60,11 +60,11 @@ function has(head: Buffer, offset: number, text: string): boolean {
 }
 
 function isZip(head: Buffer): boolean {
-  // The second signature is that of an empty archive.
+  // The second signature marks an empty archive.
   return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
 }
 
-/** Eleven bits of synchronisation, and layer III. */
+/** Eleven sync bits, then layer III. */
 function isMpegFrame(head: Buffer): boolean {
   return head[0] === 0xff && ((head[1] ?? 0) & 0xe6) === 0xe2
 }

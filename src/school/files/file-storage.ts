@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3. It does not know their names, owners or addresses. */
+/** Stores the bytes of files on disk or in S3. Knows nothing about their names, owners or URLs. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -11,37 +11,37 @@ import { AwsV4Signer } from 'aws4fetch'
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
 /**
- * Stores bytes under a key, which `storageKey` makes and which contains no input of a person. Every failure
- * is storageUnavailable, except a missing file.
+ * Stores bytes under a key from `storageKey`, which contains no user input. Every failure is storageUnavailable,
+ * except a missing file.
  */
 export interface FileStorage {
-  /** Stores the content of a draft, all of it or nothing; the draft may be gone afterwards. */
+  /** Stores the content of a draft, completely or not at all. May remove the draft. */
   put(key: string, draft: Draft): Promise<void>
   /** @throws FileMissing */
   get(key: string, range?: ByteRange): Promise<Readable>
-  /** No-op if there is no such file. */
+  /** Removes a file. No-op if it does not exist. */
   remove(key: string): Promise<void>
 }
 
 /**
- * A complete upload on the disk of this process. Storages need its size, digest and type before the first
- * byte, and these are known only at the end.
+ * A complete upload on the local disk. Storages need its size, digest and type before the first byte, and these are
+ * known only when the upload is complete.
  */
 export interface Draft extends AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
-  /** SHA-256, in hexadecimal digits. */
+  /** SHA-256 of the content, in hexadecimal. */
   readonly sha256: string
   readonly mediaType: string
 }
 
-/** Both included, from 0. */
+/** A range of bytes from 0, both ends inclusive. */
 export interface ByteRange {
   readonly start: number
   readonly end: number
 }
 
-/** The storage has no file under a key that the database knows. */
+/** The storage lacks a file whose key is in the database. */
 export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
@@ -49,14 +49,14 @@ export class FileMissing extends Error {
 /** The storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
-  /** On the disk of the storage, if it is one, so that storing a draft is a rename. */
+  /** The folder for drafts; with disk storage on the same disk, so that storing a draft is a rename. */
   readonly draftFolder: string
 }
 
-/** A draft this old belongs to a process that crashed. */
+/** A draft of this age was left by a process that crashed. */
 const STALE_MS = 86_400_000
 
-/** Opens the storage, and removes drafts that crashes left. */
+/** Opens the storage, and removes drafts left by crashes. */
 export async function openFiles(
   dataDir: string,
   s3: S3Location | undefined,
@@ -73,16 +73,16 @@ export async function openFiles(
 }
 
 /**
- * The key of a file in a storage. An import may bring any id, and some disks ignore case: the digest of an id
- * is always safe in a path.
+ * Returns the storage key of a file. An import may use any id, and some disks ignore case. A digest of the id is
+ * always safe in a path.
  */
 export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
-/** Stores files in a folder, which all processes of the service must share. */
+/** Stores files in a folder that all processes of the service must share. */
 function diskStorage(folder: string): FileStorage {
-  // Some disks are slow with a hundred thousand entries in one folder.
+  // Use subfolders, because some disks are slow with a hundred thousand entries in one folder.
   const pathOf = (key: string) => join(folder, key.slice(0, 2), key)
   return {
     async put(key, { path }) {
@@ -101,7 +101,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs the folder, without which a crash could lose the new name. */
+/** Syncs the folder. Otherwise a crash could lose the new name. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -122,9 +122,9 @@ async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Resul
   }
 }
 
-/** The address and credentials of an S3-compatible storage. */
+/** The endpoint and credentials of an S3-compatible storage. */
 export interface S3Location {
-  /** Scheme, host and port; the bucket is the first path segment. */
+  /** Scheme, host and port. The bucket is the first path segment. */
   readonly endpoint: string
   readonly bucket: string
   readonly region: string
@@ -132,10 +132,10 @@ export interface S3Location {
   readonly secretAccessKey: string
 }
 
-/** Time limit until the headers of a response; the body may take longer. */
+/** Time limit for the response headers; the body may take longer. */
 const ANSWER_MS = 20_000
 
-/** Stores each file as an S3 object, with requests in signature v4. */
+/** Stores each file as an S3 object. Signs requests with Signature Version 4. */
 export function s3Storage(location: S3Location): FileStorage {
   const { endpoint, bucket, ...credentials } = location
   const ask = async (key: string, { method, headers = {}, draft }: Asking) => {
@@ -148,7 +148,7 @@ export function s3Storage(location: S3Location): FileStorage {
       return await fetch(signed.url, {
         method,
         headers: signed.headers,
-        // A file blob streams with a known length, which the S3 API requires.
+        // A file-backed blob streams with a known length, which the S3 API requires.
         ...(draft && { body: await openAsBlob(draft.path) }),
         redirect: 'error',
         signal: giveUp.signal,

@@ -24,14 +24,14 @@ import { type SiteLimits, storeFile } from './stored-files.ts'
 
 export interface UploadLimits extends SiteLimits {
   readonly fileBytesMax: number
-  /** Time limit of one upload. */
+  /** Time limit for one upload, in seconds. */
   readonly uploadSeconds: number
 }
 
 interface Upload {
   readonly stream: Readable
   readonly name: string | undefined
-  /** The media type in the Content-Type of the request, or empty. */
+  /** The media type in the Content-Type of the request; empty if there is none. */
   readonly declaredType: string
   readonly files: Files
   readonly limits: UploadLimits
@@ -40,9 +40,10 @@ interface Upload {
 const naming = z.object({ name: fileName })
 
 /**
- * Receives a file and stores it at the actor's site. An aborted or refused upload leaves nothing.
+ * Receives a file and stores it at the actor's site. An aborted or rejected upload leaves nothing behind.
  *
- * @throws what `receiveDraft` and `storeFile` throw, and unsupportedFile when type or name do not match the bytes
+ * @throws the errors of `receiveDraft` and `storeFile`, and unsupportedFile if the type or name does not match the
+ * bytes
  */
 export async function receiveFile(database: Database, actor: SiteActor, upload: Upload) {
   const { stream, declaredType: declared, files, limits } = upload
@@ -56,10 +57,10 @@ export async function receiveFile(database: Database, actor: SiteActor, upload: 
   return await storeFile(database, actor, { draft, name }, { storage: files.storage, limits })
 }
 
-/** Media types that do not describe the content. */
+/** Media types that say nothing about the content. */
 const UNDECLARED = ['', 'application/octet-stream']
 
-/** Type and name must match the bytes, because people and programs rely on them later. */
+/** Rejects a type or name that does not match the bytes, because people and programs rely on both later. */
 function mustFit(kind: FileKind, { name, declared }: { name: string; declared: string }): void {
   const { mediaType, extensions } = kind
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
@@ -70,12 +71,12 @@ function mustFit(kind: FileKind, { name, declared }: { name: string; declared: s
   throw unsupportedFile(`its bytes are ${mediaType}, but its name does not end in ${ends}`)
 }
 
-/** Far larger than any file of a demo campus. */
+/** Much larger than any file of a demo campus. */
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
 /**
- * Stores the files of a demo campus, which are named after their ids, unless they are stored already. Logs a
+ * Stores the files of a demo campus, unless they exist already. The files are named after their ids. Only logs a
  * failure, because the demo also works without its files.
  */
 export async function storeBundledFiles(
@@ -112,18 +113,18 @@ async function isStored(storage: Files['storage'], key: string): Promise<boolean
 }
 
 interface Receiving {
-  /** The folder of drafts. */
+  /** The folder for drafts. */
   readonly folder: string
   readonly bytesMax: number
   readonly seconds: number
-  /** Throws for a kind that does not match the request. */
+  /** Throws if the kind does not match the request. */
   readonly check: (kind: FileKind) => void
 }
 
 /**
- * Streams an upload into a file with a random name. Detects its kind in the first bytes, before writing any.
+ * Streams an upload into a file with a random name. Detects the kind from the first bytes before it writes any.
  *
- * @throws bodyTooLarge, unsupportedFile, uploadTooSlow or badUpload, and leaves no file
+ * @throws bodyTooLarge, unsupportedFile, uploadTooSlow or badUpload, and then leaves no file
  */
 async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Draft> {
   const { folder } = receiving
@@ -176,15 +177,15 @@ function detectKind(head: Buffer, check: Receiving['check']): FileKind {
 }
 
 /**
- * Yields the content in pieces; the first has enough bytes to detect the kind, unless the upload is shorter.
- * Does not destroy the stream of an incomplete upload, because that would also lose the response.
+ * Yields the content in pieces. The first piece has enough bytes to detect the kind, unless the upload is shorter.
+ * Does not destroy the stream of an incomplete upload, because that would also destroy the response.
  */
 async function* inPieces(stream: Readable, seconds: number): AsyncGenerator<Buffer> {
   const late = new AbortController()
   const tooLate = delay(seconds * 1000, undefined, { signal: late.signal }).then(() => {
     throw uploadTooSlow(seconds)
   })
-  // The race below observes the rejection, but only while it waits.
+  // The race below handles this rejection only while it is running, so handle it here too.
   tooLate.catch(() => {})
   const arriving = stream.iterator({ destroyOnReturn: false })
   let head: Buffer = Buffer.alloc(0)

@@ -8,7 +8,7 @@ import { changeSite, differenceOf, newId, type SiteActor } from '../changes/chan
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
-/** The limits of a site's files. */
+/** Limits for the files of one site. */
 export interface SiteLimits {
   readonly siteBytesMax: number
   readonly siteFilesMax: number
@@ -18,7 +18,7 @@ export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
-/** Lists the files of a site, newest first; a page and the count take one query each. */
+/** Lists the files of a site, newest first. A page and the count take one query each. */
 export function listFiles(
   { kysely }: Database,
   { siteId, search }: { readonly siteId: string; readonly search?: string | null },
@@ -29,7 +29,7 @@ export function listFiles(
   return pagedRows(found, newestFirst)
 }
 
-/** Finds a file of a site in one query. */
+/** Finds a file of a site with one query. */
 export async function findFile(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await filesOf(kysely, siteId).where('stored_file.id', '=', id).executeTakeFirst()
 }
@@ -49,9 +49,9 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Stores a draft as a file of the actor's site. Returns the existing file if the site has the same bytes under
- * the same name. Writes the bytes before the row: a crash between leaves bytes without a row, never a row
- * without bytes.
+ * Stores a draft as a file of the actor's site. Returns the existing file if the site has the same bytes under the
+ * same name. Writes the bytes before the row. So a crash in between leaves bytes without a row, never a row without
+ * bytes.
  *
  * @throws ChangeRefused at a limit of the site, or storageUnavailable
  */
@@ -87,7 +87,7 @@ export async function storeFile(
           created_by: actor.personId,
           created_at: actor.now,
         })
-        // Of two concurrent uploads the second finds the file of the first.
+        // Of two concurrent uploads, the second finds the file of the first.
         .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
         .returning('id')
         .executeTakeFirst()
@@ -114,7 +114,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Sums up the files of the site, which are few. */
+/** Sums the sizes of all files of the site, which are few. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -126,17 +126,14 @@ async function mustHaveRoom(
     .select([sql<number>`count(*)`.as('files'), sql<number>`sum(size_bytes)`.as('used')])
     .where('site_id', '=', siteId)
     .executeTakeFirstOrThrow()
-  if (Number(files) >= siteFilesMax) throw limitReached(`a site has at most ${siteFilesMax} files`)
+  if (Number(files) >= siteFilesMax)
+    throw limitReached(`a site may have at most ${siteFilesMax} files`)
   if (Number(used ?? 0) + bytes > siteBytesMax) {
-    throw limitReached(`the files of a site have at most ${siteBytesMax} bytes together`)
+    throw limitReached(`the files of a site may have at most ${siteBytesMax} bytes in total`)
   }
 }
 
-/**
- * Deletes an unused file.
- *
- * @throws ChangeRefused when a product or the appearance of the site uses it
- */
+/** Deletes an unused file. @throws ChangeRefused if a product or the appearance of the site uses it */
 export async function deleteFile(
   database: Database,
   actor: SiteActor,
@@ -161,20 +158,20 @@ export async function deleteFile(
     const before = { name, mediaType, sizeBytes, sha256 }
     await record('file.delete', { kind: 'file', id }, { before })
   })
-  // After the row, because a row without bytes would do harm.
+  // Remove the bytes after the row, because a row without bytes would be broken.
   await removeBytes(storage, id)
 }
 
-/** Ignores errors of the storage, because the change of the row is committed. */
+/** Removes the bytes. Ignores storage errors, because the row is already deleted. */
 async function removeBytes(storage: FileStorage, id: string): Promise<void> {
   await storage.remove(storageKey(id)).catch(() => {})
 }
 
 /**
- * Locks and reads a file before it is used or deleted, so that nothing deletes a file while a change starts
- * to use it. A no-op update locks the row on both engines.
+ * Locks and reads a file before it is used or deleted, so that it cannot be deleted while a change starts to use it. A
+ * no-op update locks the row on both engines.
  *
- * @throws ChangeRefused when the site has no such file
+ * @throws ChangeRefused if the site has no such file
  */
 export async function holdFile(
   trx: Transaction<Schema>,
@@ -192,14 +189,14 @@ export async function holdFile(
 
 export interface ProductFile {
   readonly productId: string
-  /** Null removes the file, so that buyers of the product have no download. */
+  /** The file; null removes it, and buyers of the product then have no download. */
   readonly fileId: string | null
 }
 
 /**
- * Sets the file of a digital product, and the product's file name to its name.
+ * Sets the file of a digital product, and copies its name to the product.
  *
- * @throws ChangeRefused when the site has no such product or file
+ * @throws ChangeRefused if the site has no such product or file
  */
 export async function setProductFile(
   database: Database,

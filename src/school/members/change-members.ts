@@ -23,12 +23,12 @@ const addition = z.strictObject({
 export type MemberAddition = z.input<typeof addition>
 
 /**
- * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if
- * the address is new. A known person keeps name and password. Answer, audit event and statements are the same
- * in both cases, so that they do not tell who has an account.
+ * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if the
+ * address is unknown. A known person keeps their name and password. The response, the audit event and the statements
+ * are the same in both cases, so that they do not reveal who has an account.
  *
  * @returns the id of the person
- * @throws ChangeRefused for an invalid value, and when an actor who is no owner adds an owner
+ * @throws ChangeRefused for an invalid value, or if a non-owner adds an owner
  */
 export async function addMember(
   database: Database,
@@ -51,9 +51,9 @@ export async function addMember(
 }
 
 /**
- * Replaces the roles of a member. A member who is no longer a lecturer is also removed from the courses.
+ * Replaces the roles of a member. If the member loses the lecturer role, removes them from their courses.
  *
- * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, and for the last owner
+ * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */
 export async function setMemberRoles(
   database: Database,
@@ -76,10 +76,10 @@ export async function setMemberRoles(
 }
 
 /**
- * Removes all roles of a person at the site, and ends their grants there. Purchases stay, and are visible
- * again if the person is added again.
+ * Removes all roles of a person at the site, and ends their grants there. Purchases are kept, and become visible again
+ * if the person is added again.
  *
- * @throws ChangeRefused for an unknown member, for an owner if the actor is none, and for the last owner
+ * @throws ChangeRefused for an unknown member, if a non-owner removes an owner, or if no owner would be left
  */
 export async function removeMember(
   database: Database,
@@ -99,7 +99,7 @@ export async function removeMember(
   })
 }
 
-/** Subscribes a new member to announcements, in the inbox only. Keeps earlier choices of the member. */
+/** Subscribes a new member to announcements, in the inbox only. Keeps subscriptions that the member chose earlier. */
 async function subscribe(
   trx: Transaction<Schema>,
   { siteId, now }: SiteActor,
@@ -116,7 +116,7 @@ async function subscribe(
     .execute()
 }
 
-/** Runs the same two statements for a known address and a new one. */
+/** Runs the same two statements for known and unknown addresses. */
 async function findOrCreatePerson(
   trx: Transaction<Schema>,
   { email, name }: z.output<typeof addition>,
@@ -136,7 +136,7 @@ async function findOrCreatePerson(
   return id
 }
 
-/** Reads the actor's roles here and not in the token, because another change may have removed them. */
+/** Reads the actor's current roles rather than those of the token, because another change may have removed them. */
 async function mayChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,
@@ -147,7 +147,7 @@ async function mayChangeOwners(
   if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
 }
 
-/** Does not count owners with a disabled account, who cannot act for the site. */
+/** Ignores owners with a disabled account, because they cannot act for the site. */
 async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: string) {
   const other = await trx
     .selectFrom('site_role')

@@ -1,4 +1,4 @@
-/** Reads and changes enrolments, and reads the progress of students. Orders are in `commerce/order-list.ts`. */
+/** Reads and changes enrolments, and reads the progress of students. See `commerce/order-list.ts` for orders. */
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
@@ -11,12 +11,12 @@ import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { grantRoles, mustHaveRoles } from './site-roles.ts'
 
-/** The most enrolments that are listed for a student; the count includes the others. */
+/** Maximum number of enrolments listed for a student; the count includes the others. */
 const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the enrolments of people at a site, latest first, in one query. */
+/** Lists the enrolments of people at a site, latest first, with one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -38,7 +38,7 @@ export async function listEnrolments(
   return Map.groupBy(rows, ({ personId }) => personId)
 }
 
-/** Counts the present and past enrolments of people at a site, in one query. */
+/** Counts the current and past enrolments of people at a site, with one query. */
 export async function countEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -56,7 +56,7 @@ export async function countEnrolments(
   return new Map(rows.map(({ personId, total }) => [personId, Number(total)]))
 }
 
-/** Finds an enrolment of a member of the site in one query. */
+/** Finds an enrolment of a member of the site with one query. */
 export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
@@ -74,7 +74,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
       'course.slug as courseSlug',
       'course.title as courseTitle',
       'bought.purchased_at as purchasedAt',
-      // Null is lifetime access.
+      // Null means lifetime access.
       'bought.expires_at as expiresAt',
     ])
     .where('course.site_id', '=', siteId)
@@ -102,8 +102,8 @@ export interface EnrolmentWish extends Lasting {
 }
 
 /**
- * Enrols a member in a course without an order, and grants the role of a student. An existing enrolment stays
- * unchanged, even if it has ended: a person has one enrolment for each course.
+ * Enrols a member in a course without an order, and grants the student role. An existing enrolment stays unchanged,
+ * even if it has ended: a person has one enrolment per course.
  *
  * @returns its id, and whether it is new
  * @throws ChangeRefused for an unknown member or course, and for an end that is not in the future
@@ -144,7 +144,7 @@ export async function enrolStudent(
 }
 
 /**
- * Changes the end of an enrolment. Reopens one that has ended.
+ * Changes the end of an enrolment, which may reopen an ended one.
  *
  * @throws ChangeRefused for an unknown enrolment, and for an end that is not in the future
  */
@@ -163,7 +163,7 @@ export async function updateEnrolment(
   })
 }
 
-/** Ends an enrolment now. No-op if it has ended. */
+/** Ends an enrolment now. No-op if it has already ended. */
 export async function endEnrolment(
   database: Database,
   actor: SiteActor,
@@ -183,15 +183,15 @@ async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor
   return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
-/** @returns when access ends, or null for lifetime access */
+/** @returns when access ends; null for lifetime access */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null
-    throw badInput('expireDate', 'must be given, or hasLifetimeAccess must be true')
+    throw badInput('expireDate', 'is missing; send it or set hasLifetimeAccess to true')
   }
   if (hasLifetimeAccess === true) {
-    throw badInput('hasLifetimeAccess', 'cannot be true when there is an expireDate')
+    throw badInput('hasLifetimeAccess', 'cannot be true together with expireDate')
   }
   if (expireDate <= nowMs) throw badInput('expireDate', 'must be in the future')
   return expireDate
@@ -219,10 +219,10 @@ export interface Progress {
     | undefined
 }
 
-/** The most enrolments in one statement: a course may have very many lectures. */
+/** Maximum number of enrolments in one statement, because a course may have very many lectures. */
 const BATCH_ENROLMENTS_MAX = 200
 
-/** Reads the progress of enrolments, in two queries for each batch. */
+/** Reads the progress of enrolments with two queries per batch. */
 export async function listProgress(
   kysely: Kysely<Schema>,
   enrolmentIds: readonly string[],

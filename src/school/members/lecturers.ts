@@ -10,7 +10,7 @@ import { mustHaveRoles } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
 
-/** Lists the courses that people teach at the site, by slug, in one query. */
+/** Lists the courses that people teach at the site, by slug, with one query. */
 export async function listTaughtCourses(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -18,7 +18,7 @@ export async function listTaughtCourses(
 ) {
   const rows = await kysely
     .selectFrom('course_lecturer')
-    // With a plain join SQLite may start with all courses of the site.
+    // With a plain join, SQLite may start with all courses of the site.
     .crossJoin('course')
     .whereRef('course.id', '=', 'course_lecturer.course_id')
     .select(['course_lecturer.person_id as personId', 'course.id', 'course.slug', 'course.title'])
@@ -29,7 +29,7 @@ export async function listTaughtCourses(
   return Map.groupBy(rows, ({ personId }) => personId)
 }
 
-/** Lists the lecturers of courses, by name, in one query. */
+/** Lists the lecturers of courses, by name, with one query. */
 export async function listCourseLecturers(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('course_lecturer')
@@ -56,7 +56,7 @@ export interface Teaching {
 /**
  * Assigns a lecturer to a course. No-op if already assigned.
  *
- * @throws ChangeRefused for an unknown course or member, and for a member who is not a lecturer
+ * @throws ChangeRefused for an unknown course or member, and for a member without the lecturer role
  */
 export async function assignLecturer(
   database: Database,

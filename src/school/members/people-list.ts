@@ -1,4 +1,4 @@
-/** Lists the people of a site by role, course or search. Nothing here changes names or addresses. */
+/** Lists the people of a site by role, course or search. Never changes names or e-mail addresses. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -17,7 +17,7 @@ import {
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, folded } from '../../platform/store/search.ts'
 
-/** A person as operators of their site see them. */
+/** A person as shown to operators of the site. */
 export interface SitePerson {
   readonly id: string
   readonly name: string
@@ -28,27 +28,27 @@ export interface SitePerson {
 const personColumns = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
-  /** When they got the role of the list, or their first role. */
+  /** When the person got the role of the list, or else their first role. */
   readonly since: number
 }
 
 export interface PeopleQuestion {
   readonly siteId: string
-  /** By default people with any role. */
+  /** Only people with this role; by default people with any role. */
   readonly role?: SiteRole | null | undefined
-  /** The start of the name, or of the e-mail address if it contains an @. */
+  /** The start of the name; or of the e-mail address, if the text contains an @. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
-  /** An extra condition on `person.id` for searches. */
+  /** Additional condition on `person.id` for searches. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** A search counts up to this number, because its matches may be spread over a large index. */
+/** Upper limit for the count of a search, because matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site by date, or by name or address in a search. A page takes one query, which reads
- * an index in order, however many people there are.
+ * Lists the people of a site by date; a search sorts by name or e-mail address. Each page takes one query that reads
+ * an index in order, so the number of people does not matter.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -65,7 +65,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Selects people with their roles. `cross join` makes SQLite start with the roles, whose index has the order. */
+/** Selects people with their roles. `cross join` makes SQLite start with the roles, whose index has the sort order. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -76,7 +76,7 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Keeps the oldest role of each person, so that each person appears once. `|| ''`, here and below, stops SQLite
+ * Keeps only the oldest role of each person, so that each person appears once. `|| ''`, here and below, stops SQLite
  * from using the index of the whole site to find one person.
  */
 const isFirstRole = sql<boolean>`not exists (
@@ -84,7 +84,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts students, who are nearly all members, within an index, and only the others one by one. */
+/** Counts people. Students are nearly all members, so counts them in an index, and only the others individually. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -107,7 +107,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Up to this many roles a search reads the people of the site, beyond it the index of all people. */
+/** Up to this many roles, a search reads the people of the site; above it, the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
@@ -136,8 +136,8 @@ function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
 }
 
 /**
- * Looks up the role of one person after the other, in index order: if one in fifty people belongs to the
- * site, a page is complete after a thousand.
+ * Searches the index of all people, and looks up the role of each person in turn. If one in fifty people belongs to
+ * the site, a page is complete after about a thousand.
  */
 function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
   const since = sql<number>`(select min(held.granted_at) from site_role as held
@@ -159,14 +159,17 @@ function foldedFields(database: Database) {
 }
 
 interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
-  /** Only students with a present or past enrolment in this course. */
+  /** Only students with a current or past enrolment in this course. */
   readonly courseId?: string | null | undefined
 }
 
-/** The students of a course are counted up to this number, because each count checks a role. */
+/** Upper limit for the count of students in a course, because counting checks the role of each. */
 const COURSE_COUNT_MAX = 50_000
 
-/** Lists students by date, those of a course by enrolment date, a search by name or address. One query a page. */
+/**
+ * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. One query
+ * per page.
+ */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question
   if (courseId == null) return listPeople(database, { siteId, role: 'student', search, sort })
@@ -196,7 +199,7 @@ function listStudentsOfCourse(
   return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
 }
 
-/** Selects students. `cross join` makes SQLite start with the enrolments, whose index has the order. */
+/** Selects students. `cross join` makes SQLite start with the enrolments, whose index has the sort order. */
 function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')

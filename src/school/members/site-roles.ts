@@ -11,7 +11,7 @@ export interface HeldRole {
   readonly since: number
 }
 
-/** Finds a person with a role at the site, or with the given role, in one query. */
+/** Finds a person with any role at the site, or with the given role, with one query. */
 export async function findMember(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -33,7 +33,7 @@ export async function findMember(
     .executeTakeFirst()
 }
 
-/** Lists the roles of people at a site, oldest first, in one query. */
+/** Lists the roles of people at a site, oldest first, with one query. */
 export async function listHeldRoles(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -45,7 +45,7 @@ export async function listHeldRoles(
     .where('site_id', '=', siteId)
     .where('person_id', 'in', personIds)
     .execute()
-  // Sorted here, because `order by` makes SQLite read the whole index of the site.
+  // Sort here, because `order by` makes SQLite read the whole index of the site.
   rows.sort((one, other) => one.since - other.since || one.role.localeCompare(other.role))
   const held = Map.groupBy(rows, ({ person_id }) => person_id)
   return new Map(
@@ -53,14 +53,14 @@ export async function listHeldRoles(
   )
 }
 
-/** @throws ChangeRefused for a person without a role at the site */
+/** @throws ChangeRefused if the person has no role at the site */
 export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, personId: string) {
   const roles = await findRoles(trx, siteId, personId)
   if (roles.length === 0) throw notFound('member')
   return roles
 }
 
-/** Grants roles to a person. Roles that they already hold keep their date. */
+/** Grants roles to a person. Existing roles keep their date. */
 export async function grantRoles(
   trx: Transaction<Schema>,
   { siteId, now }: Pick<SiteActor, 'siteId' | 'now'>,
@@ -76,7 +76,7 @@ export async function grantRoles(
     .execute()
 }
 
-/** Removes roles of a person; with the role of a lecturer also their courses. */
+/** Removes roles of a person. Without the lecturer role, also removes them from their courses. */
 export async function takeRoles(
   trx: Transaction<Schema>,
   siteId: string,

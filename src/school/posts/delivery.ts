@@ -7,21 +7,21 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
 
 /**
- * Delivers announcements to inboxes and removes them again, in batches. Each batch is one transaction that
- * stores its progress on the post. Concurrent processes queue for the lock of the post's row, and after a
- * crash the next batch continues where the last one ended.
+ * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction that stores
+ * its progress in the row of the post. Concurrent processes queue for the lock on that row. After a crash, the next
+ * batch continues where the last one ended.
  */
 
-/** Few enough that requests do not wait for a batch. */
+/** Small enough that requests need not wait for a batch. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** One post for each site. */
+/** Maximum number of posts in a round, with one post per site. */
 const POSTS_PER_ROUND = 100
 
 /**
  * Delivers a published announcement to the next subscribers of its topic who have a role at the site.
  *
- * @returns whether subscribers may be left
+ * @returns whether there may be more subscribers
  */
 export async function deliverBatch(
   { kysely }: Database,
@@ -48,10 +48,10 @@ export async function deliverBatch(
 }
 
 /**
- * Removes a deleted announcement from the next inboxes, and after the last one deletes its row. Uses the
- * order and the progress mark of deliveries, to skip inboxes that are already done.
+ * Removes a deleted announcement from the next inboxes, and deletes its row after the last one. Uses the order and the
+ * progress of deliveries, to skip inboxes that are already done.
  *
- * @returns whether inboxes are left
+ * @returns whether there are more inboxes
  */
 export async function removeBatch({ kysely }: Database, postId: string): Promise<boolean> {
   return await kysely.transaction().execute(async (trx) => {
@@ -98,7 +98,7 @@ function isUndelivered(post: PostRow): boolean {
   return post.published_at !== null && post.delivered_at === null && post.removed_at === null
 }
 
-/** Reads the next subscribers. Subscriptions outlast roles: `isMember` is 1 with a role at the site. */
+/** Reads the next subscribers. Subscriptions outlast roles, so `isMember` is 1 only with a role at the site. */
 async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
     .selectFrom('notification_subscription as s')
@@ -136,14 +136,14 @@ async function notify(
         read_at: null,
       })),
     )
-    // The index notification_of_post prevents a second notification.
+    // The index notification_of_post prevents a duplicate notification.
     .onConflict((known) => known.doNothing())
     .execute()
 }
 
 /**
- * Makes the task that completes deliveries and removals. It pauses as long as it works, to leave time for
- * requests, and ends when nothing is left. A round tries every post and then throws its first failure.
+ * Creates the task that completes deliveries and removals. It pauses as long as it works, to leave time for requests,
+ * and ends when no work is left. A round tries every post, and then throws its first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const workOn = async ({ id, isRemoved }: Unfinished) =>
@@ -176,7 +176,7 @@ interface DeliverySources {
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/** Lists the oldest unfinished post of each site, so that a site with many does not delay the others. */
+/** Lists the oldest unfinished post of each site, so that a site with many posts does not delay the others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts
@@ -206,7 +206,7 @@ function placeAtSite(since: 'published_at' | 'removed_at') {
   return sql<number>`row_number() over (partition by site_id order by ${sql.ref(since)}, id)`
 }
 
-/** Waits, but not beyond the stop of the service. */
+/** Waits, but returns early when the service stops. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error

@@ -1,4 +1,4 @@
-/** Reads and changes the announcements of a site. The inbox of a member is in `viewer/notifications.ts`. */
+/** Reads and changes the announcements of a site. See `viewer/notifications.ts` for the inbox of a member. */
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -18,15 +18,15 @@ type Post = NonNullable<Awaited<ReturnType<typeof findPost>>>
 
 interface PostQuestion {
   readonly siteId: string
-  /** Part of the title, ignoring case. */
+  /** Matches any part of the title, ignoring case. */
   readonly search?: string | null | undefined
-  /** Published posts only, or drafts only. */
+  /** True lists only published posts, false only drafts. */
   readonly published?: boolean | null | undefined
 }
 
 const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
-/** Lists the announcements of a site; a page and the count take one query each. */
+/** Lists the announcements of a site. A page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(holdsWords('post.title', search ?? '')))
@@ -40,7 +40,7 @@ export async function findPost(kysely: Kysely<Schema>, siteId: string, id: strin
   return await postsOf(kysely, siteId).where('post.id', '=', id).executeTakeFirst()
 }
 
-/** @throws ChangeRefused when the site has no such announcement */
+/** @throws ChangeRefused if the site has no such announcement */
 export async function mustFindPost(kysely: Kysely<Schema>, siteId: string, id: string) {
   return mustBeThere(await findPost(kysely, siteId, id), 'post')
 }
@@ -63,7 +63,7 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
     .where('post.removed_at', 'is', null)
 }
 
-/** The topic of announcements that name none. */
+/** The default topic of announcements. */
 const TOPIC_DEFAULT = 'announcements'
 
 const form = z.strictObject({
@@ -79,7 +79,7 @@ const creation = form.extend({
 })
 const changes = form.partial()
 
-/** Creates a draft of an announcement. @returns its id @throws ChangeRefused */
+/** Creates a draft of an announcement. @returns its id @throws ChangeRefused for an invalid value or at the limit */
 export async function createPost(
   database: Database,
   actor: SiteActor,
@@ -107,10 +107,10 @@ export async function createPost(
 }
 
 /**
- * Changes the given fields of a draft. A published announcement cannot change, because people have read it;
- * publish a correction or delete it.
+ * Changes the given fields of a draft. A published announcement cannot be changed, because people have read it.
+ * Publish a correction or delete it instead.
  *
- * @throws ChangeRefused for an invalid value, and when it is published
+ * @throws ChangeRefused for an invalid value, or if the announcement is published
  */
 export async function updatePost(
   database: Database,
@@ -137,7 +137,7 @@ export async function updatePost(
 /**
  * Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest.
  *
- * @throws ChangeRefused when the site has no such announcement
+ * @throws ChangeRefused if the site has no such announcement
  */
 export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
@@ -157,9 +157,9 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
 }
 
 /**
- * Deletes an announcement with its notifications: one batch now, the rest by `postDelivery`.
+ * Deletes an announcement with its notifications: the first batch now, the rest by `postDelivery`.
  *
- * @throws ChangeRefused when the site has no such announcement
+ * @throws ChangeRefused if the site has no such announcement
  */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {

@@ -1,4 +1,4 @@
-/** Reads and changes how a site looks on the pages of sign-in, consent and account. Markup is in `views`. */
+/** Reads and changes how a site looks on its sign-in, consent and account pages. The markup is in `views`. */
 
 import { z } from 'zod'
 
@@ -15,10 +15,10 @@ import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/input.
 import { badInput, ChangeRefused } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
-/** The logo loads on every page of a sign-in. */
+/** Limited, because every sign-in page loads the logo. */
 const LOGO_BYTES_MAX = 512 * 1024
 
-/** No GIF, because many are animated. */
+/** GIF is excluded, because many GIFs are animated. */
 const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
 
 const color = z
@@ -50,7 +50,7 @@ const nothing = {
   consentWords: null,
 }
 
-/** Reads the appearance of a site in one query; all null before the first choice. */
+/** Reads the appearance of a site with one query. All values are null until an operator sets them. */
 export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   const found = await kysely
     .selectFrom('site_appearance as chosen')
@@ -73,7 +73,7 @@ export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteI
 /**
  * Changes the given fields of the appearance of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused that names the invalid field; for a color with its contrast and the required one
+ * @throws ChangeRefused, with the invalid field; for a color also with its contrast and the required one
  */
 export async function updateAppearance(
   database: Database,
@@ -86,7 +86,7 @@ export async function updateAppearance(
     const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
     const change = differenceOf(before, wanted)
     if (!change) return
-    // Fields that are not given are absent, which the type does not say.
+    // The type does not say it, but fields that are not given are absent.
     const after = { ...before, ...change.after } as typeof before
     mustBeLegible(after)
     if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
@@ -122,7 +122,7 @@ async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Prom
   }
 }
 
-/** @throws ChangeRefused for a color on which text would have too little contrast */
+/** @throws ChangeRefused for a color on which text has too little contrast */
 function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
   if (accentColor !== null) demandContrast('accentColor', accentColor, WHITE)
   if (backgroundColor !== null) {
@@ -133,7 +133,7 @@ function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
 function demandContrast(field: string, color: string, text: string): void {
   const ratio = contrastOf(color, text)
   if (ratio >= CONTRAST_MIN) return
-  // Rounded down, because 4.499 is too little.
+  // Round down, because 4.499 is not enough.
   const shown = Math.floor(ratio * 100) / 100
   throw badInput(
     field,

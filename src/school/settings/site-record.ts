@@ -17,7 +17,7 @@ const form = z
 
 export type SiteChanges = z.input<typeof form>
 
-/** Finds the settings of a site in one query. */
+/** Finds the settings of a site with one query. */
 export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   return await kysely
     .selectFrom('site')
@@ -30,7 +30,7 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
 /**
  * Changes the given settings of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused that names the invalid field
+ * @throws ChangeRefused, with the invalid field
  */
 export async function updateSiteRecord(
   database: Database,

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 
-/** Reads a person's progress in several courses at once, because a page shows several. */
+/** Reads a person's progress in several courses at once, because one page shows several courses. */
 export function courseProgress({ kysely }: Database) {
   return {
-    /** Finds the lecture that a person watched last in each course, in one query. */
+    /** Finds the lecture that a person watched last in each course, with one query. */
     async findLastWatched(personId: string, courseIds: readonly string[]) {
       const latest = sql<number>`row_number() over (
           partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
@@ -35,8 +35,8 @@ export function courseProgress({ kysely }: Database) {
     },
 
     /**
-     * Computes the percentage of lectures that a person watched to the end, in one query. Rounds down, so that
-     * 100 means all. Leaves out courses without lectures.
+     * Computes the percentage of lectures that a person has watched to the end, with one query. Rounds down, so that
+     * 100 means all lectures. Omits courses without lectures.
      */
     async findProgressPercent(
       personId: string,

@@ -5,11 +5,11 @@ import { orderBy } from '../../platform/store/keyset.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * Reads and changes a member's inbox at one site. Changes are idempotent, also in parallel: each is one
- * statement for the person and the site, and keeps the first timestamp.
+ * Reads and changes a member's inbox at one site. Changes are idempotent, even in parallel: each is one statement for
+ * the person and the site, and keeps the first timestamp.
  */
 
-/** The topics that platforms send. Announcements of a site may have others. */
+/** The topics that platforms use. Announcements of a site may have other topics. */
 export const knownTopics = [
   'access',
   'announcements',
@@ -23,7 +23,7 @@ export function knownTopicOf(topic: string): (typeof knownTopics)[number] | unde
   return knownTopics.find((known) => known === topic)
 }
 
-/** Bounds a response; far more than the topics of a site. */
+/** Limits the size of a response; far more than a site has topics. */
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {
@@ -39,7 +39,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
       { NEWEST: orderBy('createdAt', 'desc', 'created_at') },
       'NEWEST',
     ),
-    /** @returns nothing for a notification of another inbox */
+    /** Marks a notification as read. @returns undefined if it belongs to another inbox */
     async markRead(membership: Membership, id: string) {
       return await kysely
         .updateTable('notification')
@@ -49,7 +49,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .returning(notificationColumns)
         .executeTakeFirst()
     },
-    /** @returns how many were unread */
+    /** Marks all notifications as read. @returns how many were unread */
     async markAllRead(membership: Membership) {
       const { numUpdatedRows } = await kysely
         .updateTable('notification')

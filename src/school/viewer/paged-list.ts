@@ -8,31 +8,31 @@ import {
   readPage,
 } from '../../platform/store/keyset.ts'
 
-/** The person and the site of a token. Every statement of this folder is bound to both. */
+/** The person and site of a token. Every statement in this folder is bound to both. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string
 }
 
-/** The sort order and the filters of a list, all optional. */
+/** The sort order and filters of a list, all optional. */
 export type Question<Filter extends object = object, Sort extends string = string> = Filter & {
   readonly sort?: Sort | null | undefined
 }
 
-/** A list that is read page by page, or row by row. Each call runs one statement. */
+/** A list that can be read page by page, or row by row. Each call runs one statement. */
 export interface PagedList<Row, Asked> {
   page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
   count(membership: Membership, asked: Asked): Promise<number>
-  /** Finds a row of the member by id, without filters. */
+  /** Finds a row of the member by id. Ignores filters. */
   find(membership: Membership, id: string): Promise<Row | undefined>
 }
 
 export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
 /**
- * Makes a list from a query for the rows of a member that match a filter.
+ * Creates a list from a query for the rows of a member that match a filter.
  *
- * @param sortedBy the default order
+ * @param sortedBy the default sort order
  */
 export function pagedList<
   Schema,
@@ -51,7 +51,7 @@ export function pagedList<
     count: async (membership, asked) => await countRows(rowsOf(membership, asked)),
     async find(membership, id) {
       const isIt = sql<boolean>`${sql.ref(orders[sortedBy].id)} = ${id}`
-      // Every field of a filter is optional.
+      // An empty filter is valid, because all its fields are optional.
       return await rowsOf(membership, {} as Filter)
         .where(isIt)
         .executeTakeFirst()

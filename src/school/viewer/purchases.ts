@@ -6,8 +6,8 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * Lists what a member bought at one site (specification, Viewer 1). No statement selects a column of an order,
- * so that number, coupon, refund and invoice cannot leak.
+ * Lists the purchases of a member at one site (specification, Viewer 1). No statement selects a column of an order, so
+ * number, coupon, refund and invoice cannot leak.
  */
 
 export function purchaseLists({ kysely }: Database, now: () => number) {
@@ -27,7 +27,7 @@ export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
 const latestPurchaseFirst = orderBy('purchasedAt', 'desc', 'bought.purchased_at', 'bought.id')
 const byTitle = (column: string) => orderBy('title', 'asc', column, 'bought.id')
 
-/** Later than every date; sorts lifetime access after access that ends. */
+/** Later than any date. Sorts lifetime access after access that ends. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
 
 const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
@@ -38,7 +38,7 @@ const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly i
 }
 
 interface CourseFilter {
-  /** Whether access has ended. */
+  /** Only purchases whose access is active, or only those whose access has ended. */
   readonly access?: 'ACTIVE' | 'ENDED' | null
 }
 
@@ -63,7 +63,7 @@ function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
           'course.url',
           'course.image_url as imageUrl',
           'bought.purchased_at as purchasedAt',
-          // Null is lifetime access.
+          // Null means lifetime access.
           'bought.expires_at as expiresAt',
         ]),
     {

@@ -1,4 +1,4 @@
-/** Reads and changes the data of the person that the Member API shows. It does not know GraphQL. */
+/** Reads and changes the person's data in the Member API. Knows nothing about GraphQL. */
 
 import { sql } from 'kysely'
 
@@ -9,12 +9,12 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Each function runs one statement, except `findNode`. */
+/** Creates the functions. Each runs one statement, except `findNode`. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
   return {
-    /** All sites of a person, by name: the only data beyond the site of the token. */
+    /** All sites of a person, by name. Only this data extends beyond the site of the token. */
     listSites: makeFindHeldSites(database),
     ...courseProgress(database),
     ...purchases,
@@ -32,15 +32,15 @@ export function makeViewerData(database: Database, now: () => number) {
 
 export type ViewerData = ReturnType<typeof makeViewerData>
 
-/** The table of a GraphQL type, and the function that finds a row. */
+/** The table of a GraphQL type, and the function that finds its rows. */
 type NodeSource = readonly [
   table: string,
   find: (membership: Membership, id: string) => Promise<object | undefined>,
 ]
 
 /**
- * Finds a node of a member by id, at the site of the token: one statement for its type, one for the row. Three
- * tables of purchases share an id prefix; imports reject an id that exists in two of them.
+ * Creates a function that finds a node of a member by id, at the site of the token. It runs one statement for the type
+ * and one for the row. Three purchase tables share an id prefix; imports reject an id that exists in two of them.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
