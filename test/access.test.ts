@@ -79,8 +79,8 @@ describe('access at each use of a token (design 15)', () => {
     operator?: string,
     plain?: string,
   ])[] = [
-    ['a student', {}, 'good', 'does not operate', 'good'],
-    ['a lecturer', { roles: ['lecturer'] }, 'good', 'does not operate', 'good'],
+    ['a student', {}, 'good', 'no longer an operator', 'good'],
+    ['a lecturer', { roles: ['lecturer'] }, 'good', 'no longer an operator', 'good'],
     ['an admin', { roles: ['admin'] }, 'good'],
     ['an owner who also studies', { roles: ['owner', 'student'] }, 'good'],
     ['the last role is lost', { roles: [] }, 'no role', 'no role', 'good'],
@@ -89,7 +89,7 @@ describe('access at each use of a token (design 15)', () => {
     ['the client is deleted', { clientDeleted: true, ...owner }, 'was deleted'],
     ['the client has no row', { isApplication: false, ...owner }, 'was deleted', 'good', 'good'],
     ['the client is disabled', { clientDisabled: true, ...owner }, 'client is disabled'],
-    ['the feature is off', { featureOff: true, ...owner }, 'switched MCP connections off'],
+    ['the feature is off', { featureOff: true, ...owner }, 'disabled MCP connections'],
     [
       'the grant has ended',
       { grant: { ...grant, endedBecause: 'the person removed it' }, ...owner },

@@ -449,12 +449,12 @@ describe('/admin', () => {
 
 /** What an operator may get wrong: what was typed, which field says so, and words of it. */
 const wrongEntries: [Record<string, string | string[]>, string, string][] = [
-  [{ name: '  ' }, 'name', 'Give the application a name'],
+  [{ name: '  ' }, 'name', 'Enter a name'],
   [{ name: 'x'.repeat(81) }, 'name', '80 characters'],
-  [{ name: 'Study\u202eplanner' }, 'name', 'cannot be seen'],
-  [{ name: '\u3164' }, 'name', 'cannot be seen'],
-  [{ name: 'Study\u2028planner' }, 'name', 'cannot be seen'],
-  [{ name: `Study${'\u0338'.repeat(30)}` }, 'name', 'cannot be seen'],
+  [{ name: 'Study\u202eplanner' }, 'name', 'invisible characters'],
+  [{ name: '\u3164' }, 'name', 'invisible characters'],
+  [{ name: 'Study\u2028planner' }, 'name', 'invisible characters'],
+  [{ name: `Study${'\u0338'.repeat(30)}` }, 'name', 'invisible characters'],
   [{ redirect_uris: '' }, 'redirect-uris', 'at least one'],
   [{ redirect_uris: 'planner' }, 'redirect-uris', 'not an address'],
   [{ redirect_uris: 'http://planner.example/cb' }, 'redirect-uris', 'must begin with https://'],

@@ -57,7 +57,7 @@ describe('Connect assistants, for operators', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200])
     expect(await made()).to.have.length(1)
     const again = await press('codex')
-    expect(again.text).to.include('there already')
+    expect(again.text).to.include('already exists')
     expect(await made()).to.have.length(1)
     const { text } = await operator.visit('/admin/northlight/audit')
     // The filter of the page has the name of the action, too.
@@ -88,7 +88,7 @@ describe('Connect assistants, for operators', () => {
     }
     expect(await made()).to.have.length(0)
     expect((await press('chatgpt', { callback: ownCallback })).text).to.include('was added')
-    expect((await press('chatgpt', { callback: ownCallback })).text).to.include('there already')
+    expect((await press('chatgpt', { callback: ownCallback })).text).to.include('already exists')
     const second = 'https://chatgpt.com/connector/oauth/another'
     expect((await press('chatgpt', { callback: second })).text).to.include('The callback was added')
     expect(await made()).to.have.length(1)

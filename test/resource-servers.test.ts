@@ -146,7 +146,7 @@ describe('/admin/{site}/resource-servers', () => {
     for (const [name, problem] of [
       [' ', 'Enter a name'],
       ['x'.repeat(81), '80 characters'],
-      ['a\u202eb', 'cannot be seen'],
+      ['a\u202eb', 'invisible characters'],
     ] as const) {
       const page = await register(name)
       expect(page.status).to.equal(422)

@@ -167,7 +167,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
     ["return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')", 'return {}'],
-    [") return refused('the token is bound to a key and was sent without a proof')", ') return {}'],
+    [") return refused('the token is bound to a key, but has no proof')", ') return {}'],
     ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
   ]),
   ...inFile('oauth/clients/registration.ts', 'registration hostile/registration', [
