@@ -121,7 +121,7 @@ describe('the error of a faulty client', () => {
         const { status, body } = await send(service().url, { method: 'GET', path })
         expect([status, body.error]).to.deep.equal([404, 'not_found'])
         expect(body.error_description)
-          .to.include('without a path or trailing slash')
+          .to.include('remove the path or trailing slash')
           .and.include('/.well-known/openid-configuration')
       }
     }
