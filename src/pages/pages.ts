@@ -1,7 +1,4 @@
-/**
- * Composes the pages of this service, which are a client of it (decision 8): account, administration, connecting
- * assistants.
- */
+/** Composes the pages of this service, which are its client (decision 8): account, administration, assistants. */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'
