@@ -306,14 +306,19 @@ describe('limits: 429', () => {
     const { status, headers, text } = await ask()
     expect([status, headers.get('location')]).to.deep.equal([429, null])
     expect(headers.get('content-type')).to.match(/^text\/html/)
-    expect(text).to.include('Please wait a minute, then load the page again.')
+    expect(text).to.include('Wait a minute, then reload the page.')
     const signOut = await send(service.url, { path: paths.endSession })
     expect(signOut.status, 'the sign-out').to.equal(429)
   })
 
   it('comes before the body and any store is read', async () => {
-    await using service = await startWith({ oauthFailurePointsPerAddressMax: 1 })
-    await send(service.url, { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' })
+    await using service = await startWith({
+      oauthFailurePointsPerAddressMax: 1,
+      verificationPointsPerAddressMax: 1,
+    })
+    const wrong = { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' }
+    await send(service.url, wrong)
+    await send(service.url, wrong)
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
     // A body is announced and never sent.

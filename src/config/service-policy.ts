@@ -19,6 +19,7 @@ const requestLimits = z
     authorizationKilobytesPerAddressMax: perWindow(2000),
     oauthFailurePointsPerAddressMax: perWindow(3000),
     tokenFailurePointsPerAddressMax: perWindow(6000),
+    verificationPointsPerAddressMax: perWindow(60_000),
     pagesPerAddressMax: perWindow(12_000),
     downloadsPerAddressMax: perWindow(6000),
     requestsPerClientMax: perWindow(120_000),

@@ -32,6 +32,10 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'UserInfo, both GraphQL APIs, uploads, upstreams',
     'an error: 3 for a missing or invalid token, 1 for another',
   ],
+  verifications: [
+    'wherever the two limits above apply, once they are used up: valid credentials pass, and only they',
+    'as above, for each invalid credential; beyond this limit, valid ones wait, too',
+  ],
   pagesOfAddress: ['sign-in, consent, account, admin, connect, sign-out', 'a page or a form'],
   downloads: ['downloads and logos', 'a file; 10 for an invalid link'],
   requestsOfClient: [

@@ -36,6 +36,9 @@ export const checks = {
   'files.no-room': wrong('free space now, before writes fail'),
   'files.bucket': wrong('check FILES_S3_*; the key must read, write and delete objects'),
 
+  'proxy.ignored': wrong('set TRUST_PROXY=yes, or its users share the limits of one address'),
+  'proxy.anyone': note('let only your proxy connect to this port'),
+
   'metrics.exposed': note('restrict it to Prometheus with a firewall'),
   'metrics.port': wrong('choose another port'),
   'traces.collector': wrong('check that it runs and that its address is correct'),

@@ -5,6 +5,8 @@ import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
 import { listKeys, readKeyRing } from '../../oauth/keys/keys.ts'
+import { PROXY_IGNORED } from '../../platform/http/ignored-proxy.ts'
+import { isLoopbackInterface } from '../../platform/http/loopback.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -47,6 +49,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   )
   yield* await checkClients(config, database)
   yield* checkSlugs(database)
+  yield* checkProxy(config, database, now)
   yield* checkDemo(config, database)
 }
 
@@ -132,6 +135,27 @@ async function* checkSlugs({ kysely }: Database): Findings {
     )
     const sentence = `The service itself uses ${own}, so the pages of site ${site.id} are at ${used}`
     yield found('site.renamed', sentence)
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** Checks whose X-Forwarded-For is trusted, and whether one of the last day was ignored. */
+async function* checkProxy(
+  { trustProxy, host }: Config,
+  { kysely }: Database,
+  now: () => number,
+): Findings {
+  if (trustProxy && !isLoopbackInterface(host)) {
+    yield found('proxy.anyone', `X-Forwarded-For is trusted from every caller of ${host}`)
+  }
+  const { value } = (await kysely
+    .selectFrom('setting')
+    .select('value')
+    .where('name', '=', PROXY_IGNORED)
+    .executeTakeFirst()) ?? { value: 0 }
+  if (!trustProxy && Number(value) > now() - DAY_MS) {
+    yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')
   }
 }
 

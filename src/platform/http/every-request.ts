@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa'
-import type { Logger } from 'pino'
 
 import { errorHandler } from './error-handler.ts'
+import { makeProxyWarning, type WarningPorts } from './ignored-proxy.ts'
 import { nameOfService } from './page.ts'
 import { endUnreadBody } from './request-body.ts'
 import { type RequestListeners, requestLog } from './request-log.ts'
@@ -17,21 +17,21 @@ interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> 
   readonly gate: Middleware
 }
 
-interface EveryRequestPorts {
-  readonly logger: Logger
-  readonly now: () => number
+interface EveryRequestPorts extends WarningPorts {
   /** Starts the trace of a request, if traces are enabled. */
-  readonly watch: { readonly trace: Middleware | undefined }
+  readonly watch: WarningPorts['watch'] & { readonly trace: Middleware | undefined }
 }
 
 /** The middleware that runs before every route, in order. `hear` receives each request's log line. */
 export function everyRequest(
   { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
-  { logger, now, watch: { trace } }: EveryRequestPorts,
+  ports: EveryRequestPorts,
   hear: Required<RequestListeners>['hear'],
 ): Middleware[] {
+  const { logger, now } = ports
+  const { trace } = ports.watch
   return [
-    pinnedHost(baseUrl, trustProxy),
+    pinnedHost(baseUrl, trustProxy ? undefined : makeProxyWarning(ports)),
     requestLog(logger, now, { hear, shownAddress }),
     ...(trace ? [trace] : []),
     endUnreadBody(),

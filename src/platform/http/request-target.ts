@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 
 import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
@@ -10,8 +10,13 @@ import { refuseCompressed } from './request-body.ts'
  * original headers, `Host: evil.example` would appear in discovery. So they are replaced before anything reads them.
  * `state.presentedHost` keeps the original Host for endpoints that reject foreign hosts.
  * X-Forwarded-For is kept only behind a trusted proxy, and only its last entry, which that proxy added.
+ *
+ * @param noteIgnored called before the header is dropped; undefined if the proxy is trusted
  */
-export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
+export function pinnedHost(
+  baseUrl: string,
+  noteIgnored: ((ctx: Context) => void) | undefined,
+): Middleware {
   const { host, protocol } = new URL(baseUrl)
   const scheme = protocol.slice(0, -1)
   return (ctx, next) => {
@@ -21,7 +26,8 @@ export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
     ctx.url = ctx.originalUrl = ctx.request.originalUrl = pathOf(ctx.originalUrl)
     delete headers['x-forwarded-host']
     headers['x-forwarded-proto'] = scheme
-    const caller = trustProxy && ctx.get('x-forwarded-for').split(',').at(-1)?.trim()
+    noteIgnored?.(ctx)
+    const caller = !noteIgnored && ctx.get('x-forwarded-for').split(',').at(-1)?.trim()
     if (caller) headers['x-forwarded-for'] = caller
     else delete headers['x-forwarded-for']
     return next()

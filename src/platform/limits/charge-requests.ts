@@ -1,4 +1,4 @@
-import type { Context, Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 
 import { addressOf, forwardAuthFor, pages, paths, planPaths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
@@ -85,30 +85,37 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network, before the request is read or a store is used. At paths that take credentials,
- * only failures count. Many people and programs may share a network, so successful requests are charged to the person
- * or client instead.
+ * Limits requests by client network, before the request is read and before any store is used. At paths that
+ * take credentials only failures count: many people and programs may share one address, and successful
+ * requests are charged to the person or client. A valid credential passes there even when strangers at the
+ * same address have used up its failures; `verifications` bounds what the invalid ones cost.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
-    const gate = gateAt(ctx.path)
-    // Preflights are free.
-    if (!gate || (ctx.method === 'OPTIONS' && !gate.takesOptions)) return await next()
-    const { limit, before, after, shape } = gate
+    const gate = gateAt(ctx)
+    await (gate ? pass(ctx, gate, next) : next())
+  }
+
+  async function pass(ctx: Context, { limit, before, after, shape }: Gate, next: Next) {
     const network = networkOf(ctx.ip)
-    const exceeded = before
-      ? limits.take(limit, network, before(ctx))
-      : limits.exceeded(limit, network)
-    if (answerTooMany(ctx, exceeded, shape)) return
+    if (before && answerTooMany(ctx, limits.take(limit, network, before(ctx)), shape)) return
+    const exceeded = before ? undefined : limits.exceeded(limit, network)
+    const reached = exceeded && limits.exceeded('verifications', network)
+    if (answerTooMany(ctx, reached, shape)) return
     await next()
     const points = after?.(ctx, limits) ?? 0
-    if (points > 0) limits.count(limit, network, points)
+    if (points === 0) return
+    limits.count(exceeded ? 'verifications' : limit, network, points)
+    if (answerTooMany(ctx, exceeded, shape)) ctx.remove('WWW-Authenticate')
   }
 }
 
-function gateAt(path: string): Gate | undefined {
-  if (exact.has(path)) return exact.get(path)
-  return byPrefix.find(([prefix]) => path.startsWith(prefix))?.[1]
+function gateAt({ path, method }: Context): Gate | undefined {
+  const gate = exact.has(path)
+    ? exact.get(path)
+    : byPrefix.find(([prefix]) => path.startsWith(prefix))?.[1]
+  // Preflights are free.
+  return method === 'OPTIONS' && !gate?.takesOptions ? undefined : gate
 }
 
 const KILOBYTE = 1024

@@ -23,6 +23,7 @@ export const limitTable = {
   authorizations: { by: 'address', setting: 'limits.authorizationKilobytesPerAddressMax' },
   oauthFailures: { by: 'address', setting: 'limits.oauthFailurePointsPerAddressMax' },
   tokenFailures: { by: 'address', setting: 'limits.tokenFailurePointsPerAddressMax' },
+  verifications: { by: 'address', setting: 'limits.verificationPointsPerAddressMax' },
   pagesOfAddress: { by: 'address', setting: 'limits.pagesPerAddressMax' },
   downloads: { by: 'address', setting: 'limits.downloadsPerAddressMax' },
   requestsOfClient: { by: 'client', setting: 'limits.requestsPerClientMax' },

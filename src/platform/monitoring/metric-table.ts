@@ -105,6 +105,10 @@ const metrics = {
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
+  gatehouse_ignored_proxy_requests_total: {
+    type: 'counter',
+    help: 'Requests whose X-Forwarded-For came from a private address and was ignored.',
+  },
   gatehouse_refusals_total: {
     type: 'counter',
     help: 'Error responses, by error code and logged reason.',

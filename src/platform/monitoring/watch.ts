@@ -70,6 +70,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
     outgoing: traces?.outgoing ?? outgoing,
     /** Starts the trace of a request. */
     trace: traces?.middleware,
+    hearIgnoredProxy: () => metrics?.add('gatehouse_ignored_proxy_requests_total', {}),
     hear(line: LoggedRequest): void {
       if (metrics) countRequest(metrics, line)
     },

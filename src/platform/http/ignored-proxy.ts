@@ -1,0 +1,43 @@
+import ipaddr from 'ipaddr.js'
+import type { Context } from 'koa'
+import type { Logger } from 'pino'
+
+import type { Database } from '../store/database.ts'
+
+/** The setting with the time when a proxy was last ignored, in epoch milliseconds; `doctor` reads it. */
+export const PROXY_IGNORED = 'proxy_ignored_at'
+
+export interface WarningPorts {
+  readonly logger: Logger
+  readonly database: Pick<Database, 'kysely'>
+  readonly now: () => number
+  readonly watch: { readonly hearIgnoredProxy: () => void }
+}
+
+/**
+ * Notes requests of a proxy whose X-Forwarded-For is ignored: all its users then share one address and its
+ * limits. Only proxies at private addresses count, because anyone can send the header from elsewhere.
+ */
+export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
+  let isLogged = false
+  return ({ req: { headers, socket } }: Context): void => {
+    const { remoteAddress = '' } = socket
+    if (headers['x-forwarded-for'] === undefined || isPublic(remoteAddress)) return
+    watch.hearIgnoredProxy()
+    if (isLogged) return
+    isLogged = true
+    logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
+    const nowMs = now()
+    const row = { value: String(nowMs), updated_at: nowMs }
+    database.kysely
+      .insertInto('setting')
+      .values({ name: PROXY_IGNORED, ...row })
+      .onConflict((known) => known.column('name').doUpdateSet(row))
+      .execute()
+      .catch(() => {})
+  }
+}
+
+function isPublic(address: string): boolean {
+  return !ipaddr.isValid(address) || ipaddr.process(address).range() === 'unicast'
+}

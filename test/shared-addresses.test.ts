@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { expect } from 'chai'
+
+import type { Config, ServicePolicy } from '../src/config/config.ts'
+import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import {
+  introspect,
+  obtain,
+  obtainCode,
+  obtainTokens,
+  refresh,
+  userinfo,
+} from './support/client.ts'
+import { portal, resourceServer, startService } from './support/gatehouse.ts'
+import { askMember, memberToken } from './support/member-api.ts'
+import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
+
+const withLimits =
+  (limits: Partial<ServicePolicy['limits']>) =>
+  (policy: ServicePolicy): ServicePolicy => ({ ...policy, limits: { ...policy.limits, ...limits } })
+
+/** Uses up the failures of the address, as a stranger behind the same proxy does. */
+async function useUpFailures(url: string) {
+  const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: portal.clientId }
+  await postForm(url + paths.token, { ...form, client_secret: 'guessed' })
+  await userinfo(url, 'guessed')
+}
+
+describe('addresses that people and strangers share', () => {
+  const spent = withLimits({
+    oauthFailurePointsPerAddressMax: 1,
+    tokenFailurePointsPerAddressMax: 1,
+  })
+
+  // [security 2]
+  it('pass valid tokens and clients after a stranger used up the failures, and nothing else', async () => {
+    await using service = await startService({ policy: spent })
+    const { url } = service
+    const own = await obtainTokens(url)
+    const asPortal = { client_id: portal.clientId, client_secret: portal.clientSecret }
+    const ofPortal = { client_id: portal.clientId, redirect_uri: portal.redirectUri }
+    const confidential = await obtain(url, {
+      authorization: ofPortal,
+      token: { ...asPortal, redirect_uri: portal.redirectUri },
+    })
+    const { form } = await obtainCode(url)
+    const member = await memberToken(url)
+    await useUpFailures(url)
+
+    expect((await refresh(url, own.refreshToken)).status, 'public refresh').to.equal(200)
+    expect((await refresh(url, confidential.refresh_token, asPortal)).status, 'refresh').to.equal(
+      200,
+    )
+    expect((await postForm(url + paths.token, form)).status, 'exchange').to.equal(200)
+    expect((await introspect(url, own.accessToken)).body.active, 'introspection').to.equal(true)
+    expect((await userinfo(url, own.accessToken)).status, 'UserInfo').to.equal(200)
+    expect(
+      (await askMember({ url, token: member }, { query: '{ viewer { id } }' })).status,
+      'API',
+    ).to.equal(200)
+    const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
+    const guarded = ['X-Forward-Auth-Client', proxy, 'Authorization', `Bearer ${own.accessToken}`]
+    const forwarded = await send(url, { path: paths.forwardAuth, headers: guarded })
+    expect(forwarded.status, 'forward auth').to.be.oneOf([200, 400])
+
+    for (const [what, answer] of [
+      [
+        'secret',
+        await refresh(url, confidential.refresh_token, { ...asPortal, client_secret: 'guessed' }),
+      ],
+      ['refresh token', await refresh(url, 'guessed')],
+      ['code', await postForm(url + paths.token, { ...form, code: 'guessed' })],
+      ['token', await userinfo(url, 'guessed')],
+      ['no token', await get(url + paths.userinfo)],
+    ] as const) {
+      expect(answer.status, what).to.equal(429)
+      expect(answer.headers.get('retry-after'), what).to.match(/^\d+$/)
+      expect(answer.headers.get('www-authenticate'), what).to.equal(null)
+    }
+  })
+
+  it('bound what invalid credentials cost after that', async () => {
+    await using service = await startService({
+      policy: (policy) => withLimits({ verificationPointsPerAddressMax: 3 })(spent(policy)),
+    })
+    const { url } = service
+    const { accessToken } = await obtainTokens(url)
+    await useUpFailures(url)
+    expect((await userinfo(url, accessToken)).status).to.equal(200)
+    expect((await userinfo(url, 'guessed')).status).to.equal(429)
+    expect(refusalOf(await userinfo(url, accessToken))).to.equal('429 too_many_requests')
+  })
+})
+
+describe('a proxy whose X-Forwarded-For is ignored', () => {
+  const findings = async (config: Config) =>
+    (await Array.fromAsync(checkDatabase(config))).flatMap(({ check }) =>
+      check?.startsWith('proxy.') ? check : [],
+    )
+
+  it('is logged once and found by doctor, until it is trusted', async () => {
+    await using service = await startService()
+    const { url, log, config } = service
+    expect(await findings(config)).to.deep.equal([])
+    for (let turn = 0; turn < 2; turn += 1) {
+      await get(url + paths.jwks, ['X-Forwarded-For', '198.51.100.1'])
+    }
+    expect(log.filter((line) => line.includes('set TRUST_PROXY=yes'))).to.have.length(1)
+    // The time is stored behind the request.
+    while ((await findings(config)).join() !== 'proxy.ignored') await delay(20)
+    expect(await findings({ ...config, trustProxy: true })).to.deep.equal([])
+    expect(await findings({ ...config, trustProxy: true, host: '0.0.0.0' })).to.deep.equal([
+      'proxy.anyone',
+    ])
+  })
+})
