@@ -14,6 +14,7 @@ import { everyRequest } from './platform/http/every-request.ts'
 import { inOrder } from './platform/http/router.ts'
 import { welcomeAndHealth } from './platform/http/welcome-and-health.ts'
 import { limitByAddress } from './platform/limits/charge-requests.ts'
+import { makeProxyWarning } from './platform/limits/ignored-proxy.ts'
 import { readProcess } from './platform/monitoring/readings.ts'
 import { openPlatform, type PlatformOptions } from './platform/platform.ts'
 import { type BackgroundTask, startBackgroundTasks } from './platform/process/background-tasks.ts'
@@ -53,7 +54,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
 
   const gate = limitByAddress(platform.requestLimits)
   const shownAddress = makeShownAddress(service.audit.addresses)
-  const perRequest = { baseUrl, serviceName: service.name, trustProxy, gate, shownAddress }
+  const noteIgnoredProxy = trustProxy ? undefined : makeProxyWarning(platform)
+  const perRequest = { baseUrl, serviceName: service.name, noteIgnoredProxy, gate, shownAddress }
   const first = everyRequest(perRequest, platform, (line) => {
     pages.refusals.hear(line)
     platform.watch.hear(line)

@@ -38,6 +38,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'error-handler.ts',
         'errors.ts',
         'every-request.ts',
+        'ignored-proxy.ts',
         'loopback.ts',
         'page-form.ts',
         'page.ts',

@@ -1,7 +1,7 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
+import type { Logger } from 'pino'
 
 import { errorHandler } from './error-handler.ts'
-import { makeProxyWarning, type WarningPorts } from './ignored-proxy.ts'
 import { nameOfService } from './page.ts'
 import { endUnreadBody } from './request-body.ts'
 import { type RequestListeners, requestLog } from './request-log.ts'
@@ -12,26 +12,27 @@ import { rememberStorageFailure } from './storage-guard.ts'
 interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> {
   readonly baseUrl: string
   readonly serviceName: string
-  readonly trustProxy: boolean
+  /** Notes an ignored X-Forwarded-For; undefined if the proxy is trusted. */
+  readonly noteIgnoredProxy: ((ctx: Context) => void) | undefined
   /** Limits requests by client network. Also sees the responses to allowed requests. */
   readonly gate: Middleware
 }
 
-interface EveryRequestPorts extends WarningPorts {
+interface EveryRequestPorts {
+  readonly logger: Logger
+  readonly now: () => number
   /** Starts the trace of a request, if traces are enabled. */
-  readonly watch: WarningPorts['watch'] & { readonly trace: Middleware | undefined }
+  readonly watch: { readonly trace: Middleware | undefined }
 }
 
 /** The middleware that runs before every route, in order. `hear` receives each request's log line. */
 export function everyRequest(
-  { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
-  ports: EveryRequestPorts,
+  { baseUrl, serviceName, noteIgnoredProxy, gate, shownAddress }: EveryRequestSettings,
+  { logger, now, watch: { trace } }: EveryRequestPorts,
   hear: Required<RequestListeners>['hear'],
 ): Middleware[] {
-  const { logger, now } = ports
-  const { trace } = ports.watch
   return [
-    pinnedHost(baseUrl, trustProxy ? undefined : makeProxyWarning(ports)),
+    pinnedHost(baseUrl, noteIgnoredProxy),
     requestLog(logger, now, { hear, shownAddress }),
     ...(trace ? [trace] : []),
     endUnreadBody(),

@@ -4,6 +4,9 @@ import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
+/** The setting with the time when a proxy was last ignored, in epoch milliseconds; `doctor` reads it. */
+export const PROXY_IGNORED = 'proxy_ignored_at'
+
 /**
  * Makes {base_url} the only URL under which the service knows itself (design 1).
  * The engine derives every advertised URL and the cookies' `secure` flag from Host and X-Forwarded-*. With the

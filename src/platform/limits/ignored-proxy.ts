@@ -2,12 +2,10 @@ import ipaddr from 'ipaddr.js'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
 
+import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
 
-/** The setting with the time when a proxy was last ignored, in epoch milliseconds; `doctor` reads it. */
-export const PROXY_IGNORED = 'proxy_ignored_at'
-
-export interface WarningPorts {
+interface WarningPorts {
   readonly logger: Logger
   readonly database: Pick<Database, 'kysely'>
   readonly now: () => number
