@@ -38,7 +38,6 @@ export const rooms: Readonly<Record<string, Room>> = {
         'error-handler.ts',
         'errors.ts',
         'every-request.ts',
-        'ignored-proxy.ts',
         'loopback.ts',
         'page-form.ts',
         'page.ts',
@@ -46,6 +45,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'redirect-uri.ts',
         'request-body.ts',
         'request-log.ts',
+        'request-target.ts',
         'router.ts',
         'security-headers.ts',
         'strict-json.ts',
@@ -54,6 +54,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       limits: [
         'charge-requests.ts',
         'client-network.ts',
+        'ignored-proxy.ts',
         'limit-table.ts',
         'limits.ts',
         'too-many-requests.ts',
