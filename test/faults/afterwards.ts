@@ -1,30 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { asResourceServer, introspect, redeem, refresh } from '../support/client.ts'
+import { inParallel } from '../support/driven.ts'
 import type { Family, Ledger } from './ledger.ts'
 import type { ObtainedCode } from './load.ts'
 import type { Requests } from './requests.ts'
 
-/** The service's `lifetimes.refreshRetrySeconds`, and a second for whoever rounds. */
+/** `lifetimes.refreshRetrySeconds`, and a second for rounding. */
 const RETRY_WINDOW_MS = 11_000
 const AT_ONCE = 8
 
 /**
- * After the fault: asks for everything that was answered while there was one. A replay ends its grant, so
- * that they come last, and at each grant the one first that was used nearest to the fault.
- *
- * @param faultAtMs when the fault began
+ * Checks after the fault everything that was answered before. Replays come last, because they end their grants; each
+ * grant gets the replay of what was used nearest to the fault.
  */
 export async function checkLedger(
   ledger: Ledger,
   requests: Requests,
   faultAtMs: number,
 ): Promise<void> {
-  await inParallel(ledger.families, async (family) => {
+  await inParallel(ledger.families, AT_ONCE, async (family) => {
     if (!family.abandoned) await checkFamily(family, { ledger, requests })
   })
   const grants = Map.groupBy(ledger.families, ({ grant }) => grant)
-  await inParallel([...grants], async ([grant, families]) => {
+  await inParallel([...grants], AT_ONCE, async ([grant, families]) => {
     await replayAt(grant, families, { ledger, requests, faultAtMs })
   })
 }
@@ -52,7 +51,7 @@ async function checkFamily(family: Family, { ledger, requests }: Checking): Prom
   ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
 }
 
-/** A refresh token at the grants with an even number, and a code at the others. */
+/** Replays a refresh token at grants with an even number, and a code at the others. */
 async function replayAt(
   grant: number,
   families: readonly Family[],
@@ -76,12 +75,4 @@ async function replayAt(
     refresh(address, nearest.token),
   )
   ledger.replayed('refresh token', status)
-}
-
-async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  const waiting = [...all]
-  const worker = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one)
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
 }

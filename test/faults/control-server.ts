@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 
 /**
- * A server that does nothing but wait, as long as the service waits for a store, and counted as the service counts
- * it: in steps of the event loop (src/platform/store/storage-timeout.ts). How late its answers are is how late the machine is.
+ * A server that only waits, as long as the service waits for a store, in the same steps of the event loop
+ * (src/platform/store/storage-timeout.ts). Its delay is the delay of the machine.
  */
 const STEP_MS = 25
 const STEPS = 11

@@ -4,20 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/platform/http/paths.ts'
 
-/** Connections that a deployment has to bear. */
 export interface HardClients extends Disposable {
   readonly count: number
 }
 
 const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
-/** A reader asks for so many documents at once, and reads a byte a second of them. */
+/** A slow reader requests several documents at once, and reads a byte a second. */
 const ASKED_AT_ONCE = 4
-/** So many connections are made at once: what is to be seen is how they are borne, and not a rush. */
+/** Few at once, because the subject is their number, not a rush. */
 const CONNECTING_AT_ONCE = 50
 const CONNECTING_PAUSE_MS = 10
 
-/** Programs that send a head, or a body, byte for byte, and programs that read so. */
+/** Clients that send a head or a body, or read responses, byte by byte. */
 export async function startSlowClients(addresses: readonly string[]): Promise<HardClients> {
   const sockets: Socket[] = []
   const timers: NodeJS.Timeout[] = []
@@ -57,7 +56,7 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
   }
 }
 
-/** Connections on which nothing is said, one in ten after an answer, as clients keep them. */
+/** Idle connections; one in ten has had a response. */
 export async function openIdleConnections(
   addresses: readonly string[],
   count: number,
@@ -87,7 +86,7 @@ async function openSockets(address: string, count: number): Promise<Socket[]> {
   const sockets = Array.from({ length: count }, () => connect(Number(port), hostname))
   await Promise.all(sockets.map(async (socket) => void (await once(socket, 'connect'))))
   await delay(CONNECTING_PAUSE_MS)
-  // The service may cut them, which is its right.
+  // The service may close them.
   for (const socket of sockets) socket.on('error', () => {}).resume()
   return sockets
 }

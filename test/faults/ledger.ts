@@ -1,27 +1,26 @@
-/** What an answer of the token endpoint gave. */
+/** Tokens of a response. */
 export interface Issued {
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** The tokens that came of one code, as its client knows them. */
+/** The tokens of one code, as its client knows them. */
 export interface Family {
-  /** Which of the prepared grants it belongs to: the replay of one of its tokens ends them all. */
+  /** Index of its grant: a replay of one of its tokens ends all families of the grant. */
   readonly grant: number
   /** The refresh token that the client holds. */
   held: string
   readonly accessTokens: string[]
-  /** The refresh tokens that were used, each with what came of it. */
+  /** The used refresh tokens, each with its successor. */
   readonly used: Map<string, { readonly successor: string; readonly atMs: number }>
-  /** From the first request to revoke it on, every answer about it is right. */
+  /** After the first request to revoke it, any response about it is right. */
   revoking: boolean
-  /** When its revocation was answered. */
+  /** Time of the response to its revocation. */
   revokedAtMs?: number
-  /** Nobody knows what became of its last request, and the time to repeat that is over. */
+  /** The outcome of its last request is unknown, and it is too late to repeat it. */
   abandoned: boolean
 }
 
-/** A code that a browser brought back. */
 export interface Code {
   readonly grant: number
   readonly code: string
@@ -29,21 +28,16 @@ export interface Code {
   family?: Family
 }
 
-/** The refresh token that was used, and what came of it. */
-export interface Refreshed {
+interface Refreshed {
   readonly used: string
   readonly issued: Issued
-  /** By which it is known whether the revocation came before the request. */
   readonly sentAtMs: number
   readonly nowMs: number
 }
 
-export type Fault = 'lost' | 'doubled' | 'undone'
+type Fault = 'lost' | 'doubled' | 'undone'
 
-/**
- * What clients were told in a scenario, by which everything that they are told later is judged. It
- * keeps sentences and no tokens in what it found, because that is printed.
- */
+/** Records the responses of a scenario and judges later ones by them. Its findings contain no tokens. */
 export class Ledger {
   readonly families: Family[] = []
   readonly codes: Code[] = []
@@ -53,19 +47,15 @@ export class Ledger {
     return this.found.filter((one) => one.fault === fault).length
   }
 
-  /** A code was exchanged; nothing for an exchange that must not have succeeded. */
+  /** A code was exchanged. Returns nothing if that must not succeed. */
   exchanged(code: Code, issued: Issued): Family | undefined {
     if (code.family) {
       this.#find('doubled', 'one code was exchanged twice')
       return undefined
     }
     const family: Family = {
-      grant: code.grant,
-      held: issued.refreshToken,
-      accessTokens: [issued.accessToken],
-      used: new Map(),
-      revoking: false,
-      abandoned: false,
+      ...{ grant: code.grant, held: issued.refreshToken, accessTokens: [issued.accessToken] },
+      ...{ used: new Map(), revoking: false, abandoned: false },
     }
     code.family = family
     this.codes.push(code)
@@ -73,7 +63,7 @@ export class Ledger {
     return family
   }
 
-  /** A refresh was answered. The same answer again is a retry (design 10), another one a second use. */
+  /** A refresh succeeded. The same response again is a retry (design 10), another one a second use. */
   refreshed(family: Family, { used, issued, sentAtMs, nowMs }: Refreshed): void {
     if (isRevoked(family, sentAtMs)) this.#find('undone', 'a revoked refresh token was refreshed')
     const before = family.used.get(used)
@@ -94,7 +84,7 @@ export class Ledger {
     family.abandoned = true
   }
 
-  /** A resource server, or UserInfo, said whether an access token is good. */
+  /** Introspection or UserInfo accepted or rejected an access token. */
   judged(family: Family, isGood: boolean, sentAtMs: number): void {
     if (isGood && isRevoked(family, sentAtMs)) {
       this.#find('undone', 'an access token of a revoked family is good')
@@ -108,12 +98,12 @@ export class Ledger {
     family.revokedAtMs ??= nowMs
   }
 
-  /** A used code or refresh token came back later than any retry does. */
+  /** A used code or refresh token was sent again, later than any retry. */
   replayed(what: 'code' | 'refresh token', status: number): void {
     if (status === 200) this.#find('doubled', `a used ${what} was taken again`)
   }
 
-  /** A code that nobody had exchanged was refused. */
+  /** An unused code was refused. */
   codeLost(error: string): void {
     this.#find('lost', `a code that was answered and never used is ${error}`)
   }

@@ -7,28 +7,25 @@ import { type KeptConnection, keepConnection } from '../support/workers.ts'
 import type { Code, Family, Issued, Ledger } from './ledger.ts'
 import type { Broken, Requests, Seen, Send } from './requests.ts'
 
-/** A client pauses so long between two requests: the load is to be there, and not to fill the machine. */
+/** Pause of a client between two requests, so that the load does not fill the machine. */
 const PAUSE_MS = 25
 /** After a 503, or a connection that broke. */
 const RETRY_PAUSE_MS = 100
-/**
- * A code that comes back later than five seconds, and a refresh token later than its window, is taken for
- * stolen, since a write may have been carried out whose answer was 503 (docs/how-to/operate.md).
- */
+/** Later, a repeated code or refresh token counts as stolen, because a write may have succeeded with a 503 (docs/how-to/operate.md). */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000
 /** Codes live 60 s. */
 const CODE_USABLE_MS = 50_000
 const FAMILIES_PER_CLIENT = 4
 
-export interface LoadParts {
+interface LoadParts {
   readonly requests: Requests
   readonly ledger: Ledger
-  /** Not exchanged yet; the load takes them one by one. */
+  /** Codes that are not exchanged yet. */
   readonly codes: ObtainedCode[]
-  /** Whether a store may lose codes, which then are no loss of tokens. */
+  /** Whether a store may lose codes. */
   readonly losesCodes: boolean
-  /** How often each client exchanges one. */
+  /** How often each client exchanges a code. */
   readonly exchangeEveryMs: number
 }
 
@@ -37,9 +34,9 @@ export interface ObtainedCode extends Code {
   readonly form: Fields
 }
 
-/** Clients that exchange, refresh, use and revoke without an end. */
+/** Clients that exchange, refresh, use and revoke. */
 export class Load {
-  /** Codes that were refused because the store has lost them, or because an exchange had no answer. */
+  /** Codes that the store lost, or whose exchange had no response. */
   codesBegunAnew = 0
   readonly #parts: LoadParts
   readonly #running: Promise<void>[]
@@ -51,7 +48,7 @@ export class Load {
     this.#running = Array.from({ length: clients }, (_, index) => this.#client(index))
   }
 
-  /** Ends the load; resolves when the last answer is there. */
+  /** Ends the load; resolves after the last response. */
   async end(): Promise<void> {
     this.#going = false
     await Promise.all(this.#running)
@@ -75,41 +72,34 @@ export class Load {
     }
   }
 
-  /** One code at both processes at the same time: exactly one of them may take it. */
+  /** Sends one code to both processes at once: exactly one of them may accept it. */
   async #exchange(own: Family[]): Promise<void> {
     const { codes, requests } = this.#parts
     const code = codes.shift()
     if (!code || performance.now() - code.issuedAtMs > CODE_USABLE_MS) return
     const send: Send = (address) => redeem(address, code)
     const startedMs = performance.now()
-    // Once a request had no answer, nobody knows whether it took the code.
+    // A request without a response may have used the code.
     let isOpen = false
     while (this.#going && performance.now() - startedMs < REPEAT_CODE_WITHIN_MS) {
-      const answers = await Promise.all([
-        requests.ask('exchange', send),
-        requests.ask('exchange', send),
-      ])
-      const families = answers.flatMap((answer) => this.#taken(code, answer) ?? [])
+      const answers = await Promise.all([0, 1].map(() => requests.ask('exchange', send)))
+      const families = answers.flatMap((answer) => {
+        const issued = issuedBy(answer)
+        return (issued && this.#parts.ledger.exchanged(code, issued)) ?? []
+      })
       own.push(...families)
       if (families.length > 0) return
       isOpen ||= !answers.every(isAnswer400)
-      if (answers.some(isAnswer400)) return this.#codeRefused(isOpen)
+      if (answers.some(isAnswer400)) {
+        if (isOpen || this.#parts.losesCodes) break
+        return this.#parts.ledger.codeLost('invalid_grant')
+      }
       await delay(RETRY_PAUSE_MS)
     }
     this.codesBegunAnew += 1
   }
 
-  #codeRefused(isOpen: boolean): void {
-    if (isOpen || this.#parts.losesCodes) this.codesBegunAnew += 1
-    else this.#parts.ledger.codeLost('invalid_grant')
-  }
-
-  #taken(code: Code, answer: Seen | Broken): Family | undefined {
-    const issued = issuedBy(answer)
-    return issued && this.#parts.ledger.exchanged(code, issued)
-  }
-
-  /** Until it is answered; now and then at both processes at once, which is a retry and no second use. */
+  /** Repeats until there is a response; sometimes at both processes at once, which is a retry and no second use. */
   async #refresh(family: Family, twice: boolean): Promise<void> {
     const used = family.held
     const startedMs = performance.now()
@@ -132,20 +122,33 @@ export class Load {
     if (isAnswer400(answer)) ledger.refused(family, String((answer as Seen).body.error))
   }
 
-  /** Resource servers keep their connections, and programs of people often do not. */
+  /** Introspection or UserInfo, on a kept connection. */
   async #use(family: Family, index: number): Promise<void> {
     const { requests, ledger } = this.#parts
+    const introspects = index % 2 === 0
     const token = family.accessTokens[Math.floor(Math.random() * family.accessTokens.length)] ?? ''
     const sentAtMs = performance.now()
-    const answer =
-      index % 2 === 0
-        ? await requests.ask('introspection', (address) =>
-            this.#keptPost(index, address, { token, ...asResourceServer }),
-          )
-        : await requests.ask('userinfo', (address) => this.#keptGet(index, address, token))
+    const form = encode({ token, ...asResourceServer })
+    const answer = await requests.ask(
+      introspects ? 'introspection' : 'userinfo',
+      async (address) => {
+        const connection = this.#connection(index, address)
+        const headers = { authorization: `Bearer ${token}` }
+        const { answer, body } = introspects
+          ? await connection.send(paths.introspection, {}, form)
+          : await connection.send(paths.userinfo, headers)
+        return {
+          status: answer.statusCode ?? 0,
+          body: body.startsWith('{') ? JSON.parse(body) : body,
+        }
+      },
+    )
     if (typeof answer === 'string' || ![200, 401].includes(answer.status)) return
-    const isGood = index % 2 === 0 ? answer.body.active === true : answer.status === 200
-    ledger.judged(family, isGood, sentAtMs)
+    ledger.judged(
+      family,
+      introspects ? answer.body.active === true : answer.status === 200,
+      sentAtMs,
+    )
   }
 
   async #revoke(family: Family): Promise<void> {
@@ -163,33 +166,12 @@ export class Load {
     }
   }
 
-  async #keptGet(index: number, address: string, token: string): Promise<Seen> {
-    const headers = { authorization: `Bearer ${token}` }
-    return seenIn(await this.#connection(index, address).send(paths.userinfo, headers))
-  }
-
-  async #keptPost(index: number, address: string, fields: Fields): Promise<Seen> {
-    const connection = this.#connection(index, address)
-    return seenIn(await connection.send(paths.introspection, {}, encode(fields)))
-  }
-
   #connection(index: number, address: string): KeptConnection {
     const key = `${index} ${address}`
     const connection = this.#kept.get(key) ?? keepConnection(address)
     this.#kept.set(key, connection)
     return connection
   }
-}
-
-function seenIn({
-  answer,
-  body,
-}: {
-  answer: { statusCode?: number | undefined }
-  body: string
-}): Seen {
-  const isJson = body.startsWith('{')
-  return { status: answer.statusCode ?? 0, body: isJson ? JSON.parse(body) : body }
 }
 
 function issuedBy(answer: Seen | Broken): Issued | undefined {

@@ -6,20 +6,17 @@ import { get } from '../support/wire.ts'
 /** The slowest answer that design 24 allows. */
 const ANSWER_WITHIN_MS = 500
 
-/** What one tick of the clock below takes when nothing is in its way. */
+/** The normal time of a tick of the clock below. */
 const TICK_MS = 5
 
-/**
- * How long this process was kept from listening, in all, since it began. What a request took is less
- * by what was added to it meanwhile: an answer that waited in the socket was not late.
- */
+/** Total time that this process could not run. The times of requests exclude it: a response waiting in the socket is not late. */
 export class HeldUp {
   #sumMs = 0
   #lastMs = performance.now()
   readonly #timer: NodeJS.Timeout
 
   constructor() {
-    // Timers come before sockets in a turn of the loop, so that the sum is right when an answer is read.
+    // Timers run before sockets, so the sum is current when a response is read.
     this.#timer = setInterval(() => this.#tick(), TICK_MS)
   }
 
@@ -38,13 +35,10 @@ export class HeldUp {
   }
 }
 
-/** Measures what a server of the same machine needs that does nothing but wait. */
-export interface Control extends AsyncDisposable {
-  /** The slowest answer since the last call, in milliseconds. */
-  takeSlowestMs(): number
-}
+export type Control = Awaited<ReturnType<typeof startControl>>
 
-export async function startControl(heldUp: HeldUp): Promise<Control> {
+/** Measures a server on the same machine that only waits. */
+export async function startControl(heldUp: HeldUp) {
   const port = await freePort()
   const program = await startProgram({
     file: process.execPath,
@@ -63,6 +57,7 @@ export async function startControl(heldUp: HeldUp): Promise<Control> {
     }
   })()
   return {
+    /** The slowest response since the last call. */
     takeSlowestMs() {
       const taken = slowestMs
       slowestMs = 0
@@ -76,13 +71,9 @@ export async function startControl(heldUp: HeldUp): Promise<Control> {
   }
 }
 
-/** Whether the slowest answer is in time, late as everything on this machine is, or too late. */
 export type Pace = 'in time' | 'as slow as the machine' | 'too slow'
 
-/**
- * An answer of the control server takes 275 ms and what the machine adds to that; the service, which
- * computes besides, gets twice the time of the slowest of them, and never less than twice its limit.
- */
+/** Allows twice the time of the slowest control response (275 ms and delays of the machine), and at least twice the limit. */
 export function paceOf(slowestMs: number, controlMs: number): Pace {
   if (slowestMs <= ANSWER_WITHIN_MS) return 'in time'
   return slowestMs <= 2 * Math.max(ANSWER_WITHIN_MS, controlMs)

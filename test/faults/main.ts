@@ -3,32 +3,31 @@ import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
 import { findProgram, isContinuousIntegration } from '../support/programs.ts'
-import { type Deployment, startDeployment } from './deployment.ts'
+import { startDeployment } from './deployment.ts'
 import { HeldUp, startControl } from './machine.ts'
 import { type Result, type Running, runScenario } from './run-scenario.ts'
 import { type Scenario, scenarios } from './scenario-table.ts'
 import { DiskRefused } from './small-disk.ts'
 
 /**
- * `npm run test:faults`: two processes of the service on PostgreSQL and Redis under load, while their stores
- * and they themselves are killed, frozen, filled and restarted. A line for each fault, and a last one with
- * the sum; it fails when a token that was answered is lost, one is used twice, or a revocation is undone,
- * and when answers come late, but for continuous integration, whose machine may be the reason.
+ * `npm run test:faults`: two processes of the service on PostgreSQL and Redis under load, while they and their stores
+ * are killed, frozen, filled and restarted. Prints a line for each fault, and the sum. Fails when an acknowledged token
+ * is lost, one is used twice, a revocation is undone, or, except in continuous integration, responses are late.
  */
 const RUN_TIMEOUT_MS = 6 * 60_000
 const IDLE_CONNECTIONS = 10_000
-/** Of the files that a process may have open, for all that is no idle connection. */
+/** Open files of the process that are not idle connections. */
 const FILES_KEPT = 1_500
 
 const { values: options } = parseArgs({
   options: {
-    /** Scenarios whose name holds this word, or one of them when given several times. */
+    /** Scenarios whose name contains this word; may be repeated. */
     only: { type: 'string', multiple: true, default: [''] },
-    /** How long each phase of a scenario lasts: before the fault, while it lasts, after it. */
+    /** Duration of each phase: before, during and after the fault. */
     seconds: { type: 'string', default: '2' },
-    /** Clients that ask without an end, each of them some thirty times a second at most. */
+    /** Clients, each with at most thirty requests a second. */
     clients: { type: 'string', default: '12' },
-    /** Longer and harder, and with no end of its own. */
+    /** Longer, with more clients, without a time limit. */
     hard: { type: 'boolean', default: false },
   },
 })
@@ -40,7 +39,6 @@ async function main(): Promise<void> {
   const [redis, postgres] = [findProgram('redis-server'), findProgram('postgres')]
   if (redis !== undefined && postgres !== undefined) return await runOn({ redis, postgres })
   const missing = redis === undefined ? 'redis-server' : 'postgres'
-  // Continuous integration skips nothing for want of a program that it can install.
   if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
   for (const { name } of chosen) printNotRun(name, `this machine has no ${missing}`)
 }
@@ -56,7 +54,11 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
   for (const [kind, ofKind] of Map.groupBy(chosen, ({ at }) => at)) {
     try {
       await using deployment = await startDeployment(kind, files)
-      await runAll(ofKind, deployment, running)
+      for (const scenario of ofKind) {
+        if (!options.hard && performance.now() > RUN_TIMEOUT_MS) {
+          printNotRun(scenario.name, 'there was no time left')
+        } else print(scenario, await runScenario(scenario, deployment, running))
+      }
     } catch (error) {
       if (!(error instanceof DiskRefused)) throw error
       for (const { name } of ofKind) printNotRun(name, error.message)
@@ -64,21 +66,7 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
   }
 }
 
-async function runAll(
-  all: readonly Scenario[],
-  deployment: Deployment,
-  running: Running,
-): Promise<void> {
-  for (const scenario of all) {
-    if (!options.hard && performance.now() > RUN_TIMEOUT_MS) {
-      printNotRun(scenario.name, 'there was no time left')
-      continue
-    }
-    print(scenario, await runScenario(scenario, deployment, running))
-  }
-}
-
-/** As many as this machine lets one process have, and 10,000 at most. */
+/** 10,000, or as many as a process may have here. */
 function idleConnections(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
   return limit === 'unlimited'

@@ -3,26 +3,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer } from '../support/wire.ts'
 import type { HeldUp } from './machine.ts'
 
-/** Nobody waits longer; a request that has no answer by then is a hang. */
+/** A request without a response by then hangs. */
 const HANG_MS = 10_000
 
-/** How a request ended that was not answered. */
+/** The end of a request without a response. */
 export type Broken = 'refused' | 'reset' | 'hung'
 
-/** What an answer is judged by. */
 export type Seen = Pick<Answer, 'status' | 'body'>
 
-/** A request as it is sent to one of the addresses. */
 export type Send = (address: string) => Promise<Seen>
 
-/**
- * A client of several addresses: it takes them in turn, repeats a refused connection once at the next
- * one, and notes what came of each request and how long it took.
- */
+/** Sends requests to several addresses in turn, repeats a refused connection once at the next, and records outcomes. */
 export class Requests {
-  /** Of what was sent, by status, or by how it broke. */
+  /** Number of requests by status, or by how they broke. */
   readonly outcomes = new Map<string, number>()
-  /** Connections that were refused, and whose request was repeated elsewhere. */
+  /** Refused connections whose request was repeated. */
   refusedOnce = 0
   slowestMs = 0
   slowestWas = ''
@@ -43,19 +38,21 @@ export class Requests {
     return this.outcomes.get(outcome) ?? 0
   }
 
-  /** @returns the answer, or how the request broke */
-  async ask(what: string, send: Send, first = this.#nextTurn()): Promise<Seen | Broken> {
-    let seen = await this.#once(what, send, this.#at(first))
+  /** Returns the response, or how the request broke. */
+  async ask(what: string, send: Send): Promise<Seen | Broken> {
+    this.#turn += 1
+    const first = this.#turn
+    let seen = await this.#once(what, send, first)
     if (seen === 'refused') {
       this.refusedOnce += 1
-      seen = await this.#once(what, send, this.#at(first + 1))
+      seen = await this.#once(what, send, first + 1)
     }
     const outcome = typeof seen === 'string' ? `${seen} ${what}` : String(seen.status)
     this.outcomes.set(outcome, this.of(outcome) + 1)
     return seen
   }
 
-  /** As `ask`, and again while the service says that it is not available, for a bounded time. */
+  /** Repeats a request while it breaks or gets a 503, for a bounded time. */
   async askUntilAnswered(what: string, send: Send, forMs = 15_000): Promise<Seen> {
     const deadlineMs = performance.now() + forMs
     for (;;) {
@@ -66,16 +63,8 @@ export class Requests {
     }
   }
 
-  #nextTurn(): number {
-    this.#turn += 1
-    return this.#turn
-  }
-
-  #at(turn: number): string {
-    return this.#addresses[turn % this.#addresses.length] ?? ''
-  }
-
-  async #once(what: string, send: Send, address: string): Promise<Seen | Broken> {
+  async #once(what: string, send: Send, turn: number): Promise<Seen | Broken> {
+    const address = this.#addresses[turn % this.#addresses.length] ?? ''
     const startedMs = performance.now()
     const heldUpMs = this.#heldUp.sumMs
     const timer = new AbortController()

@@ -10,13 +10,12 @@ import type { Scenario, Sizes } from './scenario-table.ts'
 
 export interface Running extends Sizes {
   readonly clients: number
-  /** How long the load goes on before a fault, while it lasts, and after it. */
+  /** Duration of the load before, during and after the fault. */
   readonly seconds: number
   readonly heldUp: HeldUp
   readonly control: Control
 }
 
-/** What came of a scenario. */
 export interface Result {
   readonly requests: Requests
   readonly ledger: Ledger
@@ -25,35 +24,30 @@ export interface Result {
   readonly heldUpMs: number
   readonly recoveredMs: number
   readonly codesBegunAnew: number
-  /** What stays and what is said of it. */
   readonly remark: string | undefined
-  /** Sentences; none when all is well. */
   readonly wrong: readonly string[]
-  /** What a slow machine can be the reason of. */
+  /** Findings that a slow machine can cause. */
   readonly late: readonly string[]
 }
 
-/** Answers that a request of the load may have. 400 and 401 are for codes used twice and revoked tokens. */
+/** Expected outcomes of a request. Codes used twice and revoked tokens get 400 and 401. */
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 
 /**
- * Where nothing may fail: a store that this machine kept from answering for a moment is late for the service's
- * limit of 250 ms. And where the machine keeps a process waiting between its last look for who waits to be
- * accepted and the end of its listener, the system resets who came between.
+ * The share of failures where none is expected: a slow machine makes a store exceed its 250 ms, or delays the end of
+ * a listener, and the system resets the connections in between.
  */
 function shareMax(outcome: string): number {
   if (outcome === '503') return 0.01
   return outcome.startsWith('reset') ? 0.001 : 0
 }
 
-/** So many there are even where everything waits for a frozen store. */
+/** Reached even while a store is frozen. */
 const SUCCEEDED_MIN = 50
-
-/** Each has some for every phase. */
 const CODES_PER_CLIENT = 8
 
-/** Runs one scenario: load, the fault, its end, more load, and then a look at all that was told. */
+/** Runs one scenario: load, the fault, its end, more load, and a check of all responses. */
 export async function runScenario(
   scenario: Scenario,
   deployment: Deployment,

@@ -2,20 +2,20 @@ import pg from 'pg'
 
 import { eventually } from '../support/programs.ts'
 import type { Deployment, DeploymentKind } from './deployment.ts'
-import { openIdleConnections, startSlowClients } from './hard-clients.ts'
+import { type HardClients, openIdleConnections, startSlowClients } from './hard-clients.ts'
 import { emptyDisk, fillDisk } from './small-disk.ts'
 
-/** A fault, how it begins under load, and how it ends. */
+/** A fault under load. */
 export interface Scenario {
   readonly name: string
   readonly at: DeploymentKind
-  /** Whether requests may be answered 503 or break while it lasts; else not one may. */
+  /** Whether requests may be answered 503 or break meanwhile. */
   readonly failsRequests: boolean
-  /** A cluster may acknowledge a code that the replica which takes over has never heard of. */
+  /** A cluster may acknowledge a code that the new master does not know. */
   readonly losesCodes?: boolean
-  /** @returns what is to be said of it beside the figures */
+  /** Returns a remark for the report. */
   readonly begin: (deployment: Deployment, sizes: Sizes) => Promise<string | undefined>
-  /** Undoes what lasts; requests need not succeed before. */
+  /** Undoes the fault. */
   readonly end: (deployment: Deployment) => Promise<void>
 }
 
@@ -25,103 +25,78 @@ export interface Sizes {
 
 const SKEW_SECONDS = 300
 const CLUSTER_TIMEOUT_MS = 30_000
-
 /** More than there are empty ones. */
 const LOG_FILES = 6
 
-const nothing = async () => undefined
-/** What has to be closed at the end of the scenario that runs. */
-let open: Disposable | undefined
+/** Connections of the running scenario, closed at its end. */
+let open: HardClients | undefined
 
-async function closeOpen(): Promise<void> {
-  open?.[Symbol.dispose]()
-  open = undefined
-}
+const hard = {
+  at: 'one Redis',
+  failsRequests: false,
+  end: async () => open?.[Symbol.dispose](),
+} as const
+const failing = { at: 'one Redis', failsRequests: true } as const
 
 export const scenarios: readonly Scenario[] = [
   {
-    name: 'a process is killed (kill -9)',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'a process is killed (kill -9)', ...failing },
     begin: async ({ processes }) => void (await processes[1]?.kill()),
     end: async ({ start }) => await start(1),
   },
   {
-    name: 'the processes are restarted in turn',
-    at: 'one Redis',
-    failsRequests: false,
+    ...{ ...hard, name: 'the processes are restarted in turn' },
     async begin({ processes, start }): Promise<undefined> {
       for (const index of [0, 1]) {
         await processes[index]?.stop()
         await start(index)
       }
     },
-    end: nothing,
   },
   {
-    name: 'Redis is killed, with an append-only file',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'Redis is killed, with an append-only file', ...failing },
     begin: async ({ redis }) => void (await redis.kill()),
     end: async ({ redis }) => await redis.restart(),
   },
   {
-    name: 'Redis is frozen',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'Redis is frozen', ...failing },
     begin: async ({ redis }) => void redis.freeze(),
     end: async ({ redis }) => redis.thaw(),
   },
   {
-    name: 'PostgreSQL is killed and started',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'PostgreSQL is killed and started', ...failing },
     begin: async ({ postgres }) => void (await postgres.kill()),
     end: async ({ postgres }) => await postgres.restart(),
   },
   {
-    name: 'PostgreSQL is frozen',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'PostgreSQL is frozen', ...failing },
     begin: async ({ postgres }) => void postgres.freeze(),
     end: async ({ postgres }) => postgres.thaw(),
   },
   {
-    name: 'PostgreSQL takes no writes',
-    at: 'one Redis',
-    failsRequests: true,
+    ...{ name: 'PostgreSQL takes no writes', ...failing },
     begin: async ({ databaseUrl }) =>
       void (await tell(databaseUrl, 'alter system set default_transaction_read_only = on')),
     end: async ({ databaseUrl }) =>
       await tell(databaseUrl, 'alter system reset default_transaction_read_only'),
   },
   {
-    name: 'slow clients: heads, bodies, readers',
-    at: 'one Redis',
-    failsRequests: false,
+    ...{ ...hard, name: 'slow clients: heads, bodies, readers' },
     async begin({ addresses }) {
-      const clients = await startSlowClients(addresses)
-      open = clients
-      return `${clients.count} slow clients`
+      open = await startSlowClients(addresses)
+      return `${open.count} slow clients`
     },
-    end: closeOpen,
   },
   {
-    name: 'idle connections',
-    at: 'one Redis',
-    failsRequests: false,
+    ...{ ...hard, name: 'idle connections' },
     async begin({ addresses }, { idleConnections }) {
-      const idle = await openIdleConnections(addresses, idleConnections)
-      open = idle
-      return `${idle.count} connections`
+      open = await openIdleConnections(addresses, idleConnections)
+      return `${open.count} connections`
     },
-    end: closeOpen,
   },
   {
-    name: 'clocks five minutes apart',
-    at: 'one Redis',
-    // The process whose clock is to be wrong is started anew, as in a rolling restart.
-    failsRequests: false,
+    // Restarts one process with a wrong clock, as in a rolling restart.
+    ...{ ...hard, name: 'clocks five minutes apart' },
     async begin({ processes, start }) {
       await processes[1]?.stop()
       await start(1, withClock(SKEW_SECONDS))
@@ -134,9 +109,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'a master of three is killed, its replica takes over',
-    at: 'a cluster',
-    failsRequests: true,
-    losesCodes: true,
+    ...{ at: 'a cluster', failsRequests: true, losesCodes: true },
     async begin({ cluster }) {
       const [master, , , replica] = cluster?.nodes ?? []
       await master?.kill()
@@ -152,12 +125,10 @@ export const scenarios: readonly Scenario[] = [
     end: async ({ cluster }) => await cluster?.nodes[0]?.restart(),
   },
   {
-    name: 'the disk of PostgreSQL is full',
-    at: 'a small disk',
-    failsRequests: true,
+    ...{ name: 'the disk of PostgreSQL is full', at: 'a small disk', failsRequests: true },
     async begin({ disk = '', databaseUrl }) {
       fillDisk(disk)
-      // The next file of the log cannot be made, and the server ends itself as soon as it needs one.
+      // The server ends itself when it cannot make the next file of its log.
       for (let i = 0; i < LOG_FILES; i += 1) {
         await tell(databaseUrl, 'select pg_switch_wal()').catch(() => {})
       }
@@ -165,13 +136,12 @@ export const scenarios: readonly Scenario[] = [
     },
     async end({ disk = '', postgres, databaseUrl }) {
       emptyDisk(disk)
-      // Whoever watches over a server starts one that has ended.
       if (!(await answers(databaseUrl))) await postgres.restart()
     },
   },
 ]
 
-/** Sets something for every session of the server, of those that are open too. */
+/** Changes a setting for all sessions of the server. */
 async function tell(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   client.on('error', () => {})
@@ -183,19 +153,13 @@ async function tell(url: string, statement: string): Promise<void> {
 }
 
 async function answers(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await client.query('select 1')
-    await client.end()
-    return true
-  } catch {
-    return false
-  }
+  return await tell(url, 'select 1').then(
+    () => true,
+    () => false,
+  )
 }
 
-/** The service on a machine whose clock is wrong, as in test/system/clocks.test.ts. */
+/** The command of a service whose clock is wrong, as in test/system/clocks.test.ts. */
 function withClock(seconds: number): readonly string[] {
   const moved = `const true_ = globalThis.Date
 const { now } = true_

@@ -3,20 +3,16 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Enough for an empty server, its templates, and the demo campus. */
+/** For an empty server, its templates and the demo campus. */
 const DISK_MB = 256
 const BALLAST = 'ballast'
 const PIECE = Buffer.alloc(1024 ** 2)
 
-/** Who may not mount a disk has none that can be filled without harm to others. */
+/** This user may not mount a disk. */
 export class DiskRefused extends Error {}
 
-export interface SmallDisk extends Disposable {
-  readonly folder: string
-}
-
-/** @throws DiskRefused where this user, or this container, may not mount */
-export function mountSmallDisk(): SmallDisk {
+/** Mounts a disk that can be filled without harm. @throws DiskRefused if this user may not */
+export function mountSmallDisk() {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-disk-'))
   const unmount = () => {
     process.off('exit', unmount)

@@ -25,7 +25,7 @@ export interface Schemas {
   readonly admin: GraphQLSchema
 }
 
-/** Documents that a schema allows, nearly allows, or has never heard of. */
+/** Valid, nearly valid and invalid documents of a schema. */
 export function graphqlRequest(chance: Chance, schemas: Schemas): FuzzRequest {
   const isMember = chance.is(0.5)
   const path = isMember ? paths.graphql : paths.adminGraphql
@@ -49,16 +49,8 @@ export function graphqlRequest(chance: Chance, schemas: Schemas): FuzzRequest {
 }
 
 function bodyOf(chance: Chance, query: string): unknown {
-  const odd = () =>
-    chance.pick<unknown>([
-      oddText(chance),
-      1,
-      null,
-      [],
-      {},
-      { v: oddText(chance) },
-      { __proto__: 1 },
-    ])
+  const text = oddText(chance)
+  const odd = () => chance.pick<unknown>([text, 1, null, [], {}, { v: text }, { __proto__: 1 }])
   const body: Record<string, unknown> = { query: chance.is(0.97) ? query : odd() }
   if (chance.is(0.3)) body['variables'] = chance.is(0.7) ? { v: odd(), w: 5 } : odd()
   if (chance.is(0.1)) body['operationName'] = odd()
@@ -150,9 +142,7 @@ function scalar(chance: Chance, name: string): string {
   if (name === 'Boolean') return chance.pick(['true', 'false'])
   if (name === 'DateTime' && chance.is(0.7))
     return chance.pick([
-      '"2026-03-01T09:30:00.000Z"',
-      '"2026-02-30T00:00:00Z"',
-      '"0000-01-01T00:00:00Z"',
+      ...['"2026-03-01T09:30:00.000Z"', '"2026-02-30T00:00:00Z"', '"0000-01-01T00:00:00Z"'],
       '"+275760-09-13T00:00:00.000Z"',
     ])
   if (name === 'ID' && chance.is(0.6)) return JSON.stringify(chance.pick(ids))
@@ -163,11 +153,7 @@ const ids = ['per_sam', 'per_olivia', 'per_marco', 'sit_northlight', 'crs_x', 'x
 
 function oddName(chance: Chance): string {
   return chance.pick([
-    '__proto__',
-    'constructor',
-    '__schema { types { name fields { name } } }',
-    'nothing',
-    '...',
-    '... on Nothing { a }',
+    ...['__proto__', 'constructor', '__schema { types { name fields { name } } }'],
+    ...['nothing', '...', '... on Nothing { a }'],
   ])
 }

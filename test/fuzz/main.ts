@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 
+import { eventually } from '../support/programs.ts'
 import { type Chance, makeChance } from './chance.ts'
 import { graphqlRequest } from './graphql-requests.ts'
 import { HANG_MS, judge } from './judge.ts'
@@ -16,22 +16,22 @@ import { mayBeCutOff, type Seen, sendOne, sendPipelined } from './wire.ts'
 import { openWorld, type World } from './world.ts'
 
 /**
- * `npm run test:fuzz`: requests made by grammars, with tokens and sessions that are good, to a service
- * in a process of its own. What fails it: a 5xx, an answer after two seconds, markup of the caller in a
- * page, a secret in the log, memory that stays. A request that failed is kept in `seeds/`.
+ * `npm run test:fuzz`: sends requests of grammars, with valid tokens and sessions, to a service in its own process.
+ * Fails for a 5xx, a response after two seconds, unescaped markup in a page, a secret in the log, or a memory leak.
+ * Keeps requests that failed in `seeds/`.
  */
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     requests: { type: 'string', default: '100000' },
-    /** The run ends by itself; what was not sent then is named. */
+    /** The run ends after this time and names the rest. */
     minutes: { type: 'string', default: '4' },
-    /** The same seed makes the same requests, but for what the service itself gives out. */
+    /** Makes the same requests again, except for values of the service. */
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     storage: { type: 'string', default: 'sqlite' },
-    /** Only one of the grammars. */
+    /** One of the grammars. */
     only: { type: 'string' },
-    /** How many examples schemathesis makes for each operation. */
+    /** Examples of schemathesis for each operation. */
     examples: { type: 'string', default: '20' },
   },
 })
@@ -39,27 +39,26 @@ const { values: options, positionals } = parseArgs({
 const AT_ONCE = 16
 const PIPELINED_MAX = 6
 const WARM_UP_SHARE = 0.25
-/** What may stay beside what caches hold: they are full after the first quarter, or nearly. */
+/** Memory that may stay after the warm-up, which fills the caches. */
 const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
-/** What was slow once is asked so many times more. */
+/** How many more times a slow request is sent. */
 const SLOW_ATTEMPTS = 2
-/** How often it is seen whether tokens and sessions still work. */
-const REOPEN_TRIES_MAX = 5
+/** Requests between two checks that tokens and sessions still work. */
 const REOPEN_EVERY = 1000
+const REOPEN_TIMEOUT_MS = 10_000
 
 const grammars: Readonly<Record<string, (chance: Chance, world: World) => FuzzRequest>> = {
-  oauth: (chance) => oauthRequest(chance),
+  oauth: oauthRequest,
   graphql: (chance, { schemas }) => graphqlRequest(chance, schemas),
   tools: (chance, { tools }) => toolRequest(chance, tools),
-  pages: (chance) => pageRequest(chance),
-  addresses: (chance) => addressRequest(chance),
+  pages: pageRequest,
+  addresses: addressRequest,
 }
 
 interface Run {
   readonly target: Target
-  /** Opened anew when something that was sent has closed it. */
   world: World
   readonly agent: Agent
   readonly findings: string[]
@@ -75,7 +74,7 @@ async function main(): Promise<void> {
   let run: Run | undefined
   const hearLine = (line: string) => {
     const secret = run?.world.secretIn(line)
-    if (secret !== undefined) findings.push(`the log says a secret: ${line.slice(0, 500)}`)
+    if (secret !== undefined) findings.push(`the log has a secret: ${line.slice(0, 500)}`)
   }
   const storage = options.storage === 'postgres' ? 'postgres' : 'sqlite'
   await using target = await startTarget(storage, hearLine)
@@ -85,12 +84,8 @@ async function main(): Promise<void> {
 
   for (const { requests } of readSeeds()) await sendAll(run, requests, makeChance(seed))
   const warmUp = Math.floor(wanted * WARM_UP_SHARE)
-  let sent = await fuzz(run, {
-    from: 0,
-    to: warmUp,
-    seed,
-    endsAt: Date.now() + (endsAt - Date.now()) / 2,
-  })
+  const halfTime = Date.now() + (endsAt - Date.now()) / 2
+  let sent = await fuzz(run, { from: 0, to: warmUp, seed, endsAt: halfTime })
   const before = await target.memory()
   sent += await fuzz(run, { from: warmUp, to: wanted, seed, endsAt })
   if (target.isAlive()) judgeMemory(before, await target.memory(), findings)
@@ -99,19 +94,11 @@ async function main(): Promise<void> {
   report(run, { sent, wanted, seed, storage })
 }
 
-/** @returns how many times the world was opened anew: once or not */
-async function reopen(run: Run): Promise<number> {
-  if (await run.world.isOpen()) return 0
-  // The sign-ins that others of this run try meanwhile keep the checks of passwords busy.
-  for (let tries = 1; ; tries += 1) {
-    try {
-      run.world = await openWorld(run.target.url)
-      return 1
-    } catch (error) {
-      if (tries === REOPEN_TRIES_MAX) throw error
-      await setTimeout(1000 * tries)
-    }
-  }
+/** Signs in again if a request has ended tokens or sessions. Other sign-ins of the run may delay it. */
+async function reopen(run: Run): Promise<void> {
+  if (await run.world.isOpen()) return
+  run.world = await eventually(REOPEN_TIMEOUT_MS, () => openWorld(run.target.url))
+  run.reopened += 1
 }
 
 interface Part {
@@ -125,18 +112,15 @@ interface Part {
 async function fuzz(run: Run, { from, to, seed, endsAt }: Part): Promise<number> {
   let next = from
   const names = options.only === undefined ? Object.keys(grammars) : [options.only]
+  const goesOn = () =>
+    Date.now() < endsAt && run.findings.length < FINDINGS_MAX && run.target.isAlive()
   const work = async () => {
-    while (
-      next < to &&
-      Date.now() < endsAt &&
-      run.findings.length < FINDINGS_MAX &&
-      run.target.isAlive()
-    ) {
+    while (next < to && goesOn()) {
       const chance = makeChance(seed * 1_000_003 + next)
       const count = chance.is(0.1) ? 2 + chance.number(PIPELINED_MAX - 1) : 1
       const isDue = Math.floor(next / REOPEN_EVERY) < Math.floor((next + count) / REOPEN_EVERY)
       next += count
-      if (isDue) run.reopened += await reopen(run)
+      if (isDue) await reopen(run)
       const requests = Array.from({ length: count }, () =>
         grammars[chance.pick(names)]?.(chance, run.world),
       ).filter((made) => made !== undefined)
@@ -147,7 +131,7 @@ async function fuzz(run: Run, { from, to, seed, endsAt }: Part): Promise<number>
   return next - from
 }
 
-/** Sends one request, or several on one connection, and keeps what fails. */
+/** Sends one request, or several on one connection, and keeps those that fail. */
 async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chance): Promise<void> {
   const { target, world, agent, findings, statuses } = run
   const ready = requests.map((request) => filled(request, world.valuesFor(chance)))
@@ -171,16 +155,14 @@ async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chanc
   }
 }
 
-/** A machine that is busy makes an answer slow once; what hangs does so each time. */
+/** Whether it is wrong again: a busy machine is slow once, but a hang repeats. */
 async function stillWrong(
   { target, agent }: Run,
   { ready, seen }: { ready: readonly FuzzRequest[]; seen: Seen },
 ): Promise<boolean> {
   if (seen.status >= 500 || seen.tookMs <= HANG_MS) return true
   for (let attempt = 0; attempt < SLOW_ATTEMPTS; attempt += 1) {
-    const again = await Promise.all(
-      ready.map(async (request) => await sendOne(agent, target.url, request)),
-    )
+    const again = await Promise.all(ready.map((request) => sendOne(agent, target.url, request)))
     if (again.every(({ tookMs }) => tookMs <= HANG_MS)) return false
   }
   return true
@@ -194,30 +176,25 @@ function keep(findings: string[], found: string, requests: readonly FuzzRequest[
 }
 
 function judgeMemory(before: Memory, after: Memory, findings: string[]): void {
-  const heap = after.heapBytes - before.heapBytes
-  const rss = after.rssBytes - before.rssBytes
-  say(
-    `heap ${mebibytes(before.heapBytes)} to ${mebibytes(after.heapBytes)}, resident ${mebibytes(before.rssBytes)} to ${mebibytes(after.rssBytes)}`,
-  )
-  if (heap > HEAP_GROWTH_MAX_BYTES) findings.push(`${mebibytes(heap)} of heap stayed`)
-  if (rss > RSS_GROWTH_MAX_BYTES) findings.push(`${mebibytes(rss)} of resident memory stayed`)
+  const judgeOne = (what: string, from: number, to: number, growthMax: number) => {
+    say(`${what} ${mebibytes(from)} to ${mebibytes(to)}`)
+    if (to - from > growthMax) findings.push(`${mebibytes(to - from)} of ${what} stayed`)
+  }
+  judgeOne('heap', before.heapBytes, after.heapBytes, HEAP_GROWTH_MAX_BYTES)
+  judgeOne('resident memory', before.rssBytes, after.rssBytes, RSS_GROWTH_MAX_BYTES)
 }
 
 function mebibytes(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(1)} MiB`
 }
 
-interface Ran {
-  readonly sent: number
-  readonly wanted: number
-  readonly seed: number
-  readonly storage: string
-}
-
-function report({ findings, statuses, reopened }: Run, { sent, wanted, seed, storage }: Ran): void {
+function report(
+  { findings, statuses, reopened }: Run,
+  { sent, wanted, seed, storage }: Record<'sent' | 'wanted' | 'seed', number> & { storage: string },
+): void {
   const counted = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
   say(
-    `${sent} requests on ${storage}, seed ${seed}; ${counted.join(', ')}; signed in anew ${reopened} times`,
+    `${sent} requests on ${storage}, seed ${seed}; ${counted.join(', ')}; signed in again ${reopened} times`,
   )
   if (sent < wanted) say(`${wanted - sent} were not sent: the time was over, or too much was found`)
   for (const finding of findings) say(`- ${finding}`)

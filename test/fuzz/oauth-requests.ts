@@ -7,6 +7,7 @@ import {
   codeVerifier,
 } from '../support/client.ts'
 import { notes } from '../support/gatehouse.ts'
+import { ASSERTION_TYPE } from '../support/proofs.ts'
 import type { Chance } from './chance.ts'
 import { type FuzzRequest, headerBytes, place } from './request.ts'
 import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
@@ -20,50 +21,26 @@ const scopes = [
   'openid courses:read',
   'openid account:read courses:read',
 ]
-const tokens = [
-  place('memberToken'),
-  place('operatorToken'),
-  place('refreshToken'),
-  place('idToken'),
-  place('code'),
-]
-const resources = [
-  place('url'),
-  `${place('url')}/mcp`,
-  `${place('url')}/`,
-  `${place('url')}/member/graphql`,
-]
+const tokens = (['memberToken', 'operatorToken', 'refreshToken', 'idToken', 'code'] as const).map(
+  place,
+)
+const resources = ['', '/mcp', '/', '/member/graphql'].map((path) => place('url') + path)
+const asNotes = { client_id: notes.clientId, redirect_uri: notes.redirectUri }
+const asLoopback = { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' }
 
-/** Requests at the addresses of OAuth and OpenID Connect. */
+/** Requests to the endpoints of OAuth and OpenID Connect. */
 export function oauthRequest(chance: Chance): FuzzRequest {
   const make = chance.pick([
-    authorization,
-    authorization,
-    authorization,
-    token,
-    token,
-    token,
-    registration,
-    aboutToken,
-    aboutToken,
-    userinfo,
-    pushed,
-    endSession,
-    forwardAuth,
+    ...[authorization, authorization, authorization, token, token, token, registration],
+    ...[aboutToken, aboutToken, userinfo, pushed, endSession, forwardAuth],
   ])
   return make(chance)
 }
 
-/** The parameters of an authorization request; most are right, so that the pages behind it are reached. */
+/** Parameters of an authorization request; most are valid, so that requests reach the pages. */
 function authorizationFields(chance: Chance): Fields {
   const odd = chance.pick([0, 0, 0.05, 0.2])
-  const client = chance.is(0.7)
-    ? { client_id: notes.clientId, redirect_uri: notes.redirectUri }
-    : chance.pick([
-        asPortal,
-        asClaude,
-        { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' },
-      ])
+  const client = chance.is(0.7) ? asNotes : chance.pick([asPortal, asClaude, asLoopback])
   const fields: Fields = [
     ['response_type', mostly(chance, ['code'], odd)],
     ['client_id', mostly(chance, [client.client_id], odd)],
@@ -74,38 +51,27 @@ function authorizationFields(chance: Chance): Fields {
     ['code_challenge_method', mostly(chance, ['S256'], odd)],
     ['state', chance.is(0.3) ? oddText(chance) : 'x'],
   ]
-  const further = [
-    'nonce',
-    'prompt',
-    'max_age',
-    'login_hint',
-    'ui_locales',
-    'id_token_hint',
-    'response_mode',
-    'claims',
-    'acr_values',
-    'display',
-    'request',
-    'request_uri',
-    'dpop_jkt',
-    'registration',
-    'client_secret',
-  ]
-  for (const name of further) {
-    if (chance.is(0.08)) fields.push([name, mostly(chance, known[name] ?? ['x'], 0.5)])
+  for (const name of [...known.keys(), ...unknown]) {
+    if (chance.is(0.08)) fields.push([name, mostly(chance, known.get(name) ?? ['x'], 0.5)])
   }
   return fields
 }
 
-const known: Readonly<Record<string, readonly string[]>> = {
-  prompt: ['none', 'login', 'consent', 'select_account', 'none login'],
-  max_age: ['0', '1', '3600'],
-  response_mode: ['query', 'fragment', 'form_post'],
-  id_token_hint: [place('idToken')],
-  request_uri: [place('requestUri'), 'urn:ietf:params:oauth:request_uri:x'],
-  claims: ['{"id_token":{"sub":null}}', '{"userinfo":{"email":{"essential":true}}}'],
-  client_secret: [SECRET],
-}
+const known = new Map(
+  Object.entries({
+    prompt: ['none', 'login', 'consent', 'select_account', 'none login'],
+    max_age: ['0', '1', '3600'],
+    response_mode: ['query', 'fragment', 'form_post'],
+    id_token_hint: [place('idToken')],
+    request_uri: [place('requestUri'), 'urn:ietf:params:oauth:request_uri:x'],
+    claims: ['{"id_token":{"sub":null}}', '{"userinfo":{"email":{"essential":true}}}'],
+    client_secret: [SECRET],
+  }),
+)
+const unknown = [
+  ...['nonce', 'login_hint', 'ui_locales', 'acr_values', 'display', 'request', 'dpop_jkt'],
+  'registration',
+]
 
 function authorization(chance: Chance): FuzzRequest {
   const query = formOf(chance, authorizationFields(chance))
@@ -119,55 +85,32 @@ function authorization(chance: Chance): FuzzRequest {
   }
 }
 
-/** How a client says who it is. */
+/** How a client authenticates, as fields of a form and headers. */
 function authentication(chance: Chance): { fields: Fields; headers: string[] } {
   const { client_id: portal, client_secret: secret } = asPortal
+  const posted = (client_id: string, client_secret: string) => ({
+    fields: Object.entries({ client_id, client_secret }),
+    headers: [],
+  })
+  const basic = (pair: string) => ({
+    fields: [],
+    headers: ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`],
+  })
+  const open = () => ({ fields: Object.entries({ client_id: notes.clientId }), headers: [] })
   return chance.pick<() => { fields: Fields; headers: string[] }>([
-    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
-    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
-    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
+    ...[open, open, open],
+    () => posted(portal, secret),
+    () => posted(asResourceServer.client_id, asResourceServer.client_secret),
+    () => basic(`${portal}:${secret}`),
+    () => posted(portal, SECRET),
+    () => basic(oddText(chance)),
+    () => posted(oddText(chance), oddText(chance)),
     () => ({
-      fields: [
-        ['client_id', portal],
-        ['client_secret', secret],
-      ],
-      headers: [],
-    }),
-    () => ({
-      fields: [
-        ['client_id', asResourceServer.client_id],
-        ['client_secret', asResourceServer.client_secret],
-      ],
-      headers: [],
-    }),
-    () => ({ fields: [], headers: ['Authorization', `Basic ${btoa(`${portal}:${secret}`)}`] }),
-    () => ({
-      fields: [
-        ['client_id', portal],
-        ['client_secret', SECRET],
-      ],
-      headers: [],
-    }),
-    () => ({
-      fields: [],
-      headers: ['Authorization', `Basic ${Buffer.from(oddText(chance)).toString('base64')}`],
-    }),
-    () => ({
-      fields: [
-        ['client_id', oddText(chance)],
-        ['client_secret', oddText(chance)],
-      ],
-      headers: [],
-    }),
-    () => ({
-      fields: [
-        ['client_id', portal],
-        [
-          'client_assertion_type',
-          mostly(chance, ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer']),
-        ],
-        ['client_assertion', mostly(chance, ['a.b.c', place('idToken')])],
-      ],
+      fields: Object.entries({
+        client_id: portal,
+        client_assertion_type: mostly(chance, [ASSERTION_TYPE]),
+        client_assertion: mostly(chance, ['a.b.c', place('idToken')]),
+      }),
       headers: [],
     }),
   ])()
@@ -176,27 +119,28 @@ function authentication(chance: Chance): { fields: Fields; headers: string[] } {
 function token(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
   const odd = chance.pick([0, 0.1, 0.3])
-  const grant: Fields = chance.is(0.5)
-    ? [
-        ['grant_type', mostly(chance, ['authorization_code'], odd)],
-        ['code', mostly(chance, [place('code')], odd)],
-        ['redirect_uri', mostly(chance, [notes.redirectUri], odd)],
-        ['code_verifier', mostly(chance, [codeVerifier], odd)],
-        ['resource', mostly(chance, resources, odd)],
-      ]
-    : [
-        ['grant_type', mostly(chance, ['refresh_token'], odd)],
-        ['refresh_token', mostly(chance, [place('refreshToken')], odd)],
-        ...(chance.is(0.4) ? ([['scope', mostly(chance, scopes)]] as Fields) : []),
-        ...(chance.is(0.4) ? ([['resource', mostly(chance, resources)]] as Fields) : []),
-      ]
-  return posted(chance, paths.token, { body: formOf(chance, [...grant, ...fields]), headers })
+  const grant = chance.is(0.5)
+    ? {
+        grant_type: mostly(chance, ['authorization_code'], odd),
+        code: mostly(chance, [place('code')], odd),
+        redirect_uri: mostly(chance, [notes.redirectUri], odd),
+        code_verifier: mostly(chance, [codeVerifier], odd),
+        resource: mostly(chance, resources, odd),
+      }
+    : {
+        grant_type: mostly(chance, ['refresh_token'], odd),
+        refresh_token: mostly(chance, [place('refreshToken')], odd),
+        ...(chance.is(0.4) && { scope: mostly(chance, scopes) }),
+        ...(chance.is(0.4) && { resource: mostly(chance, resources) }),
+      }
+  const body = formOf(chance, [...Object.entries(grant), ...fields])
+  return posted(chance, paths.token, { body, headers })
 }
 
 /** Revocation and introspection. */
 function aboutToken(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
-  // A revocation that is right ends what the other requests need.
+  // A valid revocation would end tokens that other requests need.
   const path = chance.is(0.8) ? paths.introspection : paths.revocation
   const value = path === paths.revocation ? oddText(chance) : mostly(chance, tokens)
   const body = formOf(chance, [
@@ -208,19 +152,10 @@ function aboutToken(chance: Chance): FuzzRequest {
 }
 
 function userinfo(chance: Chance): FuzzRequest {
-  const authorizationHeader = mostlyBearer(chance)
-  const headers = [...authorizationHeader, ...furtherHeaders(chance)]
-  const query = chance.is(0.1)
-    ? `?${formOf(chance, [
-        ['access_token', mostly(chance, tokens)],
-        ['schema', 'openid'],
-      ])}`
-    : ''
-  if (chance.is(0.3))
-    return posted(chance, paths.userinfo + query, {
-      body: formOf(chance, [['access_token', mostly(chance, tokens)]]),
-      headers,
-    })
+  const headers = [...mostlyBearer(chance), ...furtherHeaders(chance)]
+  const form = () => formOf(chance, [['access_token', mostly(chance, tokens)]])
+  const query = chance.is(0.1) ? `?${form()}&schema=openid` : ''
+  if (chance.is(0.3)) return posted(chance, paths.userinfo + query, { body: form(), headers })
   return {
     method: chance.is(0.95) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS']),
     path: paths.userinfo + query,
@@ -228,20 +163,16 @@ function userinfo(chance: Chance): FuzzRequest {
   }
 }
 
-/** An access token most of the time, in a header that is right most of the time. */
+/** An Authorization header that is mostly valid. */
 export function mostlyBearer(chance: Chance, right: string = place('memberToken')): string[] {
   if (chance.is(0.1)) return []
   if (chance.is(0.1)) {
     const odd = headerBytes(oddText(chance))
-    return [
-      'Authorization',
-      chance.pick([odd, `Bearer ${odd}`, `DPoP ${odd}`, `Basic ${odd}`, 'Bearer', 'bearer  x y']),
-    ]
+    const values = [odd, `Bearer ${odd}`, `DPoP ${odd}`, `Basic ${odd}`, 'Bearer', 'bearer  x y']
+    return ['Authorization', chance.pick(values)]
   }
-  return [
-    'Authorization',
-    `${chance.is(0.97) ? 'Bearer' : 'DPoP'} ${chance.is(0.85) ? right : chance.pick(tokens)}`,
-  ]
+  const scheme = chance.is(0.97) ? 'Bearer' : 'DPoP'
+  return ['Authorization', `${scheme} ${chance.is(0.85) ? right : chance.pick(tokens)}`]
 }
 
 function pushed(chance: Chance): FuzzRequest {
@@ -260,7 +191,7 @@ function endSession(chance: Chance): FuzzRequest {
     ['post_logout_redirect_uri', mostly(chance, ['https://notes.example/signed-out'])],
     ['state', oddText(chance)],
   ])
-  // Nobody's session is ended: the cookie is left out.
+  // Without the cookie, so that no session ends.
   if (chance.is(0.2))
     return posted(chance, `${paths.endSession}${chance.pick(['', '/confirm', '/success'])}`, {
       body: query,
@@ -286,42 +217,23 @@ function forwardAuth(chance: Chance): FuzzRequest {
   }
 }
 
+const redirectUris = [
+  ...['http://127.0.0.1:9/callback', 'http://localhost/callback'],
+  'https://chatgpt.com/connector/oauth/x',
+]
+const registrationFields = [
+  ...['application_type', 'token_endpoint_auth_method', 'grant_types', 'response_types', 'scope'],
+  ...['post_logout_redirect_uris', 'jwks'],
+]
+
 function registration(chance: Chance): FuzzRequest {
-  const value = () =>
-    chance.pick<unknown>([
-      oddText(chance),
-      1,
-      null,
-      true,
-      [],
-      {},
-      [oddText(chance)],
-      { a: { b: oddText(chance) } },
-    ])
+  const odd = oddText(chance)
+  const value = () => chance.pick<unknown>([odd, 1, null, true, [], {}, [odd], { a: { b: odd } }])
   const body: Record<string, unknown> = {
     client_name: chance.is(0.6) ? chance.pick(['A tool', 'Claude', 'Cursor', 'ChatGPT']) : value(),
-    redirect_uris: chance.is(0.7)
-      ? [
-          mostly(chance, [
-            'http://127.0.0.1:9/callback',
-            'http://localhost/callback',
-            'https://chatgpt.com/connector/oauth/x',
-          ]),
-        ]
-      : value(),
+    redirect_uris: chance.is(0.7) ? [mostly(chance, redirectUris)] : value(),
   }
-  for (const name of [
-    'application_type',
-    'token_endpoint_auth_method',
-    'grant_types',
-    'response_types',
-    'scope',
-    'post_logout_redirect_uris',
-    'jwks',
-    oddText(chance),
-  ]) {
-    if (chance.is(0.1)) body[name] = value()
-  }
+  for (const name of [...registrationFields, odd]) if (chance.is(0.1)) body[name] = value()
   const text = Buffer.from(JSON.stringify(body)).toString('latin1')
   return {
     method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'OPTIONS', 'PUT']),

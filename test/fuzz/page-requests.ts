@@ -6,17 +6,11 @@ import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET }
 
 const addresses = [...Object.values(pages), ...Object.values(enginePages)]
 
-/** Forms that would end what the other requests need are sent by somebody whom nothing depends on. */
 const sites = [
-  'open-kitchen',
-  'open-kitchen',
-  'sit_open_kitchen',
-  'northlight',
-  'constructor',
-  '..',
+  ...['open-kitchen', 'open-kitchen', 'sit_open_kitchen', 'northlight', 'constructor', '..'],
 ]
 
-/** The pages that people open and the forms on them, with a session and without. */
+/** Pages and their forms, with a session and without. Forms that end sessions are sent by the operator. */
 export function pageRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.25)) return interactionRequest(chance)
   const pattern = chance.pick(addresses)
@@ -25,39 +19,25 @@ export function pageRequest(chance: Chance): FuzzRequest {
   const session = who === 'nobody' ? [] : ['Cookie', place(`${who}Session` as Given)]
   const headers = ['Accept', 'text/html', ...session, ...furtherHeaders(chance)]
   if (chance.is(0.55)) {
-    const query = chance.is(0.3)
-      ? `?${formOf(chance, [
-          ['after', mostly(chance, [place('cursor')], 0.6)],
-          ['error', oddText(chance)],
-          ['state', oddText(chance)],
-          ['code', place('code')],
-        ])}`
-      : ''
-    return {
-      method: chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS']),
-      path: targetOf(path) + query,
-      headers,
+    const parameters = {
+      after: mostly(chance, [place('cursor')], 0.6),
+      ...{ error: oddText(chance), state: oddText(chance), code: place('code') },
     }
+    const query = chance.is(0.3) ? `?${formOf(chance, Object.entries(parameters))}` : ''
+    const method = chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS'])
+    return { method, path: targetOf(path) + query, headers }
   }
   const form = who === 'nobody' ? oddText(chance) : place(`${who}Form` as Given)
-  // A member signs out nowhere, because the token requests need the session.
+  // The token requests need the session of the member, who must not sign out.
   const token = who === 'member' ? oddText(chance) : mostly(chance, [form], 0.1)
-  return posted(chance, targetOf(path), {
-    fields: [['csrf', token], ...formFields(chance)],
-    headers,
-  })
+  const fields: [string, string][] = [['csrf', token], ...formFields(chance)]
+  return posted(chance, targetOf(path), { fields, headers })
 }
 
-/** The steps of a sign-in that somebody has begun, with and without what its pages gave. */
+/** Steps of a sign-in that was begun. */
 function interactionRequest(chance: Chance): FuzzRequest {
-  const step = chance.pick([
-    'login',
-    'login',
-    'consent',
-    'consent',
-    'select_account',
-    oddText(chance).slice(0, 50),
-  ])
+  const steps = ['login', 'login', 'consent', 'consent', 'select_account']
+  const step = chance.pick([...steps, oddText(chance).slice(0, 50)])
   const uid = chance.is(0.9)
     ? place('interaction')
     : encodeURIComponent(oddText(chance).toWellFormed())
@@ -67,7 +47,7 @@ function interactionRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.5)) return { method: 'GET', path, headers }
   const fields: [string, string][] = [
     ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
-    // A password that is right or wrong costs a hash, and hashes are what sign-ins are limited by.
+    // Mostly no password: hashes limit the number of sign-ins.
     ['login', oddText(chance)],
     ['password', chance.is(0.2) ? SECRET : ''],
     ['site', mostly(chance, ['sit_northlight', 'sit_open_kitchen'])],
@@ -79,16 +59,13 @@ function interactionRequest(chance: Chance): FuzzRequest {
 const assets = ['style.css', 'x', '..%2f..%2fpackage.json', 'page.js', 'colors.css']
 
 function pathOf(chance: Chance, pattern: string): string {
+  const odd = () => oddText(chance).toWellFormed()
   return addressOf(pattern, {
     site: mostly(chance, sites, 0.1).toWellFormed(),
     client: mostly(chance, [place('client'), 'northlight-portal', 'x'], 0.2).toWellFormed(),
-    uid: oddText(chance).toWellFormed(),
-    file: chance.pick(assets),
-    token: oddText(chance).toWellFormed(),
-    name: oddText(chance).toWellFormed(),
-    secret: oddText(chance).toWellFormed(),
     person: mostly(chance, ['per_june', 'per_marco']).toWellFormed(),
-    digest: oddText(chance).toWellFormed(),
+    file: chance.pick(assets),
+    ...{ uid: odd(), token: odd(), name: odd(), secret: odd(), digest: odd() },
   })
     .replaceAll('%40%7B', '@{')
     .replaceAll('%7D', '}')
@@ -104,30 +81,10 @@ function targetOf(path: string): string {
 }
 
 const fieldNames = [
-  'name',
-  'redirect_uris',
-  'auth_method',
-  'scope',
-  'site',
-  'assistant',
-  'client',
-  'client_id',
-  'fingerprint',
-  'query',
-  'variables',
-  'application_type',
-  'post_logout_redirect_uris',
-  'jwks',
-  'jwks_uri',
-  'logout',
-  'backchannel_logout_uri',
-  'days',
-  'note',
-  'confirm',
-  'terms',
-  'further',
-  'xsrf',
-  'password',
+  ...['name', 'redirect_uris', 'auth_method', 'scope', 'site', 'assistant', 'client', 'client_id'],
+  ...['fingerprint', 'query', 'variables', 'application_type', 'post_logout_redirect_uris', 'jwks'],
+  ...['jwks_uri', 'logout', 'backchannel_logout_uri', 'days', 'note', 'confirm', 'terms'],
+  ...['further', 'xsrf', 'password'],
 ]
 
 function formFields(chance: Chance): [string, string][] {
@@ -158,43 +115,37 @@ function posted(
   }
 }
 
-/** Addresses that are nearly one, documents, and files. */
+/** Paths in odd spellings, documents and files. */
 export function addressRequest(chance: Chance): FuzzRequest {
   const known = chance.pick([...Object.values(paths), ...addresses])
   const path = pathOf(chance, known)
   const spelled = chance.pick([
-    path,
-    path,
-    `${path}/`,
-    `/${path}`,
-    path.toUpperCase(),
-    path.replace('/', '/./'),
-    `${path}/..;/x`,
-    `${path}%00`,
-    `${path}?${oddText(chance)}`,
-    `${path}#${oddText(chance)}`,
-    `/${oddText(chance)}`,
-    path.replaceAll('/', '%2f'),
-    `http://evil.example${path}`,
+    ...[path, path, `${path}/`, `/${path}`, path.toUpperCase(), path.replace('/', '/./')],
+    ...[`${path}/..;/x`, `${path}%00`, `${path}?${oddText(chance)}`, `${path}#${oddText(chance)}`],
+    ...[`/${oddText(chance)}`, path.replaceAll('/', '%2f'), `http://evil.example${path}`],
   ])
   const target = spelled.startsWith('http')
     ? `http:/${targetOf(spelled.slice(6))}`
     : targetOf(spelled)
   return {
-    method: chance.pick([
-      'GET',
-      'GET',
-      'GET',
-      'HEAD',
-      'OPTIONS',
-      'POST',
-      'PUT',
-      'PATCH',
-      'DELETE',
-      'TRACE',
-      'PROPFIND',
-    ]),
+    method: chance.pick(methods),
     path: target.slice(0, 12_000),
     headers: furtherHeaders(chance),
   }
 }
+
+const methods = [
+  ...[
+    'GET',
+    'GET',
+    'GET',
+    'HEAD',
+    'OPTIONS',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'TRACE',
+    'PROPFIND',
+  ],
+]

@@ -1,7 +1,6 @@
 /**
- * A request as it is kept and sent: text of one character a byte, so that a seed is a JSON file and
- * may still hold broken UTF-8. `@{name}` stands for something that only the running service has given
- * out, such as a token or the token of a form.
+ * A request with one character for each byte, so that a JSON file can keep broken UTF-8. `@{name}` is a placeholder
+ * for a value that only the running service gives out, such as a token.
  */
 export interface FuzzRequest {
   readonly method: string
@@ -12,28 +11,18 @@ export interface FuzzRequest {
   readonly body?: string
 }
 
-/** What the service has given out, by the names that requests use. */
-export type Given =
-  | 'code'
-  | 'memberToken'
-  | 'operatorToken'
-  | 'refreshToken'
-  | 'idToken'
-  | 'memberSession'
-  | 'operatorSession'
-  | 'memberForm'
-  | 'operatorForm'
-  | 'interaction'
-  | 'interactionCookie'
-  | 'interactionForm'
-  | 'client'
-  | 'cursor'
-  | 'requestUri'
-  | 'url'
+const given = [
+  ...['code', 'memberToken', 'operatorToken', 'refreshToken', 'idToken', 'memberSession'],
+  ...['operatorSession', 'memberForm', 'operatorForm', 'interaction', 'interactionCookie'],
+  ...['interactionForm', 'client', 'cursor', 'requestUri', 'url'],
+] as const
+
+/** Names of values that only the running service gives out. */
+export type Given = (typeof given)[number]
 
 export const place = (name: Given): string => `@{${name}}`
 
-/** Text as its bytes in UTF-8. A lone surrogate becomes the bytes that it would have, which are none. */
+/** The bytes of a text in UTF-8; those of a lone surrogate are invalid. */
 export function bytesOf(text: string): string {
   const bytes = Buffer.alloc(text.length * 3)
   let length = 0
@@ -48,7 +37,7 @@ export function bytesOf(text: string): string {
   return bytes.toString('latin1', 0, length)
 }
 
-/** A request with what the service has given out in its places. */
+/** Fills the placeholders of a request. */
 export function filled(request: FuzzRequest, givenAs: (name: Given) => string): FuzzRequest {
   const fill = (text: string) =>
     text.replaceAll(/@\{(\w+)\}/g, (_whole, name: Given) => givenAs(name))
@@ -60,7 +49,7 @@ export function filled(request: FuzzRequest, givenAs: (name: Given) => string): 
   }
 }
 
-/** Bytes as a header may have them: an HTTP client sends no control characters. */
+/** The bytes of a header, without the control characters that an HTTP client does not send. */
 export function headerBytes(text: string): string {
   return [...bytesOf(text).slice(0, 3000)]
     .map((byte) => (byte < ' ' || byte === '\x7f' ? '?' : byte))

@@ -9,32 +9,23 @@ import { makeChance } from './chance.ts'
 import { startTarget } from './target.ts'
 import { openWorld } from './world.ts'
 
-/**
- * `npm run test:fuzz -- schemathesis`: somebody else's fuzzer reads /openapi.json and holds the service
- * against it. Where there is no Python, or no registry, it is named as not run.
- */
 const schemathesis = { registry: 'pypi', name: 'schemathesis', version: '4.32.5' } as const
 
-/** What is held: no fault, and for every answer the status, type and body that the document says. */
 const checks = [
-  'not_a_server_error',
-  'status_code_conformance',
-  'content_type_conformance',
+  ...['not_a_server_error', 'status_code_conformance', 'content_type_conformance'],
   'response_schema_conformance',
 ]
 
-export interface SchemathesisOptions {
-  readonly minutes: number
-  readonly seed: number
-  readonly examples: number
-}
-
-/** @returns whether nothing was found, or it could not be run */
+/**
+ * `npm run test:fuzz -- schemathesis`: an independent fuzzer compares the service with /openapi.json.
+ *
+ * @returns whether it found nothing, or could not run, without Python or registry
+ */
 export async function runSchemathesis({
   minutes,
   seed,
   examples,
-}: SchemathesisOptions): Promise<boolean> {
+}: Record<'minutes' | 'seed' | 'examples', number>): Promise<boolean> {
   const over = AbortSignal.timeout(minutes * 60_000)
   const installed = await install(schemathesis, over)
   if (installed.kind === 'missing') {
@@ -48,11 +39,11 @@ export async function runSchemathesis({
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],
     ...['--checks', checks.join(','), '--max-examples', String(examples)],
     ...['--header', `Authorization: Bearer ${token}`, '--request-timeout', '10'],
-    // Each step of a flow needs a person, who is not here.
+    // Without flows, whose steps need a person.
     ...['--phases', 'examples,coverage,fuzzing'],
   ]
   const child = spawn(join(installed.folder, 'bin/st'), words, {
-    // It writes down what it has seen.
+    // It writes files there.
     cwd: tmpdir(),
     stdio: ['ignore', 'inherit', 'inherit'],
     signal: over,
@@ -61,9 +52,7 @@ export async function runSchemathesis({
     const [code] = await once(child, 'exit')
     return code === 0
   } catch {
-    process.stdout.write(
-      'schemathesis had no time to end; what it had said until then stands above\n',
-    )
+    process.stdout.write('schemathesis had no time to end; its findings until then are above\n')
     return true
   }
 }

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 
 import type { FuzzRequest } from './request.ts'
 
-/** Requests that once brought the service to fail: they are sent first, each time. */
-export interface Seed {
-  /** What was wrong with the answer. */
+/** Requests for which the service failed once; each run sends them first. */
+interface Seed {
+  /** What was wrong with the response. */
   readonly found: string
-  /** More than one where they came on one connection. */
+  /** Several if they were sent on one connection. */
   readonly requests: readonly FuzzRequest[]
 }
 
@@ -20,12 +20,11 @@ export function readSeeds(): Seed[] {
     .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
 }
 
-/** @returns the file in which it is kept */
+/** Writes a seed and returns its file. */
 export function keepSeed(seed: Seed): string {
-  const text = `${JSON.stringify(seed, undefined, 2)}\n`
   const name = createHash('sha256').update(JSON.stringify(seed.requests)).digest('hex').slice(0, 12)
   mkdirSync(folder, { recursive: true })
   const file = join(folder, `${name}.json`)
-  writeFileSync(file, text)
+  writeFileSync(file, `${JSON.stringify(seed, undefined, 2)}\n`)
   return file
 }

@@ -1,16 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { startPostgres } from '../support/postgres.ts'
-import { eventually, findProgram, freePort } from '../support/programs.ts'
+import {
+  endNow,
+  endWithTests,
+  eventually,
+  findProgram,
+  freePort,
+  temporaryFolder,
+} from '../support/programs.ts'
 
-const root = join(import.meta.dirname, '../..')
 const START_TIMEOUT_MS = 60_000
 
 export interface Memory {
@@ -18,31 +21,19 @@ export interface Memory {
   readonly rssBytes: number
 }
 
-/** The service under fuzz, in a process of its own. */
-export interface Target extends AsyncDisposable {
-  readonly url: string
-  /** What is left when nothing is asked and everything was collected. */
-  memory(): Promise<Memory>
-  /** Whether the process still runs. */
-  isAlive(): boolean
-}
+export type Target = Awaited<ReturnType<typeof startTarget>>
 
-/**
- * @param hearLine hears each line of its log
- * @throws when PostgreSQL is wanted and not here
- */
+/** Starts the service under fuzz in its own process. `hearLine` gets each line of its log. */
 export async function startTarget(
   storage: 'sqlite' | 'postgres',
   hearLine: (line: string) => void,
-): Promise<Target> {
+) {
   await using opening = new AsyncDisposableStack()
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-fuzz-'))
-  opening.defer(() => rmSync(folder, { recursive: true, force: true }))
   const port = await freePort()
   const child = spawn(process.execPath, ['--expose-gc', 'test/fuzz/fuzzed-process.ts'], {
-    cwd: root,
+    cwd: join(import.meta.dirname, '../..'),
     env: {
-      ...{ PORT: String(port), DATA_DIR: folder, LOG_LEVEL: 'info' },
+      ...{ PORT: String(port), DATA_DIR: temporaryFolder(), LOG_LEVEL: 'info' },
       ...(storage === 'postgres' && {
         ...{ DATABASE_URL: await openPostgres(opening), DEMO_DATA: 'on' },
         SECRET: randomBytes(32).toString('hex'),
@@ -50,40 +41,36 @@ export async function startTarget(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  opening.defer(async () => await end(child))
+  endWithTests(child)
+  opening.defer(async () => await endNow(child))
   createInterface({ input: child.stdout }).on('line', hearLine)
-  const measured = createInterface({ input: child.stderr })
-  measured.on('line', (line) => {
+  const said: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    said.push(line)
     if (!line.startsWith('memory ')) hearLine(line)
   })
   const url = `http://127.0.0.1:${port}`
-  const said: string[] = []
-  const hearWhy = (line: string) => void said.push(line)
-  measured.on('line', hearWhy)
   await eventually(START_TIMEOUT_MS, async () => {
     const { status } = await fetch(`${url}/healthz`)
     if (status !== 200) throw new Error(`it answers ${status}`)
   }).catch((cause: unknown) => {
     throw new Error(`the service did not start: ${said.join('\n')}`, { cause })
   })
-  measured.off('line', hearWhy)
   const open = opening.move()
   return {
     url,
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    async memory() {
+    /** The memory of the idle process after a garbage collection. */
+    async memory(): Promise<Memory> {
       await delay(1000)
-      const said = new Promise<string>((resolve) => {
-        const hear = (line: string) => {
-          if (!line.startsWith('memory ')) return
-          measured.off('line', hear)
-          resolve(line)
-        }
-        measured.on('line', hear)
-      })
+      said.length = 0
       child.kill('SIGUSR2')
-      const [, heapBytes, rssBytes] = (await said).split(' ').map(Number)
-      return { heapBytes: heapBytes ?? 0, rssBytes: rssBytes ?? 0 }
+      return await eventually(10_000, async () => {
+        const line = said.find((each) => each.startsWith('memory '))
+        if (line === undefined) throw new Error('it did not say its memory')
+        const [, heapBytes = 0, rssBytes = 0] = line.split(' ').map(Number)
+        return { heapBytes, rssBytes }
+      })
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
@@ -94,10 +81,4 @@ async function openPostgres(opening: AsyncDisposableStack): Promise<string> {
   if (program === undefined) throw new Error('there is no PostgreSQL on this machine')
   const server = opening.use(await startPostgres(program))
   return await server.createDatabase('demo')
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  child.kill('SIGKILL')
-  await once(child, 'exit')
 }

@@ -1,66 +1,23 @@
 import type { Chance } from './chance.ts'
 import { bytesOf, headerBytes } from './request.ts'
 
-/** What must never stand in a page as it was sent: it would be markup. */
+/** Must never be in a page unescaped. */
 export const MARKUP = `mk7"'><u mk7>`
 
-/** What is sent where a secret belongs, and must never stand in the log. */
+/** Sent as a secret; must never be in the log. */
 export const SECRET = 'mk7-a-secret-of-the-fuzzer'
 
 /** Text that programs have tripped over. */
 const tripping: readonly string[] = [
-  '',
-  ' ',
-  '\0',
-  'a\0b',
-  '\ud800',
-  'a\udfffb',
-  '\u202e\u200b\ufeff',
-  'é＠ſК',
-  '😀'.repeat(20),
-  '__proto__',
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  'null',
-  'undefined',
-  'true',
-  'NaN',
-  '-1',
-  '0',
-  '1e309',
-  '99999999999999999999',
-  '2147483648',
-  '0x10',
-  '../../../etc/passwd',
-  '..%2f..%2f',
-  '..;/',
-  "' or '1'='1",
-  '"; drop table person; --',
-  '%',
-  '%zz',
-  '%00',
-  '%ff%fe',
-  '%c0%ae',
-  '\r\nX-Mk7: 1',
-  '%0d%0aX-Mk7:%201',
-  '{{7*7}}<%= 7*7 %>',
-  '[]',
-  '{}',
-  '[[[[[[[[',
-  '{"a":',
-  'a'.repeat(300),
-  'ä'.repeat(3000),
-  MARKUP,
-  `${MARKUP}`.repeat(20),
-  'javascript:alert(1)',
-  'data:text/html,x',
-  'https://evil.example/',
-  '//evil.example',
-  'http://169.254.169.254/',
-  'http://127.0.0.1:1/',
-  'urn:x',
-  '\\\\evil.example',
+  ...['', ' ', '\0', 'a\0b', '\ud800', 'a\udfffb', '\u202e\u200b\ufeff', 'é＠ſК', '😀'.repeat(20)],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'null', 'undefined', 'true', 'NaN'],
+  ...['-1', '0', '1e309', '99999999999999999999', '2147483648', '0x10'],
+  ...['../../../etc/passwd', '..%2f..%2f', '..;/', '%', '%zz', '%00', '%ff%fe', '%c0%ae'],
+  ...["' or '1'='1", '"; drop table person; --', '{{7*7}}<%= 7*7 %>'],
+  ...['\r\nX-Mk7: 1', '%0d%0aX-Mk7:%201', '[]', '{}', '[[[[[[[[', '{"a":'],
+  ...['a'.repeat(300), 'ä'.repeat(3000), MARKUP, MARKUP.repeat(20)],
+  ...['javascript:alert(1)', 'data:text/html,x', 'https://evil.example/', '//evil.example'],
+  ...['http://169.254.169.254/', 'http://127.0.0.1:1/', 'urn:x', '\\\\evil.example'],
 ]
 
 /** Odd text: one of those, several joined, or letters at random. */
@@ -72,14 +29,14 @@ export function oddText(chance: Chance): string {
   return String.fromCharCode(...Array.from({ length }, () => chance.number(below)))
 }
 
-/** A value that is right most of the time, or else odd. */
+/** A valid value, or with this probability an odd one. */
 export function mostly(chance: Chance, right: readonly string[], odd = 0.25): string {
   return chance.is(odd) ? oddText(chance) : chance.pick(right)
 }
 
 /** Text as a part of a form or query: encoded, encoded twice, half encoded, or not at all. */
 export function encoded(chance: Chance, text: string): string {
-  // What stands for something else is put in its place later.
+  // Placeholders are filled later.
   if (text.startsWith('@{')) return text
   const bytes = bytesOf(text)
   if (chance.is(0.03)) return bytes.replaceAll(/[\0-\x20\x7f-\xff#]/g, '+')
@@ -118,7 +75,7 @@ export function damaged(chance: Chance, bytes: string): string {
   return letters.join('')
 }
 
-/** Headers that a body of this type goes with, and some that it does not. */
+/** Headers for a body of this type, and now and then others. */
 export function bodyHeaders(chance: Chance, type: string): string[] {
   const said = chance.is(0.93) ? type : chance.pick(bodyTypes)
   const charset = chance.is(0.05) ? `; charset=${chance.pick(charsets)}` : ''
@@ -127,64 +84,45 @@ export function bodyHeaders(chance: Chance, type: string): string[] {
 }
 
 const bodyTypes = [
-  'application/json',
-  'application/x-www-form-urlencoded',
-  'text/plain',
-  'multipart/form-data; boundary=x',
-  'multipart/form-data',
-  'application/graphql',
-  'application/octet-stream',
-  'image/png',
-  'text/html',
-  'x',
-  '/',
-  ';;;',
-  'application/json, text/plain',
+  ...['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data'],
+  ...['multipart/form-data; boundary=x', 'application/graphql', 'application/octet-stream'],
+  ...['image/png', 'text/html', 'x', '/', ';;;', 'application/json, text/plain'],
 ]
 const charsets = ['utf-8', 'UTF-16', 'utf-7', 'iso-8859-1', 'x', '"', '']
 const codings = ['gzip', 'br', 'deflate', 'identity', 'x', 'gzip, gzip', '']
 
-/** What any request may carry besides. */
+/** More headers for any request. */
 export function furtherHeaders(chance: Chance): string[] {
   if (chance.is(0.7)) return []
-  return chance.many(3, () => chance.pick(further)(chance)).flat()
+  return chance
+    .many(3, () => chance.pick(further))
+    .flatMap(([name, ...values]) => {
+      // An HTTP client sends no control characters.
+      const value = chance.pick([...values, ...(closed.has(name) ? [] : [oddText(chance)])])
+      return [name, headerBytes(value)]
+    })
 }
 
-/** What a header may say: no control characters, because the client would not send it. */
-function headerText(chance: Chance): string {
-  return headerBytes(oddText(chance))
-}
-
-const further: readonly ((chance: Chance) => string[])[] = [
-  (chance) => [
-    'Accept',
-    chance.pick(['*/*', 'text/html', 'application/json', 'x', 'text/event-stream', '*/*;q=x', '']),
-  ],
-  (chance) => [
-    'Origin',
-    chance.pick([
-      'null',
-      'https://evil.example',
-      '@{url}',
-      'http://localhost:3000',
-      headerText(chance),
-    ]),
-  ],
-  (chance) => ['Referer', chance.pick(['https://evil.example/', headerText(chance)])],
-  (chance) => ['X-Forwarded-For', chance.pick(['1.2.3.4', '::1', 'x', headerText(chance)])],
-  (chance) => ['X-Forwarded-Host', headerText(chance)],
-  (chance) => ['X-Request-Id', headerText(chance)],
-  (chance) => ['If-None-Match', chance.pick(['*', '"x"', 'W/"x"', headerText(chance)])],
-  (chance) => [
-    'Range',
-    chance.pick(['bytes=0-1', 'bytes=9-1', 'bytes=-0', 'x', headerText(chance)]),
-  ],
-  (chance) => ['Accept-Language', headerText(chance)],
-  (chance) => ['Cookie', headerText(chance)],
-  (chance) => ['DPoP', headerText(chance)],
-  (chance) => ['X-HTTP-Method-Override', chance.pick(['DELETE', 'PUT', 'x'])],
-  (chance) => ['Sec-Fetch-Site', chance.pick(['same-origin', 'cross-site', 'none', 'x'])],
-  (chance) => ['Access-Control-Request-Method', chance.pick(['POST', 'PUT', 'x'])],
-  (chance) => ['traceparent', headerText(chance)],
-  (chance) => ['Expect', chance.pick(['100-continue', 'x'])],
+const further: readonly (readonly [name: string, ...values: string[]])[] = [
+  ['Accept', '*/*', 'text/html', 'application/json', 'x', 'text/event-stream', '*/*;q=x', ''],
+  ['Origin', 'null', 'https://evil.example', '@{url}', 'http://localhost:3000'],
+  ['Referer', 'https://evil.example/'],
+  ['X-Forwarded-For', '1.2.3.4', '::1', 'x'],
+  ['X-Forwarded-Host'],
+  ['X-Request-Id'],
+  ['If-None-Match', '*', '"x"', 'W/"x"'],
+  ['Range', 'bytes=0-1', 'bytes=9-1', 'bytes=-0', 'x'],
+  ['Accept-Language'],
+  ['Cookie'],
+  ['DPoP'],
+  ['X-HTTP-Method-Override', 'DELETE', 'PUT', 'x'],
+  ['Sec-Fetch-Site', 'same-origin', 'cross-site', 'none', 'x'],
+  ['Access-Control-Request-Method', 'POST', 'PUT', 'x'],
+  ['traceparent'],
+  ['Expect', '100-continue', 'x'],
 ]
+/** Headers that get only the values above. */
+const closed = new Set([
+  ...['Accept', 'X-HTTP-Method-Override', 'Sec-Fetch-Site', 'Access-Control-Request-Method'],
+  'Expect',
+])

@@ -19,29 +19,19 @@ interface JsonSchema {
 }
 
 const methods = [
-  'initialize',
-  'ping',
-  'tools/list',
-  'tools/call',
-  'tools/call',
-  'tools/call',
-  'tools/call',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'prompts/list',
-  'prompts/get',
-  'completion/complete',
-  'logging/setLevel',
-  'notifications/initialized',
-  'notifications/cancelled',
-  'server/discover',
-  'subscriptions/listen',
-  'tasks/list',
-  '__proto__',
+  ...['tools/call', 'tools/call', 'tools/call', 'tools/call', 'tools/list', 'initialize', 'ping'],
+  ...[
+    'resources/list',
+    'resources/templates/list',
+    'resources/read',
+    'prompts/list',
+    'prompts/get',
+  ],
+  ...['completion/complete', 'logging/setLevel', 'notifications/initialized', 'server/discover'],
+  ...['notifications/cancelled', 'subscriptions/listen', 'tasks/list', '__proto__'],
 ]
 
-/** JSON-RPC messages of either generation, at each of the addresses of the tools. */
+/** JSON-RPC messages of both protocol versions, at each address of the tools. */
 export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzRequest {
   const method = chance.is(0.97) ? chance.pick(methods) : oddText(chance)
   const era = chance.pick(eras)
@@ -76,42 +66,31 @@ function paramsOf(
   method: string,
   tools: readonly ListedTool[],
 ): Record<string, unknown> {
-  if (chance.is(0.05)) return { [oddText(chance)]: oddText(chance) }
-  if (method === 'tools/call') {
-    const tool =
-      chance.is(0.95) && tools.length > 0
-        ? chance.pick(tools)
-        : { name: oddText(chance), inputSchema: {} }
-    return {
-      name: tool.name,
-      arguments: chance.is(0.95)
-        ? madeFor(chance, { ...tool.inputSchema, type: 'object' })
-        : oddText(chance),
+  const odd = oddText(chance)
+  if (chance.is(0.05)) return { [odd]: odd }
+  switch (method) {
+    case 'tools/call': {
+      const known = chance.is(0.95) && tools.length > 0
+      const { name, inputSchema } = known ? chance.pick(tools) : { name: odd, inputSchema: {} }
+      const made = chance.is(0.95)
+      return { name, arguments: made ? madeFor(chance, { ...inputSchema, type: 'object' }) : odd }
     }
+    case 'resources/read':
+      return {
+        uri: chance.pick(['gatehouse://x', `${place('url')}/auth.md`, 'file:///etc/passwd', odd]),
+      }
+    case 'prompts/get':
+      return { name: chance.pick(['x', odd]), arguments: { site: odd } }
+    case 'initialize':
+      return {
+        protocolVersion: chance.pick([...eras, 'x']),
+        ...{ capabilities: {}, clientInfo: { name: odd, version: '1' } },
+      }
+    case 'completion/complete':
+      return { ref: { type: 'ref/prompt', name: odd }, argument: { name: 'site', value: odd } }
+    default:
+      return chance.is(0.3) ? { cursor: odd } : {}
   }
-  if (method === 'resources/read')
-    return {
-      uri: chance.pick([
-        'gatehouse://x',
-        `${place('url')}/auth.md`,
-        'file:///etc/passwd',
-        oddText(chance),
-      ]),
-    }
-  if (method === 'prompts/get')
-    return { name: chance.pick(['x', oddText(chance)]), arguments: { site: oddText(chance) } }
-  if (method === 'initialize')
-    return {
-      protocolVersion: chance.pick([...eras, 'x']),
-      capabilities: {},
-      clientInfo: { name: oddText(chance), version: '1' },
-    }
-  if (method === 'completion/complete')
-    return {
-      ref: { type: 'ref/prompt', name: oddText(chance) },
-      argument: { name: 'site', value: oddText(chance) },
-    }
-  return chance.is(0.3) ? { cursor: oddText(chance) } : {}
 }
 
 function madeFor(chance: Chance, schema: JsonSchema): unknown {

@@ -1,22 +1,23 @@
 import { once } from 'node:events'
 import { type Agent, request as ask, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 import type { FuzzRequest } from './request.ts'
 
-/** An answer as it came. */
+/** A response. */
 export interface Seen {
   readonly status: number
-  /** Names, in small letters, and values in turn. */
+  /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly text: string
   readonly tookMs: number
 }
 
-/** Nothing waits longer; what takes this long has hung. */
+/** A response that takes longer hangs. */
 const PATIENCE_MS = 20_000
 
-/** Sends one request on a connection that is kept, and again on one of its own when that had just ended. */
+/** Sends a request on a kept connection, and again on a new one if that had just ended. */
 export async function sendOne(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
   try {
     return await sendOnce(agent, url, request)
@@ -25,7 +26,7 @@ export async function sendOne(agent: Agent, url: string, request: FuzzRequest): 
   }
 }
 
-/** A service may end the connection of a large body that it has refused, and its answer can be lost so. */
+/** The service may close the connection of a large refused body, which can lose the response. */
 export function mayBeCutOff({ body = '' }: FuzzRequest, error: unknown): boolean {
   return body.length > 10_000 && /ECONNRESET|EPIPE|socket hang up/.test(String(error))
 }
@@ -39,27 +40,18 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
   const outgoing = ask({
     ...{ agent, hostname, port, method, path, setHost: false },
     headers: ['Host', host, ...request.headers, ...length],
-    // As much as browsers take.
+    // As browsers.
     maxHeaderSize: 262_144,
     signal: AbortSignal.timeout(PATIENCE_MS),
   })
   outgoing.end(body)
   const [incoming]: IncomingMessage[] = await once(outgoing, 'response')
   if (!incoming) throw new Error('no answer')
-  const pieces: Buffer[] = []
-  for await (const piece of incoming) pieces.push(piece)
-  return {
-    status: incoming.statusCode ?? 0,
-    headers: incoming.rawHeaders,
-    text: Buffer.concat(pieces).toString('utf8'),
-    tookMs: performance.now() - startedAt,
-  }
+  const { statusCode: status = 0, rawHeaders: headers } = incoming
+  return { status, headers, text: await text(incoming), tookMs: performance.now() - startedAt }
 }
 
-/**
- * Sends several requests at once on one connection, byte for byte, and reads until the service ends it.
- * The answers stand in one text: what is looked for in them needs no parts.
- */
+/** Sends several requests at once on one connection, byte for byte, and reads until the service closes it. */
 export async function sendPipelined(
   url: string,
   requests: readonly FuzzRequest[],
@@ -71,15 +63,10 @@ export async function sendPipelined(
   const startedAt = performance.now()
   socket.setTimeout(PATIENCE_MS, () => socket.destroy())
   const last = requests.length - 1
-  socket.write(
-    Buffer.from(requests.map((each, at) => wireText(each, host, at === last)).join(''), 'latin1'),
-  )
-  const pieces: Buffer[] = []
-  socket.on('data', (piece: Buffer) => pieces.push(piece))
-  await once(socket, 'close')
-  const text = Buffer.concat(pieces).toString('utf8')
+  socket.write(requests.map((each, at) => wireText(each, host, at === last)).join(''), 'latin1')
+  const answers = await text(socket)
   const tookMs = performance.now() - startedAt
-  return text
+  return answers
     .split(/(?=HTTP\/1\.1 \d{3} )/)
     .filter((part) => part.startsWith('HTTP/1.1 '))
     .map((part) => partOf(part, tookMs))

@@ -1,31 +1,19 @@
 import { buildSchema } from 'graphql'
 
+import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, codeVerifier, redeem, userinfo } from '../support/client.ts'
+import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { marco, notes, portal, resourceServer, sam } from '../support/gatehouse.ts'
 import { operatorToken, send as sendTool } from '../support/mcp.ts'
 import { answerOf, bearer, get } from '../support/wire.ts'
 import type { Chance } from './chance.ts'
-import type { Schemas } from './graphql-requests.ts'
 import type { Given } from './request.ts'
 import { SECRET } from './texts.ts'
 import type { ListedTool } from './tool-requests.ts'
 import { headerOf, type Seen } from './wire.ts'
 
-/** What requests need to get further than the first check: sessions, tokens, and what answers gave. */
-export interface World {
-  readonly schemas: Schemas
-  readonly tools: readonly ListedTool[]
-  /** What one request is filled with. */
-  valuesFor(chance: Chance): (name: Given) => string
-  /** Learns from an answer what later requests may use. */
-  learn(path: string, seen: Seen): void
-  /** Whether its tokens and sessions still open something: if not, requests get no further than the door. */
-  isOpen(): Promise<boolean>
-  /** A secret that a line of the log says, if it says one. */
-  secretIn(line: string): string | undefined
-}
+export type World = Awaited<ReturnType<typeof openWorld>>
 
 interface Interaction {
   readonly uid: string
@@ -35,15 +23,13 @@ interface Interaction {
 
 const KEPT_MAX = 40
 
-const everyOperatorScope =
-  'courses:read courses:write students:read students:write members:read members:write analytics:read curriculum:read curriculum:write orders:read school:read school:write appearance:read events:read events:write posts:read posts:write digital_products:read digital_products:write lecturers:read lecturers:write storage:write'
-
-/** Signs in a member and an operator of another site, on whom nothing of the member depends. */
-export async function openWorld(url: string): Promise<World> {
+/** Signs in a member and an operator of another site, so that nothing of the member depends on the operator. */
+export async function openWorld(url: string) {
   const member = makeHeadlessPerson(sam)
-  const form = await codeFor(member, url)
-  const { body } = await redeem(url, { form })
-  const operatorAccess = await operatorToken(url, everyOperatorScope, marco)
+  const scope = 'openid profile email account:read account:write'
+  const back = await member.authorize(authorizeUrl(url, { scope }), notes.redirectUri)
+  const { body } = await exchange(url, back.searchParams.get('code') ?? '')
+  const operatorAccess = await operatorToken(url, scopeNames('operator').join(' '), marco)
   const fixed: Partial<Record<Given, string>> = {
     url,
     memberToken: body.access_token,
@@ -54,15 +40,10 @@ export async function openWorld(url: string): Promise<World> {
   }
   const pools = new Map<Given, string[]>()
   const interactions: Interaction[] = []
-  const secrets = new Set([
-    SECRET,
-    sam.password,
-    marco.password,
-    portal.clientSecret,
-    resourceServer.clientSecret,
+  const secrets = new Set<string>([
+    ...[SECRET, sam.password, marco.password, portal.clientSecret, resourceServer.clientSecret],
+    ...[body.access_token, operatorAccess, body.id_token],
   ])
-  for (const name of ['memberToken', 'operatorToken', 'idToken'] as const)
-    secrets.add(fixed[name] ?? SECRET)
 
   const keep = (name: Given, value: string | undefined) => {
     if (value === undefined || value === '') return
@@ -70,7 +51,7 @@ export async function openWorld(url: string): Promise<World> {
     pools.set(name, [...pool.slice(-KEPT_MAX), value])
     if (name === 'code' || name === 'refreshToken') secrets.add(value)
   }
-  /** A code is good once. */
+  /** Uses a code once. */
   const taken = (name: Given, chance: Chance) => {
     const pool = pools.get(name) ?? []
     if (name === 'code') return pool.pop()
@@ -78,12 +59,14 @@ export async function openWorld(url: string): Promise<World> {
   }
 
   return {
+    /** The GraphQL schemas that the service publishes. */
     schemas: {
       member: await schemaAt(url + paths.memberSchema),
       admin: await schemaAt(url + paths.adminSchema),
     },
     tools: await toolsOf(url, [body.access_token, operatorAccess]),
-    valuesFor(chance) {
+    /** Values for the placeholders of one request. */
+    valuesFor(chance: Chance): (name: Given) => string {
       const interaction = interactions.length > 0 ? chance.pick(interactions) : undefined
       const own: Partial<Record<Given, string>> = {
         ...fixed,
@@ -95,7 +78,8 @@ export async function openWorld(url: string): Promise<World> {
       }
       return (name) => own[name] ?? taken(name, chance) ?? 'x'
     },
-    learn(path, seen) {
+    /** Keeps values of a response for later requests. */
+    learn(path: string, seen: Seen): void {
       const { text } = seen
       const [location = ''] = headerOf(seen, 'location')
       keep('code', /[?&#]code=([\w-]+)/.exec(location)?.[1])
@@ -105,6 +89,7 @@ export async function openWorld(url: string): Promise<World> {
       keep('client', /"client_id":"(loopback_[^"]+)"/.exec(text)?.[1])
       learnInteraction(path, seen)
     },
+    /** Whether its tokens and sessions still work. */
     isOpen: async () => {
       const answers = await Promise.all([
         userinfo(url, fixed.memberToken ?? ''),
@@ -114,7 +99,8 @@ export async function openWorld(url: string): Promise<World> {
       ])
       return answers.every(({ status }) => status === 200)
     },
-    secretIn(line) {
+    /** A secret in a line of the log. */
+    secretIn(line: string): string | undefined {
       for (const word of line.match(/[\w.~+/-]{16,}/g) ?? []) if (secrets.has(word)) return word
       return line.includes(SECRET) ? SECRET : undefined
     },
@@ -136,22 +122,7 @@ export async function openWorld(url: string): Promise<World> {
   }
 }
 
-async function codeFor(person: HeadlessPerson, url: string) {
-  const back = await person.authorize(
-    authorizeUrl(url, { scope: 'openid profile email account:read account:write' }),
-    notes.redirectUri,
-  )
-  return {
-    grant_type: 'authorization_code',
-    code: back.searchParams.get('code') ?? '',
-    redirect_uri: notes.redirectUri,
-    client_id: notes.clientId,
-    code_verifier: codeVerifier,
-    resource: url,
-  }
-}
-
-/** The cookies of a browser that is signed in, and the token of its forms. */
+/** Signs a browser in. Returns its cookies, and the token of its forms. */
 async function sessionOf(
   person: HeadlessPerson,
   url: string,
