@@ -25,20 +25,15 @@ import { explainedPaths, settingPaths } from './support/settings-document.ts'
 import { nameOfSection } from './support/standards-document.ts'
 import { attackers } from './support/threats-document.ts'
 
-/**
- * What comments, titles and documents refer to is there: the requirements of the specification, the
- * decisions of the design, the hostile cases, and the files and tests that those pages name.
- */
+// What comments, titles and documents refer to exists: requirements, decisions, hostile cases, files and tests.
 const root = join(import.meta.dirname, '..')
 const self = 'test/references.test.ts'
 const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: root }).filter(
   (file) => file !== self,
 )
-const documents = globSync(['README.md', 'CONTRIBUTING.md', 'docs/**/*.md'], { cwd: root })
+const documents = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] })
 
-const requirementNumbers = requirements.flatMap(({ title, rows }) =>
-  rows.map(([number]) => `${title} ${number}`),
-)
+const requirementNumbers = namesOf(requirements, ({ title }) => `${title} `)
 const specificationHeadings = requirements.map(({ title }) => title)
 const designHeadings = headingsOf('docs/design.md')
 
@@ -51,7 +46,7 @@ const sections = standards.flatMap((standard) =>
 const tabulated = caseTables.flatMap(({ cases }) => cases)
 const rowNames = [
   ...sections.map(({ name }) => name),
-  ...namesOf(requirements, ({ title }) => `${title} `),
+  ...requirementNumbers,
   ...namesOf(hostileCases, () => ''),
   ...namesOf(attackClasses, () => 'class '),
   ...namesOf(threats, () => 'threat '),
@@ -67,18 +62,14 @@ describe('references', () => {
 
   it('to a section of the design name a heading of docs/design.md', () => {
     const cited = citations(/\(design, ([^)]+)\)/g)
-    const broken = cited.filter(({ what }) => !designHeadings.includes(what))
-    expect(broken).to.deep.equal([])
+    expect(cited.filter(({ what }) => !designHeadings.includes(what))).to.deep.equal([])
   })
 
   it('to the specification name a heading of the requirements', () => {
     const cited = citations(/\b[Ss]pecification(?:,| \() ?([A-Z][^);.]*)/g)
-    const broken = cited.filter(
-      ({ what }) =>
-        !specificationHeadings.some((heading) => new RegExp(`^${heading}( \\d|$)`).test(what)),
-    )
+    const known = new RegExp(`^(${specificationHeadings.join('|')})( \\d|$)`)
     expect(cited).to.have.length.greaterThan(20)
-    expect(broken).to.deep.equal([])
+    expect(cited.filter(({ what }) => !known.test(what))).to.deep.equal([])
   })
 
   it('to a rule of the specification name a requirement', () => {
@@ -91,9 +82,8 @@ describe('references', () => {
       const [, heading = '', numbers = ''] = /^(.*?) (\d.*)$/.exec(what) ?? []
       return numbersIn(numbers).map((number) => ({ where, what: `${heading} ${number}` }))
     })
-    const broken = cited.filter(({ what }) => !isRequirement(what))
     expect(cited).to.have.length.greaterThan(40)
-    expect(broken).to.deep.equal([])
+    expect(cited.filter(({ what }) => !isRequirement(what))).to.deep.equal([])
   })
 
   it('to a decision name a document of docs/decisions', () => {
@@ -104,7 +94,7 @@ describe('references', () => {
     expect(unknown(cited, (number) => written.includes(number))).to.deep.equal([])
   })
 
-  it('in brackets in the title of a test are a hostile case, a rule, a decision or a standard', () => {
+  it('in brackets of a title are a hostile case, a rule, a decision or a standard', () => {
     const known = [
       /^\d+(-\d+)?(, \d+(-\d+)?)*$/,
       /^design \d/,
@@ -122,9 +112,14 @@ describe('references', () => {
     expect(strange).to.deep.equal([])
   })
 
-  it('to documents and files of this repository name what is there', () => {
+  it('to documents, files and folders of the glossary name existing ones', () => {
     const named =
       /(?<![\w./-])(?:docs|src|views|test|bench|config)\/[\w./-]*\w\.(?:md|ts|sql|json|graphql|env)\b/g
+    const [, glossary = ''] = /^## Glossary\n([\s\S]*)/m.exec(read('docs/architecture.md')) ?? []
+    const folders = [...glossary.matchAll(/`((?:src|views|config|test|docs)[\w./-]*)`/g)]
+    expect(folders).to.have.length.above(0)
+    const gone = folders.filter(([, folder = '']) => !existsSync(join(root, folder)))
+    expect(gone.map(([, folder]) => folder)).to.deep.equal([])
     const broken = [...code, ...documents].flatMap((file) =>
       [...read(file).matchAll(named)]
         .filter(([path]) => !existsSync(join(root, path)))
@@ -134,42 +129,34 @@ describe('references', () => {
   })
 })
 
-describe('docs/recipes.md', () => {
-  it('quotes titles that a test has', () => {
+describe('documents', () => {
+  it('quote titles of tests in docs/recipes.md', () => {
     const quoted = [...flowing(read('docs/recipes.md')).matchAll(/"([^"]+)"/g)]
     const tests = code.filter((file) => file.endsWith('.test.ts'))
     const broken = quoted.filter(([, title = '']) => !tests.some((file) => hasTitle(file, title)))
     expect(quoted).to.have.length.greaterThan(3)
     expect(broken.map(([, title]) => title)).to.deep.equal([])
   })
-})
 
-describe('links of documents', () => {
-  it('lead to files and headings that exist', () => {
-    const broken = [...documents, 'SECURITY.md', 'CHANGELOG.md', 'examples/README.md'].flatMap(
-      (file) =>
-        [...read(file).matchAll(/\]\((?![a-z]+:|<)([^)\s#]*)(?:#([^)\s]*))?\)/g)]
-          .filter(([, path = '', anchor]) => {
-            const target = join(dirname(file), path || basename(file))
-            if (!existsSync(join(root, target))) return true
-            return anchor !== undefined && !anchorsOf(target).includes(anchor)
-          })
-          .map(([whole]) => `${file}: ${whole}`),
+  it('link to existing files and headings', () => {
+    const broken = documents.flatMap((file) =>
+      [...read(file).matchAll(/\]\((?![a-z]+:|<)([^)\s#]*)(?:#([^)\s]*))?\)/g)]
+        .filter(([, path = '', anchor]) => {
+          const target = join(dirname(file), path || basename(file))
+          if (!existsSync(join(root, target))) return true
+          return anchor !== undefined && !anchorsOf(target).includes(anchor)
+        })
+        .map(([whole]) => `${file}: ${whole}`),
     )
     expect(broken).to.deep.equal([])
   })
 })
 
 describe('docs/reference', () => {
-  const pages = renderReference()
-
-  for (const { path, text } of pages) {
-    it(`has ${path} as it is generated`, () => {
-      expect(readFileSync(join(root, path), 'utf8'), 'run npm run docs').to.equal(text)
-    })
-  }
-
-  it('has no other page', () => {
+  it('has the generated pages and no others', () => {
+    const pages = renderReference()
+    for (const { path, text } of pages)
+      expect(read(path), `${path}: run npm run docs`).to.equal(text)
     const files = globSync('docs/reference/**', { cwd: root, withFileTypes: true })
     const names = files.filter((file) => file.isFile()).map(({ name }) => `docs/reference/${name}`)
     expect(names).to.have.members(pages.map(({ path }) => path))
@@ -177,7 +164,7 @@ describe('docs/reference', () => {
 })
 
 describe('rows of the reference', () => {
-  it('have a test that names them, or the reason why none does', () => {
+  it('have a test, or a reason without one', () => {
     const reasoned = sections.filter(({ why }) => why !== undefined)
     const excused = new Set(reasoned.map(({ name }) => name))
     const gaps = rowNames.filter((row) => !annotated.has(row) && !excused.has(row))
@@ -185,15 +172,12 @@ describe('rows of the reference', () => {
     expect(gaps).to.deep.equal([])
   })
 
-  it('are in the tables for every annotation', () => {
-    const rows = new Set([...rowNames, ...tabulated.map(({ number }) => String(number))])
+  it('have unique names, and exist for every annotation', () => {
+    const names = [...rowNames, ...tabulated.map(({ number }) => String(number))]
+    const rows = new Set(names)
+    expect(names).to.deep.equal([...rows])
     const unknown = annotations.filter(({ row }) => !rows.has(row))
     expect(unknown.map(({ file, row }) => `${file}: ${row}`)).to.deep.equal([])
-  })
-
-  it('have names of their own', () => {
-    const names = [...rowNames, ...tabulated.map(({ number }) => String(number))]
-    expect(names).to.deep.equal([...new Set(names)])
   })
 
   it('of standards have a reason only without a test, and notes only with a test', () => {
@@ -225,19 +209,19 @@ describe('rows of the reference', () => {
     expect(new Set(rows.map(([, threat = '']) => threat[0])).size).to.equal(6)
   })
 
-  it('of hostile cases have at least 250 cases in tables, each with an attack of its own', () => {
+  it('of hostile cases are more than 250 in tables, with distinct attacks', () => {
     expect(tabulated).to.have.length.greaterThan(250)
     expect(new Set(tabulated.map(({ attack }) => attack)).size).to.equal(tabulated.length)
   })
 
-  it('have every section of RFC 9700 that is more than a heading', () => {
+  it('include every section of RFC 9700 with text', () => {
     const present = standards.find(({ name }) => name === 'RFC 9700')?.sections ?? []
     expect(present.map(({ section }) => section)).to.deep.equal(sectionsOfRfc9700)
   })
 })
 
 describe('annotations of tests', () => {
-  it('stand in the title of a test, or in a comment directly above it', () => {
+  it('are in the title of a test, or in a comment directly above it', () => {
     const files = [...readTestFiles()].filter(([file]) => file !== self)
     const lost = files.filter(([file, text]) => {
       const read = new Set(annotationsOf(file, text).map(({ row }) => row))
@@ -246,7 +230,7 @@ describe('annotations of tests', () => {
     expect(lost.map(([file]) => file)).to.deep.equal([])
   })
 
-  it('are found in both places, several at once, across lines, and in ranges', () => {
+  it('may be several, in both places, across lines, and ranges', () => {
     const text = [
       '  // Beside [RFC 6749 §5.2; Token 2] other words, and [RFC 9700',
       '  // §2.1; class leak].',
@@ -256,16 +240,8 @@ describe('annotations of tests', () => {
       "  describe('stands apart from its comment', () => {})",
     ].join('\n')
     expect(annotationsOf('a file', text).map(({ row }) => row)).to.deep.equal([
-      'RFC 6749 §5.2',
-      'Token 2.1',
-      'Token 2.2',
-      'Token 2.3',
-      'RFC 9700 §2.1',
-      'class leak',
-      '1',
-      '3',
-      '5',
-      '7',
+      ...['RFC 6749 §5.2', 'Token 2.1', 'Token 2.2', 'Token 2.3', 'RFC 9700 §2.1', 'class leak'],
+      ...['1', '3', '5', '7'],
     ])
   })
 })
@@ -275,14 +251,14 @@ interface Citation {
   readonly what: string
 }
 
-/** The first group of every match, in comments and titles across the ends of lines. */
+/** The first group of every match, across line ends. */
 function citations(form: RegExp): Citation[] {
   return [...code, ...documents].flatMap((file) =>
     [...flowing(read(file)).matchAll(form)].map(([, what = '']) => ({ where: file, what })),
   )
 }
 
-/** The text of a file as one line, without the marks that begin the lines of a comment. */
+/** The text of a file as one line, without comment markers. */
 function flowing(text: string): string {
   return text.replaceAll(/\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
 }
@@ -291,33 +267,30 @@ function unknown(cited: readonly Citation[], isKnown: (number: string) => boolea
   return cited.filter(({ what }) => !numbersIn(what).every(isKnown))
 }
 
-/** "10", "12 and 15", "4 to 7", "55-61": each end of a range counts. */
+/** The numbers of "10", "12 and 15", "4 to 7" or "55-61". */
 function numbersIn(text: string): string[] {
   return text.match(/\d+(?:\.\d+)?/g) ?? []
 }
 
-/** A rule of several sentences has a row for each of them, and is named as a whole. */
+/** Whether a row, or all rows of a rule, have this name. */
 function isRequirement(number: string): boolean {
   return requirementNumbers.some((row) => row === number || row.startsWith(`${number}.`))
 }
 
+/** All titles, without inserted values. */
 function titles(): { readonly file: string; readonly title: string }[] {
   const call = /\b(?:it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs
-  return code
-    .filter((file) => file.endsWith('.test.ts'))
-    .flatMap((file) =>
-      [...read(file).matchAll(call)].map(([, , title = '']) => ({ file, title: plain(title) })),
-    )
+  const tests = code.filter((file) => file.endsWith('.test.ts'))
+  return tests.flatMap((file) =>
+    [...read(file).matchAll(call)].map(([, , title = '']) => ({
+      file,
+      title: title.replaceAll(/\$\{[^}]*\}/g, ''),
+    })),
+  )
 }
 
-/** A title without what is put into it. */
-function plain(title: string): string {
-  return title.replaceAll(/\$\{[^}]*\}/g, '')
-}
-
-/** Whether a text of the test file has these words: a title, or the part of one that is in a table. */
+/** Whether a text of the file contains these words: a title, or the part of one in a table. */
 function hasTitle(file: string, words: string): boolean {
-  if (!existsSync(join(root, file))) return false
   const texts = read(file).matchAll(/(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g)
   return [...texts].some(([, , text = '']) => text.includes(words))
 }
@@ -334,7 +307,7 @@ function namesOf(tables: readonly Table[], prefix: (table: Table) => string): st
   return tables.flatMap((table) => table.rows.map(([row]) => `${prefix(table)}${row}`))
 }
 
-/** Its table of contents below the introduction, without headings that only hold others. */
+/** Its table of contents, without the introduction and headings without text. */
 const sectionsOfRfc9700 = [
   ...['2.1', '2.1.1', '2.1.2', '2.2.1', '2.2.2', '2.3', '2.4', '2.5', '2.6', '3'],
   ...['4.1.1', '4.1.2', '4.1.3', '4.2.1', '4.2.2', '4.2.3', '4.2.4', '4.3.1', '4.3.2'],
@@ -344,7 +317,7 @@ const sectionsOfRfc9700 = [
   ...['4.17.1', '4.17.2'],
 ]
 
-/** The anchors of a document's headings, as viewers of Markdown make them. */
+/** The anchors of a document's headings. */
 function anchorsOf(file: string): string[] {
   const lines = read(file).replaceAll(/^```[\s\S]*?^```$/gm, '')
   return [...lines.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
