@@ -1,9 +1,19 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { notes, resourceServer } from '../support/gatehouse.ts'
-import { type Answer, encode, type Fields, FORM, get, send } from '../support/wire.ts'
+import { bearer, encode, type Fields, FORM, get, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import { ask, type World } from './world.ts'
+
+const foreign = 'https://evil.example/'
+const HTML = ['Accept', 'text/html']
+const TARGET = 'redirect invalid_target'
+const SCOPE = 'redirect invalid_scope'
+const REQUEST = 'redirect invalid_request'
+const LOGIN = 'redirect login_required'
+const NO_URI = 'redirect request_uri_not_supported'
+const CLIENT = 'page 400 invalid_client'
+const REDIRECT = 'page 400 invalid_redirect_uri'
 
 /** Ambiguous spellings of `resource` (RFC 8707 §2). */
 const resources: readonly (readonly [what: string, respell: (url: string) => string])[] = [
@@ -29,10 +39,15 @@ const resourceRows = resources.map(
   ([what, respell], position): Row => [
     1500 + position,
     `resource ${what} (GHSA-p2fr-6hmx-4528)`,
-    'redirect invalid_target',
+    TARGET,
     async ({ url }) => await ask(url, { resource: respell(url) }),
   ],
 )
+
+function unsigned(claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part(claims)}.`
+}
 
 /** Single parameters with the expected answer. */
 const parameters: readonly (readonly [
@@ -40,110 +55,70 @@ const parameters: readonly (readonly [
   answer: string,
   fields: Fields | ((world: World) => Promise<Fields>),
 ])[] = [
-  ['member scopes without a resource', 'redirect invalid_target', { resource: undefined }],
-  [
-    'account:write by a platform',
-    'redirect invalid_scope',
-    { ...asClaude, scope: 'openid account:write' },
-  ],
+  ['member scopes without a resource', TARGET, { resource: undefined }],
+  ['account:write by a platform', SCOPE, { ...asClaude, scope: 'openid account:write' }],
   [
     'scopes of both audiences by a member application',
-    'redirect invalid_scope',
+    SCOPE,
     { scope: 'account:read courses:read' },
   ],
-  ['scope in upper case', 'redirect invalid_scope', { scope: 'OPENID ACCOUNT:READ' }],
-  ['scopes separated by a comma', 'redirect invalid_scope', { scope: 'openid,account:read' }],
-  ['scopes separated by a tab', 'redirect invalid_scope', { scope: 'openid\taccount:read' }],
-  [
-    'scope named like an inherited property',
-    'redirect invalid_scope',
-    { scope: '__proto__ constructor toString' },
-  ],
-  [
-    'scope with a quotation mark (RFC 6749 §3.3)',
-    'redirect invalid_scope',
-    { scope: '"account:read"' },
-  ],
-  ['scope with a wildcard', 'redirect invalid_scope', { scope: 'account:* *' }],
-  ['scope with markup', 'redirect invalid_scope', { scope: '<script>alert(1)</script>' }],
-  ['invalid id_token_hint', 'redirect invalid_request', { id_token_hint: 'x', prompt: 'none' }],
+  ['scope in upper case', SCOPE, { scope: 'OPENID ACCOUNT:READ' }],
+  ['scopes separated by a comma', SCOPE, { scope: 'openid,account:read' }],
+  ['scopes separated by a tab', SCOPE, { scope: 'openid\taccount:read' }],
+  ['scope named like an inherited property', SCOPE, { scope: '__proto__ constructor toString' }],
+  ['scope with a quotation mark (RFC 6749 §3.3)', SCOPE, { scope: '"account:read"' }],
+  ['scope with a wildcard', SCOPE, { scope: 'account:* *' }],
+  ['scope with markup', SCOPE, { scope: '<script>alert(1)</script>' }],
+  ['invalid id_token_hint', REQUEST, { id_token_hint: 'x', prompt: 'none' }],
   [
     'unsigned id_token_hint',
-    'redirect invalid_request',
+    REQUEST,
     { id_token_hint: unsigned({ sub: 'per_sam' }), prompt: 'none' },
   ],
   [
     'id_token_hint of a signed-in person without the session',
-    'redirect login_required',
+    LOGIN,
     async (world) => ({ id_token_hint: (await world.shared()).idToken, prompt: 'none' }),
   ],
   [
     'access token instead of a session',
-    'redirect login_required',
+    LOGIN,
     async (world) => ({ access_token: (await world.shared()).accessToken, prompt: 'none' }),
   ],
-  ['prompt=create', 'redirect invalid_request', { prompt: 'create' }],
+  ['prompt=create', REQUEST, { prompt: 'create' }],
   [
     'response_type with several types',
     'redirect unsupported_response_type',
     { response_type: 'code id_token token' },
   ],
   ['unknown response_mode', 'redirect unsupported_response_mode', { response_mode: 'constructor' }],
-  ['fractional max_age', 'redirect invalid_request', { max_age: '1.5' }],
+  ['fractional max_age', REQUEST, { max_age: '1.5' }],
   [
     'request object (JAR)',
     'redirect request_not_supported',
     { request: `${unsigned({ scope: 'openid' })}x` },
   ],
-  [
-    'unknown request_uri (PAR)',
-    'redirect request_uri_not_supported',
-    { request_uri: 'urn:ietf:params:oauth:request_uri:x' },
-  ],
-  [
-    'request_uri of a file',
-    'redirect request_uri_not_supported',
-    { request_uri: 'file:///etc/passwd' },
-  ],
+  ['unknown request_uri (PAR)', NO_URI, { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
+  ['request_uri of a file', NO_URI, { request_uri: 'file:///etc/passwd' }],
   [
     'request_uri of this service (CVE-2026-27945)',
-    'redirect request_uri_not_supported',
+    NO_URI,
     async ({ url }) => ({ request_uri: `${url}/healthz` }),
   ],
-  [
-    'code_challenge with characters outside base64url',
-    'redirect invalid_request',
-    { code_challenge: 'é'.repeat(43) },
-  ],
+  ['code_challenge with characters outside base64url', REQUEST, { code_challenge: 'é'.repeat(43) }],
   [
     'code_challenge_method with a trailing space (workers-oauth-provider #275)',
-    'redirect invalid_request',
+    REQUEST,
     { code_challenge_method: 'S256 ' },
   ],
-  ['client_id with SQL', 'page 400 invalid_client', { client_id: "northlight-notes' or '1'='1" }],
-  [
-    'client_id in upper case',
-    'page 400 invalid_client',
-    { client_id: notes.clientId.toUpperCase() },
-  ],
-  [
-    'client_id with a trailing space',
-    'page 400 invalid_client',
-    { client_id: `${notes.clientId} ` },
-  ],
-  [
-    'client_id with a trailing NUL',
-    'page 400 invalid_client',
-    { client_id: `${notes.clientId}\0` },
-  ],
-  [
-    'client_id of a resource server',
-    'page 400 invalid_redirect_uri',
-    { client_id: resourceServer.clientId },
-  ],
+  ['client_id with SQL', CLIENT, { client_id: "northlight-notes' or '1'='1" }],
+  ['client_id in upper case', CLIENT, { client_id: notes.clientId.toUpperCase() }],
+  ['client_id with a trailing space', CLIENT, { client_id: `${notes.clientId} ` }],
+  ['client_id with a trailing NUL', CLIENT, { client_id: `${notes.clientId}\0` }],
+  ['client_id of a resource server', REDIRECT, { client_id: resourceServer.clientId }],
   [
     'client of the own pages with a foreign redirect URI',
-    'page 400 invalid_redirect_uri',
+    REDIRECT,
     { client_id: 'gatehouse-pages' },
   ],
   [
@@ -156,18 +131,9 @@ const parameters: readonly (readonly [
     'the sign-in',
     { grant_id: 'x', sub: 'per_olivia', account_id: 'per_olivia', site: 'sit_open_kitchen' },
   ],
-  ['very long ui_locales', 'redirect invalid_request', { ui_locales: 'x-'.repeat(2000) }],
-  [
-    'deeply nested claims',
-    'redirect invalid_request',
-    { claims: `${'{"a":'.repeat(500)}1${'}'.repeat(500)}` },
-  ],
+  ['very long ui_locales', REQUEST, { ui_locales: 'x-'.repeat(2000) }],
+  ['deeply nested claims', REQUEST, { claims: `${'{"a":'.repeat(500)}1${'}'.repeat(500)}` }],
 ]
-
-function unsigned(claims: object): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  return `${part({ alg: 'none' })}.${part(claims)}.`
-}
 
 const parameterRows = parameters.map(
   ([what, answer, fields], position): Row => [
@@ -180,138 +146,109 @@ const parameterRows = parameters.map(
 )
 
 /** The authorization endpoint redirects POST to GET, which decides. */
-async function askByPost(url: string, fields: Fields, type?: string): Promise<Answer> {
-  const { searchParams } = authorizeUrl(url, fields)
-  const answer = await send(url, {
-    method: 'POST',
-    path: paths.authorization,
-    headers: [...(type === undefined ? FORM : ['Content-Type', type]), 'Accept', 'text/html'],
-    body: searchParams,
-  })
-  const location = answer.headers.get('location')
-  if (location === null) return answer
-  return await get(new URL(location, url).href, ['Accept', 'text/html'])
-}
+const posts = (
+  [
+    ['foreign redirect URI by POST', REDIRECT, { redirect_uri: foreign }],
+    [
+      'two redirect URIs by POST (CVE-2026-9689)',
+      'page 400 invalid_request',
+      { redirect_uri: [notes.redirectUri, foreign] },
+    ],
+    ['no code_challenge by POST', REQUEST, { code_challenge: undefined }],
+    ['foreign resource by POST', TARGET, { resource: foreign }],
+    ['prompt=none by POST, without a session', LOGIN, { prompt: 'none' }],
+    ['request as multipart', 'page 415 invalid_request', {}, 'multipart/form-data; boundary=x'],
+    [
+      'request as text/plain, which foreign pages may send',
+      'page 415 invalid_request',
+      {},
+      'text/plain',
+    ],
+  ] as const
+).map(
+  ([what, answer, fields, type = FORM[1] ?? ''], position): Row => [
+    1600 + position,
+    what,
+    answer,
+    async ({ url }) => {
+      const { searchParams: body } = authorizeUrl(url, fields)
+      const headers = ['Content-Type', type, ...HTML]
+      const posted = await send(url, { method: 'POST', path: paths.authorization, headers, body })
+      const location = posted.headers.get('location')
+      return location === null ? posted : await get(new URL(location, url).href, HTML)
+    },
+  ],
+)
 
-const methods: readonly Row[] = [
-  [
-    1600,
-    'foreign redirect URI by POST',
-    'page 400 invalid_redirect_uri',
-    async ({ url }) => await askByPost(url, { redirect_uri: 'https://evil.example/' }),
-  ],
-  [
-    1601,
-    'two redirect URIs by POST (CVE-2026-9689)',
-    'page 400 invalid_request',
-    async ({ url }) =>
-      await askByPost(url, { redirect_uri: [notes.redirectUri, 'https://evil.example/'] }),
-  ],
-  [
-    1602,
-    'no code_challenge by POST',
-    'redirect invalid_request',
-    async ({ url }) => await askByPost(url, { code_challenge: undefined }),
-  ],
-  [
-    1603,
-    'foreign resource by POST',
-    'redirect invalid_target',
-    async ({ url }) => await askByPost(url, { resource: 'https://evil.example' }),
-  ],
-  [
-    1604,
-    'prompt=none by POST, without a session',
-    'redirect login_required',
-    async ({ url }) => await askByPost(url, { prompt: 'none' }),
-  ],
-  [
-    1605,
-    'request as multipart',
-    'page 415 invalid_request',
-    async ({ url }) => await askByPost(url, {}, 'multipart/form-data; boundary=x'),
-  ],
-  [
-    1606,
-    'request as text/plain, which foreign pages may send',
-    'page 415 invalid_request',
-    async ({ url }) => await askByPost(url, {}, 'text/plain'),
-  ],
-  ...['PUT', 'DELETE', 'PATCH', 'TRACE'].map(
-    (method, position): Row => [
-      1610 + position,
-      `request by ${method}`,
-      'page 404 not_found',
-      async ({ url }) => await ask(url, {}, { method }),
-    ],
-  ),
-  [
-    1620,
-    'bearer token instead of a session',
-    'redirect login_required',
-    async (world) =>
-      await ask(
-        world.url,
-        { prompt: 'none' },
-        { headers: ['Authorization', `Bearer ${(await world.shared()).accessToken}`] },
-      ),
-  ],
-  [
-    1621,
-    'method override header',
-    'the sign-in',
-    async ({ url }) => await ask(url, {}, { headers: ['X-HTTP-Method-Override', 'DELETE'] }),
-  ],
-  [
-    1622,
-    'forged session cookie',
-    'redirect login_required',
-    async ({ url }) =>
-      await ask(url, { prompt: 'none' }, { headers: ['Cookie', 'gatehouse=x; gatehouse.sig=x'] }),
-  ],
-  [
-    1623,
-    'session cookie without signature',
-    'redirect login_required',
-    async ({ url }) =>
-      await ask(url, { prompt: 'none' }, { headers: ['Cookie', 'gatehouse=__proto__'] }),
-  ],
-  [
-    1624,
-    'foreign Host, as after DNS rebinding (CVE-2025-64101)',
-    'the sign-in',
-    async ({ url }) => await ask(url, {}, { headers: ['Host', 'evil.example'] }),
-  ],
-  [
-    1625,
-    'foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)',
-    'the sign-in',
-    async ({ url }) =>
-      await ask(
-        url,
-        {},
-        { headers: ['X-Forwarded-Host', 'evil.example', 'Forwarded', 'host=evil.example'] },
-      ),
-  ],
-  [
-    1626,
-    'path in other spellings, to bypass a prefix rule',
+const methods = ['PUT', 'DELETE', 'PATCH', 'TRACE'].map(
+  (method, position): Row => [
+    1610 + position,
+    `request by ${method}`,
     'page 404 not_found',
-    async ({ url }) => [
-      await send(url, {
-        path: `${paths.authorization}/?${encode({ client_id: 'x' })}`,
-        headers: ['Accept', 'text/html'],
-      }),
-      await send(url, { path: '/oauth//authorize', headers: ['Accept', 'text/html'] }),
-      await send(url, { path: '/OAUTH/AUTHORIZE', headers: ['Accept', 'text/html'] }),
-      await send(url, { path: '/oauth/%61uthorize', headers: ['Accept', 'text/html'] }),
-      await send(url, { path: '/oauth/x/..;/authorize', headers: ['Accept', 'text/html'] }),
-    ],
+    async ({ url }) => await ask(url, {}, { method }),
   ],
+)
+
+const silent = { prompt: 'none' }
+const headerRows = (
+  [
+    [
+      'bearer token instead of a session',
+      LOGIN,
+      silent,
+      async (world: World) => bearer((await world.shared()).accessToken),
+    ],
+    ['method override header', 'the sign-in', {}, ['X-HTTP-Method-Override', 'DELETE']],
+    ['forged session cookie', LOGIN, silent, ['Cookie', 'gatehouse=x; gatehouse.sig=x']],
+    ['session cookie without signature', LOGIN, silent, ['Cookie', 'gatehouse=__proto__']],
+    [
+      'foreign Host, as after DNS rebinding (CVE-2025-64101)',
+      'the sign-in',
+      {},
+      ['Host', 'evil.example'],
+    ],
+    [
+      'foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)',
+      'the sign-in',
+      {},
+      ['X-Forwarded-Host', 'evil.example', 'Forwarded', 'host=evil.example'],
+    ],
+  ] as const
+).map(
+  ([what, answer, fields, headers], position): Row => [
+    1620 + position,
+    what,
+    answer,
+    async (world) => {
+      const sent = typeof headers === 'function' ? await headers(world) : headers
+      return await ask(world.url, fields, { headers: sent })
+    },
+  ],
+)
+
+const spellings: Row = [
+  1626,
+  'path in other spellings, to bypass a prefix rule',
+  'page 404 not_found',
+  async ({ url }) =>
+    await Promise.all(
+      [
+        `${paths.authorization}/?${encode({ client_id: 'x' })}`,
+        ...[
+          '/oauth//authorize',
+          '/OAUTH/AUTHORIZE',
+          '/oauth/%61uthorize',
+          '/oauth/x/..;/authorize',
+        ],
+      ].map(async (path) => await send(url, { path, headers: HTML })),
+    ),
 ]
 
 export const authorizationCases = tableOf('Authorization requests', 'authorization-cases.ts', [
   ...resourceRows,
   ...parameterRows,
+  ...posts,
   ...methods,
+  ...headerRows,
+  spellings,
 ])

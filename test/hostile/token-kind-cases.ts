@@ -1,81 +1,39 @@
 import { paths } from '../../src/platform/http/paths.ts'
-import { asResourceServer, introspect } from '../support/client.ts'
+import { asClaude, asPortal, asResourceServer, introspect } from '../support/client.ts'
 import { portal } from '../support/gatehouse.ts'
-import { type Answer, basic, bearer, postForm, send } from '../support/wire.ts'
+import { basic, bearer, postForm, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { Held, World } from './world.ts'
 
-/** Every address that takes an access token, and a request there that would be answered with it. */
-const addresses: readonly (readonly [
-  first: number,
-  at: string,
-  ask: (world: World, headers: readonly string[], query?: string) => Promise<Answer>,
-])[] = [
-  [
-    2000,
-    'UserInfo',
-    async ({ url }, headers, query = '') =>
-      await send(url, { path: paths.userinfo + query, headers }),
-  ],
-  [
-    2030,
-    'the Member API',
-    async ({ url }, headers, query = '') =>
-      await postJson(url + paths.graphql + query, { query: '{ viewer { id } }' }, headers),
-  ],
-  [
-    2060,
-    'the Admin API',
-    async ({ url }, headers, query = '') =>
-      await postJson(url + paths.adminGraphql + query, { query: '{ site { id } }' }, headers),
-  ],
-  [
-    2090,
-    '/mcp',
-    async ({ url }, headers, query = '') =>
-      await postJson(url + paths.mcp + query, toolsList, headers),
-  ],
-  [
-    2120,
-    '/mcp/member',
-    async ({ url }, headers, query = '') =>
-      await postJson(url + paths.mcpMember + query, toolsList, headers),
-  ],
-  [
-    2150,
-    '/mcp/admin',
-    async ({ url }, headers, query = '') =>
-      await postJson(url + paths.mcpAdmin + query, toolsList, headers),
-  ],
-  [
-    2180,
-    'the file upload',
-    async ({ url }, headers, query = '') =>
-      await send(url, {
-        method: 'POST',
-        path: `${paths.adminFiles}${query}`,
-        headers: ['Content-Type', 'image/png', ...headers],
-        body: 'x',
-      }),
-  ],
-]
+/** An endpoint that takes access tokens, and the body of a request that it would answer. */
+type Place = readonly [first: number, at: string, path: string, body?: string]
 
-const toolsList = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+const toolsList = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
+const userinfo: Place = [2000, 'UserInfo', paths.userinfo]
+const memberApi: Place = [2030, 'the Member API', paths.graphql, '{"query":"{ viewer { id } }"}']
+const adminApi: Place = [2060, 'the Admin API', paths.adminGraphql, '{"query":"{ site { id } }"}']
+const mcp: Place = [2090, '/mcp', paths.mcp, toolsList]
+const mcpMember: Place = [2120, '/mcp/member', paths.mcpMember, toolsList]
+const mcpAdmin: Place = [2150, '/mcp/admin', paths.mcpAdmin, toolsList]
+const upload: Place = [2180, 'the file upload', paths.adminFiles, 'x']
+const places = [userinfo, memberApi, adminApi, mcp, mcpMember, mcpAdmin, upload]
 
-async function postJson(
-  address: string,
-  body: unknown,
-  headers: readonly string[],
-): Promise<Answer> {
-  const { origin: url } = new URL(address)
-  const path = address.slice(url.length)
+async function ask(
+  ...[{ url }, place, headers, query = '']: [World, Place, readonly string[], string?]
+) {
+  const [, , path, body] = place
+  if (body === undefined) return await send(url, { path: path + query, headers })
+  const type = place === upload ? 'image/png' : 'application/json'
   return await send(url, {
-    method: 'POST',
-    path,
-    headers: ['Content-Type', 'application/json', ...headers],
-    body: JSON.stringify(body),
+    ...{ method: 'POST', path: path + query, body },
+    headers: ['Content-Type', type, ...headers],
   })
 }
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const unsigned = `${part({ alg: 'none' })}.${part({ sub: 'per_sam', scope: 'account:read', aud: 'x' })}.`
+const forged = (token: string) =>
+  token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
 
 /** Values that are not access tokens. */
 const kinds: readonly (readonly [what: string, value: (held: Held) => string])[] = [
@@ -87,33 +45,23 @@ const kinds: readonly (readonly [what: string, value: (held: Held) => string])[]
   ['half an access token (CVE-2026-27840)', ({ accessToken }) => accessToken.slice(0, 22)],
   ['access token with an extra character', ({ accessToken }) => `${accessToken}A`],
   ['access token in upper case', ({ accessToken }) => accessToken.toUpperCase()],
-  [
-    'unsigned JWT (CVE-2026-55669)',
-    () => `${part({ alg: 'none' })}.${part({ sub: 'per_sam', scope: 'account:read', aud: 'x' })}.`,
-  ],
+  ['unsigned JWT (CVE-2026-55669)', () => unsigned],
   [
     'id_token of this service without its signature',
-    ({ idToken }) => `${idToken.split('.').slice(0, 2).join('.')}.`,
+    ({ idToken }) => idToken.replace(/[^.]+$/, ''),
   ],
   ['name of an inherited property', () => '__proto__'],
   ['8,000 characters', () => 'x'.repeat(8000)],
   ['access token with a changed character near its end', ({ accessToken }) => forged(accessToken)],
 ]
 
-/** Forges a token of the right form. */
-function forged(token: string): string {
-  return token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
-}
-
-const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-
-const kindRows = addresses.flatMap(([first, at, ask]) =>
+const kindRows = places.flatMap((place) =>
   kinds.map(
     ([what, value], position): Row => [
-      first + position,
-      [what, `at ${at}`],
+      place[0] + position,
+      [what, `at ${place[1]}`],
       '401 invalid_token',
-      async (world) => await ask(world, bearer(value(await world.shared()))),
+      async (world) => await ask(world, place, bearer(value(await world.shared()))),
     ],
   ),
 )
@@ -121,11 +69,10 @@ const kindRows = addresses.flatMap(([first, at, ask]) =>
 /** Valid tokens, sent in a wrong way (RFC 6750 §2). */
 const ways: readonly (readonly [
   what: string,
-  answer: string,
+  why: 'in the query' | 'as without' | 'malformed' | 'unknown',
   headers: (token: string) => readonly string[],
-  query?: (token: string) => string,
 ])[] = [
-  ['in the query', 'in the query', () => [], (token) => `?access_token=${token}`],
+  ['in the query', 'in the query', () => []],
   ['in a cookie', 'as without', (token) => ['Cookie', `access_token=${token}; token=${token}`]],
   ['as a password (Basic)', 'malformed', (token) => basic('x', token)],
   ['with another scheme', 'malformed', (token) => ['Authorization', `Token ${token}`]],
@@ -135,154 +82,110 @@ const ways: readonly (readonly [
     'malformed',
     (token) => ['Authorization', `Bearer ${token}, Bearer ${token}`],
   ],
-  ['in quotation marks', 'unknown', (token) => ['Authorization', `Bearer "${token}"`]],
+  ['in quotation marks', 'unknown', (token) => bearer(`"${token}"`)],
   [
     'in two headers with different values',
     'malformed',
-    (token) => ['Authorization', 'Bearer x', 'Authorization', `Bearer ${token}`],
+    (token) => [...bearer('x'), ...bearer(token)],
   ],
 ]
 
 /** UserInfo distinguishes malformed requests from invalid tokens; anonymous callers may use public tools. */
-function answerOf(at: string, why: string): string {
-  const isUserinfo = at === 'UserInfo'
-  if (isUserinfo && why === 'in the query') return '400 invalid_request'
-  if (why === 'malformed') return isUserinfo ? '400 invalid_request' : '401 invalid_token'
-  if (at === '/mcp' && why !== 'unknown') return '200'
-  return '401 invalid_token'
+function answerOf(place: Place, why: string): string {
+  const isMalformed = why === 'malformed' || why === 'in the query'
+  if (place === userinfo && isMalformed) return '400 invalid_request'
+  return place === mcp && (why === 'in the query' || why === 'as without')
+    ? '200'
+    : '401 invalid_token'
 }
 
-const wayRows = addresses.flatMap(([first, at, ask]) =>
+const wayRows = places.flatMap((place) =>
   ways.map(
-    ([what, why, headers, query], position): Row => [
-      first + 15 + position,
-      [`access token ${what}`, `at ${at}`],
-      answerOf(at, why),
+    ([what, why, headers], position): Row => [
+      place[0] + 15 + position,
+      [`access token ${what}`, `at ${place[1]}`],
+      answerOf(place, why),
       async (world) => {
         const { accessToken } = await world.shared()
-        return await ask(world, headers(accessToken), query?.(accessToken))
+        const query = why === 'in the query' ? `?access_token=${accessToken}` : ''
+        return await ask(world, place, headers(accessToken), query)
       },
     ],
   ),
 )
 
 /** Introspection reveals nothing about values that are not tokens (RFC 7662 §2.2, CVE-2026-33496). */
-const introspections = kinds
-  .filter(([what]) => what !== 'refresh token')
-  .map(
-    ([what, value], position): Row => [
-      2220 + position,
-      `introspection: ${what}`,
-      '200 inactive',
-      async (world) => {
-        const held = await world.shared()
-        return [
-          await introspect(world.url, held.accessToken).then(async (good) => {
-            if (good.body.active !== true) throw new Error('the good one is not active')
-            return await introspect(world.url, value(held))
-          }),
-          await introspect(world.url, value(held), { token_type_hint: 'access_token' }),
-          await introspect(world.url, value(held), { token_type_hint: 'refresh_token' }),
-        ]
-      },
-    ],
-  )
+const introspections = kinds.slice(1).map(
+  ([what, value], position): Row => [
+    2220 + position,
+    `introspection: ${what}`,
+    '200 inactive',
+    async (world) => {
+      const held = await world.shared()
+      const good = await introspect(world.url, held.accessToken)
+      if (good.body.active !== true) throw new Error('the good token is not active')
+      return await Promise.all(
+        [undefined, 'access_token', 'refresh_token'].map(
+          async (token_type_hint) => await introspect(world.url, value(held), { token_type_hint }),
+        ),
+      )
+    },
+  ],
+)
+
+const introspectWith = async (world: World, fields: object, headers?: readonly string[]) => {
+  const { accessToken: token } = await world.shared()
+  return await postForm(world.url + paths.introspection, { token, ...fields }, headers)
+}
+const { client_id, client_secret } = asPortal
+
+const member = async (world: World) => (await world.shared()).accessToken
+const operator = async (world: World) => await world.operator()
 
 /** Member tokens at operator endpoints, and the reverse. */
-const audiences: readonly Row[] = [
+const audiences = (
   [
-    2240,
-    'member token at the Admin API',
+    [2240, 'member token at the Admin API', member, adminApi],
+    [2241, 'operator token at the Member API', operator, memberApi],
+    [2242, 'member token at the operator tools', member, mcpAdmin],
+    [2243, 'operator token at the member tools', operator, mcpMember],
+    [2244, 'member token at the file upload', member, upload, '?name=a.png'],
+  ] as const
+).map(
+  ([number, attack, token, place, query]): Row => [
+    number,
+    attack,
     '403 insufficient_scope',
-    async (world) =>
-      await postJson(
-        world.url + paths.adminGraphql,
-        { query: '{ site { id } }' },
-        bearer((await world.shared()).accessToken),
-      ),
+    async (world) => await ask(world, place, bearer(await token(world)), query),
   ],
-  [
-    2241,
-    'operator token at the Member API',
-    '403 insufficient_scope',
-    async (world) =>
-      await postJson(
-        world.url + paths.graphql,
-        { query: '{ viewer { id } }' },
-        bearer(await world.operator()),
-      ),
-  ],
-  [
-    2242,
-    'member token at the operator tools',
-    '403 insufficient_scope',
-    async (world) =>
-      await postJson(
-        world.url + paths.mcpAdmin,
-        toolsList,
-        bearer((await world.shared()).accessToken),
-      ),
-  ],
-  [
-    2243,
-    'operator token at the member tools',
-    '403 insufficient_scope',
-    async (world) =>
-      await postJson(world.url + paths.mcpMember, toolsList, bearer(await world.operator())),
-  ],
-  [
-    2244,
-    'member token at the file upload',
-    '403 insufficient_scope',
-    async (world) =>
-      await send(world.url, {
-        method: 'POST',
-        path: `${paths.adminFiles}?name=a.png`,
-        headers: ['Content-Type', 'image/png', ...bearer((await world.shared()).accessToken)],
-        body: 'x',
-      }),
-  ],
+)
+
+const strangers: readonly Row[] = [
   [
     2245,
     'introspection with a token instead of credentials',
     '401 invalid_client',
-    async (world) => {
-      const { accessToken } = await world.shared()
-      return await postForm(
-        world.url + paths.introspection,
-        { token: accessToken },
-        bearer(accessToken),
-      )
-    },
+    async (world) => await introspectWith(world, {}, bearer(await member(world))),
   ],
   [
     2246,
     'introspection by another, public client',
     '200 inactive',
-    async (world) =>
-      await postForm(world.url + paths.introspection, {
-        token: (await world.shared()).accessToken,
-        client_id: 'integration-claude',
-      }),
+    async (world) => await introspectWith(world, { client_id: asClaude.client_id }),
   ],
   [
     2247,
     'introspection by another, confidential client',
     '200 inactive',
-    async (world) =>
-      await postForm(world.url + paths.introspection, {
-        token: (await world.shared()).accessToken,
-        client_id: portal.clientId,
-        client_secret: portal.clientSecret,
-      }),
+    async (world) => await introspectWith(world, { client_id, client_secret }),
   ],
   [
     2248,
     'introspection without a token',
     '400 invalid_request',
     async (world) => [
-      await postForm(world.url + paths.introspection, asResourceServer),
-      await postForm(world.url + paths.introspection, { ...asResourceServer, token: '' }),
+      await introspectWith(world, { ...asResourceServer, token: undefined }),
+      await introspectWith(world, { ...asResourceServer, token: '' }),
     ],
   ],
 ]
@@ -292,4 +195,5 @@ export const tokenKindCases = tableOf('Access tokens', 'token-kind-cases.ts', [
   ...wayRows,
   ...introspections,
   ...audiences,
+  ...strangers,
 ])
