@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 
 import type { Family } from '../src/oauth/grants/family-store.ts'
+import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import {
   endOf,
   judgeGeneration,
@@ -10,16 +11,9 @@ import {
   stepsAfter,
 } from '../src/oauth/token/refresh-token-use.ts'
 import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
-import {
-  exchange,
-  getCode,
-  introspect,
-  obtain,
-  refresh,
-  type Tokens,
-  userinfo,
-} from './support/client.ts'
-import type { RunningService } from './support/gatehouse.ts'
+import type { Database } from '../src/platform/store/database.ts'
+import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
+import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
@@ -47,62 +41,44 @@ const family: Family = {
   ended: false,
 }
 
-describe('the tokens of a family', () => {
+describe('token values', () => {
   const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
   const values = makeTokenValues(keys)
+  const all = family.token.scopes
+  const writeAccess = (generation: number, has: readonly string[]) =>
+    values.writeAccessToken(
+      { ...family, scopes: all },
+      { generation, issuedAtSeconds: 1_800_000_000, has },
+    )
 
-  it('a refresh token is the same text wherever it is made, and says which it is', () => {
+  it('name their family and generation, and depend on the seed and a listed root secret', () => {
     const value = values.writeRefreshToken(family, 12_345)
     expect(makeTokenValues(keys).writeRefreshToken(family, 12_345)).to.equal(value)
-    const claim = values.readRefreshToken(value)
-    expect([claim?.familyId, claim?.generation]).to.deep.equal([family.id, 12_345])
-    expect(claim?.isGenuine(family)).to.equal(true)
-  })
-
-  it('are those of this seed and of a root secret that is listed, the first of them or another', () => {
-    const value = values.writeRefreshToken(family, 7)
-    const turned = makeTokenValues([Buffer.alloc(32, 3), ...keys]).readRefreshToken(value)
-    expect(turned?.isGenuine(family)).to.equal(true)
-    const gone = makeTokenValues([Buffer.alloc(32, 3)]).readRefreshToken(value)
-    expect(gone?.isGenuine(family)).to.equal(false)
-    expect(turned?.isGenuine({ seed: newSeed() })).to.equal(false)
-  })
-
-  // [RFC 6749 §10.3; RFC 6749 §10.4]
-  it('cannot be made of what the store has alone', () => {
-    const [id, generation] = [family.id, 4]
-    const guesses = ['', family.seed, id].map((key) =>
-      createHmac('sha256', key).update(`${family.seed} ${id}.${generation}`).digest('base64url'),
-    )
-    for (const mac of guesses) {
-      const claim = values.readRefreshToken(`${id}.${generation}.${mac}`)
-      expect(claim?.isGenuine(family)).to.equal(false)
+    const other = Buffer.alloc(32, 3)
+    for (const [listed, seed, isGenuine] of [
+      [keys, family.seed, true],
+      [[other, ...keys], family.seed, true],
+      [[other], family.seed, false],
+      [keys, newSeed(), false],
+    ] as const) {
+      const claim = makeTokenValues(listed).readRefreshToken(value)
+      expect([claim?.familyId, claim?.generation]).to.deep.equal([family.id, 12_345])
+      expect(claim?.isGenuine({ seed })).to.equal(isGenuine)
     }
   })
 
-  for (const scopes of [
-    ['openid', 'profile', 'account:read'],
-    ['account:read'],
-    ['openid', 'account:read'],
-    [],
-  ]) {
-    it(`an access token says when it was issued, and that it has ${scopes.join(' ') || 'no scope'}`, () => {
-      const all = family.token.scopes
-      const issued = { generation: 40, issuedAtSeconds: 1_800_000_000, has: scopes }
-      const value = values.writeAccessToken({ ...family, scopes: all }, issued)
-      const claim = values.readAccessToken(value)
+  for (const has of [all, ['account:read'], ['openid', 'account:read'], []]) {
+    it(`name when an access token was issued and its scopes: ${has.join(' ') || 'none'}`, () => {
+      const claim = values.readAccessToken(writeAccess(40, has))
       expect(claim?.isGenuine(family)).to.equal(true)
       expect([claim?.generation, claim?.issuedAtSeconds]).to.deep.equal([40, 1_800_000_000])
-      expect(claim?.scopesOf(all)).to.deep.equal(scopes)
+      expect(claim?.scopesOf(all)).to.deep.equal(has)
     })
   }
 
   // [RFC 6749 §10.3; RFC 6749 §10.4]
-  it('a changed letter anywhere makes it nobody’s', () => {
-    const value = values.writeAccessToken(
-      { ...family, scopes: family.token.scopes },
-      { generation: 1, issuedAtSeconds: 1_800_000_000, has: ['openid'] },
-    )
+  it('are not genuine after a change of any character', () => {
+    const value = writeAccess(1, ['openid'])
     for (const [at, letter] of [...value].entries()) {
       const other = letter === 'b' ? 'c' : 'b'
       const claim = values.readAccessToken(value.slice(0, at) + other + value.slice(at + 1))
@@ -111,23 +87,14 @@ describe('the tokens of a family', () => {
     }
   })
 
-  it('has one form each, and neither is read as the other', () => {
+  it('have one form for each kind', () => {
     const refreshToken = values.writeRefreshToken(family, 1)
-    const accessToken = values.writeAccessToken(
-      { ...family, scopes: [] },
-      { generation: 0, issuedAtSeconds: 1_800_000_000, has: [] },
-    )
-    expect(values.readAccessToken(refreshToken)).to.equal(undefined)
-    expect(values.readRefreshToken(accessToken)).to.equal(undefined)
-    for (const value of [
-      '',
-      'x',
-      `${family.id}.01.${family.id}`,
-      `${refreshToken}\n`,
-      '.'.repeat(9),
-    ]) {
-      expect(values.readRefreshToken(value)).to.equal(undefined)
+    const neither = ['', 'x', `${family.id}.01.${family.id}`, `${refreshToken}\n`, '.'.repeat(9)]
+    for (const value of [refreshToken, ...neither]) {
       expect(values.readAccessToken(value)).to.equal(undefined)
+    }
+    for (const value of [writeAccess(0, []), ...neither]) {
+      expect(values.readRefreshToken(value)).to.equal(undefined)
     }
   })
 })
@@ -136,33 +103,29 @@ describe('the use of a refresh token', () => {
   const judge = (generation: number, changes: Partial<Family> = {}, nowMs = NOW_MS) =>
     judgeGeneration({ ...family, ...changes }, generation, { lifetimes, nowMs })
 
-  it('is good for the present generation only', () => {
+  it('is good for the current generation only', () => {
     expect(judge(3)).to.deep.equal({ kind: 'good' })
     expect(judge(4).kind).to.equal('lost')
   })
 
-  it('is a retry for whatever was replaced within the window, and says when', () => {
+  it('is a retry within the window after a replacement, and a theft later', () => {
     expect(judge(2)).to.deep.equal({ kind: 'retry', replacedAt: NOW_MS - 2_000 })
     expect(judge(1)).to.deep.equal({ kind: 'retry', replacedAt: NOW_MS - 9_000 })
     expect(judge(1, {}, NOW_MS + 1_001)).to.deep.equal({ kind: 'reused' })
-  })
-
-  it('is a theft for any older one', () => {
-    expect(judge(0)).to.deep.equal({ kind: 'reused' })
     expect(judge(2, {}, NOW_MS + 8_001)).to.deep.equal({ kind: 'reused' })
+    expect(judge(0)).to.deep.equal({ kind: 'reused' })
   })
 
-  it('is over with the family, with its end, and for a client that may not refresh', () => {
+  it('ends with the family, at its end, and for a client that may not refresh', () => {
     expect(judge(3, { ended: true }).kind).to.equal('lost')
     expect(judge(2, { ended: true }).kind).to.equal('lost')
     expect(judge(3, { token: { ...family.token, refreshes: false } }).kind).to.equal('lost')
     expect(judge(3, {}, NOW_MS - 2_000 + 30 * DAY_MS).kind).to.equal('lost')
-    expect(endOf({ ...family, startedAt: NOW_MS - 89 * DAY_MS }, lifetimes)).to.equal(
-      NOW_MS + DAY_MS,
-    )
+    const old = { ...family, startedAt: NOW_MS - 89 * DAY_MS }
+    expect(endOf(old, lifetimes)).to.equal(NOW_MS + DAY_MS)
   })
 
-  it('leaves the steps of one window, and never more than a constant number', () => {
+  it('keeps the steps of one window, and never more than 32', () => {
     expect(stepsAfter(family, lifetimes, NOW_MS + HOUR_MS)).to.deep.equal([NOW_MS + HOUR_MS])
     expect(stepsAfter(family, lifetimes, NOW_MS)).to.deep.equal([...family.steps, NOW_MS])
     const many = { steps: Array.from({ length: 100 }, () => NOW_MS) }
@@ -170,75 +133,107 @@ describe('the use of a refresh token', () => {
   })
 })
 
-/** Of one that is refreshed hourly for 80 days there are 1,920; the row of the last is as that of any. */
-const REFRESHES = 300
-
 forEachStorage('a family that is refreshed for weeks', (start) => {
   let time = Date.now()
-  let service: RunningService
-  before(async function () {
-    this.timeout(60_000)
-    time = Date.now()
-    service = await start({ now: () => time })
-  })
-  after(async () => await service?.[Symbol.asyncDispose]())
+  const service = sharedService({ now: () => time }, start)
 
-  it('occupies what it did at its beginning, and knows every token that it ever had', async function () {
+  it('occupies a constant space and recognises every token it ever had', async function () {
     this.timeout(300_000)
-    const { url } = service
+    const { url, service: running } = service()
+    const { kysely } = running.stores.database
     let { refresh_token: current } = await obtain(url)
-    const used: string[] = []
-    const before = await stored(service)
-    for (let count = 0; count < REFRESHES; count += 1) {
+    const oldest = current
+    const before = await stored(kysely)
+    for (let count = 0; count < 300; count += 1) {
       time += HOUR_MS
-      used.push(current)
       const { status, body } = await refresh(url, current)
       expect(status).to.equal(200)
-      current = (body as Tokens).refresh_token
+      current = body.refresh_token
     }
-    const after = await stored(service)
+    const after = await stored(kysely)
     expect(after.rows).to.deep.equal(before.rows)
     // The digits of the generation.
     expect(after.familyBytes - before.familyBytes).to.be.within(0, 8)
 
     time += 60_000
-    const oldest = used[0] ?? ''
     expect(refusalOf(await refresh(url, oldest))).to.equal('400 invalid_grant')
     expect(refusalOf(await refresh(url, current))).to.equal('400 invalid_grant')
-    const { end_reason } = await service.service.stores.database.kysely
+    const { end_reason } = await kysely
       .selectFrom('oauth_grant')
       .select('end_reason')
       .where('ended_at', 'is not', null)
       .executeTakeFirstOrThrow()
     expect(end_reason).to.equal('a replaced refresh token was used again')
   })
-
-  it('a code that was exchanged is no token, though its digest names the family', async () => {
-    const { url } = service
-    const code = await getCode(url)
-    expect((await exchange(url, code)).status).to.equal(200)
-    expect(refusalOf(await refresh(url, code))).to.equal('400 invalid_grant')
-    expect((await introspect(url, code)).body).to.deep.equal({ active: false })
-    expect((await userinfo(url, code)).status).to.equal(401)
-  })
 })
 
-async function stored({ service }: RunningService) {
-  const { kysely } = service.stores.database
-  const count = async (table: 'oauth_state' | 'oauth_grant' | 'refresh_token_family') => {
-    const { rows } = await kysely
-      .selectFrom(table)
-      .select((eb) => eb.fn.countAll().as('rows'))
-      .executeTakeFirstOrThrow()
-    return Number(rows)
-  }
+async function stored(kysely: Database['kysely']) {
+  const rows = await Promise.all(
+    (['oauth_state', 'oauth_grant', 'refresh_token_family'] as const).map(
+      async (table) => (await kysely.selectFrom(table).selectAll().execute()).length,
+    ),
+  )
   const families = await kysely.selectFrom('refresh_token_family').selectAll().execute()
-  return {
-    rows: [
-      await count('oauth_state'),
-      await count('oauth_grant'),
-      await count('refresh_token_family'),
-    ],
-    familyBytes: JSON.stringify(families).length,
-  }
+  return { rows, familyBytes: JSON.stringify(families).length }
 }
+
+/** An attacker has the whole database and one old refresh token, but not SECRET. */
+describe('a copy of the database with an old refresh token (design 10, decision 13)', () => {
+  const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
+  const service = sharedService({ environment: { SECRET } })
+
+  it('contains no token', async () => {
+    const { url, service: running } = service()
+    const { refreshToken, accessToken } = await obtainTokens(url)
+    const { body } = await refresh(url, refreshToken)
+    const { kysely } = running.stores.database
+    const tables = await kysely.introspection.getTables()
+    const rows = await Promise.all(
+      tables.map(async ({ name }) => {
+        const query = kysely.selectFrom(name as 'setting').selectAll()
+        return await query.execute()
+      }),
+    )
+    for (const token of [refreshToken, accessToken, body.refresh_token, body.access_token]) {
+      const mac = String(token).split('.').at(-1) ?? ''
+      expect(mac).to.have.length(43)
+      expect(JSON.stringify(rows)).not.to.include(mac)
+    }
+  })
+
+  it('derives no token that is accepted, and harms none', async () => {
+    const { url, service: running } = service()
+    const { refreshToken } = await obtainTokens(url)
+    const live = (await refresh(url, refreshToken)).body
+    const [familyId = '', , oldMac = ''] = refreshToken.split('.')
+    const row = await running.stores.database.kysely
+      .selectFrom('refresh_token_family')
+      .selectAll()
+      .where('id', '=', familyId)
+      .executeTakeFirstOrThrow()
+    const text = `${familyId}.${row.generation.toString(36)}`
+    const guesses = [row.seed, oldMac, familyId, row.grant_id, ''].flatMap((key) =>
+      [`${row.seed} ${text}`, text, `${oldMac} ${text}`, `${row.seed} ${oldMac}`].map((said) =>
+        createHmac('sha256', key).update(said).digest('base64url'),
+      ),
+    )
+    const valuesOf = (secret: string) => makeTokenValues(makeSecretRoot([secret]).tokenKeys)
+    const other = valuesOf('another-secret-that-is-long-enough-to-be-one')
+    for (const value of [
+      ...guesses.map((mac) => `${text}.${mac}`),
+      other.writeRefreshToken(row, row.generation),
+    ]) {
+      expect(refusalOf(await refresh(url, value))).to.equal('400 invalid_grant')
+    }
+    const { scopes } = JSON.parse(row.token)
+    const issuedAtSeconds = Math.floor(row.started_at / 1000)
+    const access = other.writeAccessToken(
+      { ...row, scopes },
+      { generation: row.generation, issuedAtSeconds, has: scopes },
+    )
+    expect((await userinfo(url, access)).status).to.equal(401)
+    const own = valuesOf(SECRET).writeRefreshToken(row, row.generation)
+    expect(own, 'the secret and the row make the live token').to.equal(live.refresh_token)
+    expect((await refresh(url, live.refresh_token)).status).to.equal(200)
+  })
+})
