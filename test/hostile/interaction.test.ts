@@ -143,7 +143,7 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
   })
 })
 
-// [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3; threat 7]
+// [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3; threat 7; class CSRF]
 describe('interaction: forms carry the token of their page [RFC 6749 §10.12] [39]', () => {
   for (const [why, change] of [
     ['no token', () => ({ csrf: undefined })],
