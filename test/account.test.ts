@@ -1,36 +1,34 @@
 import { expect } from 'chai'
-import * as oidc from 'openid-client'
 
+import { paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { authorizeUrl, refresh, userinfo } from './support/client.ts'
 import {
   amir,
+  flushingSoon,
   june,
   marco,
   noor,
   notes,
-  type RunningService,
   sam,
   startService,
 } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
-import { getTokens, type signIn } from './support/relying-party.ts'
+import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { getTokens } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
 
 const removeSamsNotes = '/account/apps/remove?client=northlight-notes&site=sit_northlight'
 
 describe('/account', () => {
-  let service: RunningService
-  before(async () => {
-    service = await startService({
-      policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
-    })
-  })
-  after(async () => await service[Symbol.asyncDispose]())
+  const service = sharedService({ policy: flushingSoon })
 
   describe('signing in', () => {
-    it('goes through the authorization endpoint of this very service, with PKCE, state and nonce', async () => {
-      const response = await makePagePerson(service.url, sam).open('/account/apps')
-      const address = new URL(response.headers.get('location') ?? '', service.url)
-      expect(response.status).to.equal(303)
-      expect(address.pathname).to.equal('/oauth/authorize')
+    it('uses the authorization endpoint of this service, with PKCE, state and nonce', async () => {
+      const person = makePagePerson(service().url, sam)
+      const response = await person.open('/account/apps')
+      const address = new URL(response.headers.get('location') ?? '', service().url)
+      expect([response.status, address.pathname]).to.deep.equal([303, '/oauth/authorize'])
       expect(Object.fromEntries(address.searchParams)).to.include({
         client_id: 'gatehouse-pages',
         response_type: 'code',
@@ -40,15 +38,12 @@ describe('/account', () => {
       for (const name of ['state', 'nonce', 'code_challenge']) {
         expect(address.searchParams.get(name)).to.have.length.above(40)
       }
-    })
-
-    it('asks for no consent, and comes back to the page that was asked for', async () => {
-      const page = await makePagePerson(service.url, sam).visit('/account/apps')
-      expect(page).to.include({ status: 200, path: '/account/apps' })
+      const page = await person.visit('/account/apps')
+      expect(page, 'without a consent page').to.include({ status: 200, path: '/account/apps' })
       expect(page.text).to.include('id="apps-page"')
     })
 
-    it('begins a new session at each sign-in and ends the old one, in a cookie that no script reads', async () => {
+    it('replaces the session at each sign-in, in a cookie that no script can read', async () => {
       const first = await signInByHand('')
       expect(await statusOfAccount(first)).to.equal(200)
       const second = await signInByHand(first)
@@ -57,80 +52,66 @@ describe('/account', () => {
       expect(await statusOfAccount(first)).to.equal(303)
     })
 
-    it('refuses an answer that this browser did not ask for (login CSRF)', async () => {
-      const start = await makePagePerson(service.url, sam).open('/account')
-      const stranger = makePagePerson(service.url, noor)
-      const { callback } = await ownCallback(start.headers.get('location') ?? '')
-      const response = await stranger.open(callback.pathname + callback.search)
+    it('refuses a response to another browser (login CSRF), and a forged cookie', async () => {
+      const { callback } = await begin()
+      const stranger = makePagePerson(service().url, noor)
+      const response = await stranger.open(callback)
       expect(response.status).to.equal(400)
       expect(response.headers.getSetCookie().join()).not.to.include('gatehouse_pages')
+      const forged = new URL('/signed-in?code=x&state=x', service().url)
+      const answer = await openWith(forged, `gatehouse_sign_in=${'A'.repeat(80)}`)
+      expect(answer.status).to.equal(400)
     })
 
-    it('refuses a cookie that this service did not seal', async () => {
-      const response = await fetch(`${service.url}/signed-in?code=x&state=x`, {
-        redirect: 'manual',
-        headers: { cookie: `gatehouse_sign_in=${'A'.repeat(80)}` },
-      })
-      expect(response.status).to.equal(400)
+    it('redeems a code once', async () => {
+      const { callback, sealed } = await begin()
+      expect((await openWith(callback, sealed)).status).to.equal(303)
+      expect((await openWith(callback, sealed)).status).to.equal(400)
     })
 
-    it('redeems a code once only', async () => {
-      const person = makePagePerson(service.url, sam)
-      const start = await person.open('/account')
-      const sealed = start.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-      const { callback } = await ownCallback(start.headers.get('location') ?? '')
-      const open = async () =>
-        await fetch(callback, { redirect: 'manual', headers: { cookie: sealed } })
-      expect((await open()).status).to.equal(303)
-      expect((await open()).status).to.equal(400)
-    })
+    const openWith = async (address: URL, cookie: string) =>
+      await fetch(address, { redirect: 'manual', headers: { cookie } })
 
-    async function ownCallback(start: string) {
-      const { makeHeadlessPerson } = await import('../tools/token/headless-person.ts')
-      const address = new URL(start, service.url)
-      const browser = makeHeadlessPerson(sam)
-      return { callback: await browser.authorize(address, `${service.url}/signed-in`) }
+    /** A sign-in up to the redirect back, with the cookie of its browser. */
+    async function begin() {
+      const { url } = service()
+      const start = await fetch(`${url}/account`, { redirect: 'manual' })
+      const address = new URL(start.headers.get('location') ?? '', url)
+      const callback = await makeHeadlessPerson(sam).authorize(address, `${url}/signed-in`)
+      return { callback, sealed: start.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
     }
 
-    /** Signs in with these cookies; gives those of the new session. */
+    /** Signs in with these cookies, and returns those of the new session. */
     async function signInByHand(cookies: string): Promise<string> {
-      const start = await fetch(`${service.url}/account`, { redirect: 'manual' })
-      const { callback } = await ownCallback(start.headers.get('location') ?? '')
-      const sealed = start.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-      const back = await fetch(callback, {
-        redirect: 'manual',
-        headers: { cookie: [sealed, cookies].filter(Boolean).join('; ') },
-      })
+      const { callback, sealed } = await begin()
+      const back = await openWith(callback, [sealed, cookies].filter(Boolean).join('; '))
       const lines = back.headers.getSetCookie().filter((line) => line.startsWith('gatehouse_pages'))
       const last = new Map(lines.map((line) => [line.split('=')[0], line]))
-      for (const line of last.values())
+      for (const line of last.values()) {
         expect(line).to.match(/; path=\/; .*; samesite=lax; httponly$/)
+      }
       return [...last.values()].map((line) => line.split(';')[0]).join('; ')
     }
 
     async function statusOfAccount(cookie: string): Promise<number> {
-      const options = { redirect: 'manual', headers: { cookie } } as const
-      return (await fetch(`${service.url}/account`, options)).status
+      return (await openWith(new URL('/account', service().url), cookie)).status
     }
   })
 
-  it('shows name, e-mail address and every site with the roles held there', async () => {
-    const { text } = await makePagePerson(service.url, marco).visit('/account')
+  it('shows name, e-mail address and every site with the roles there', async () => {
+    const { text } = await makePagePerson(service().url, marco).visit('/account')
     expect(text).to.include('Marco Bellini').and.include('marco@openkitchen.example')
     expect(text).to.match(/Open Kitchen School.*your roles: lecturer and owner/s)
     expect(text).to.match(/Northlight Academy.*your role: student/s)
-    expect(text)
-      .to.include('href="/admin/open-kitchen"')
-      .and.not.include('href="/admin/northlight"')
+    expect(text).to.include('href="/admin/open-kitchen"')
+    expect(text).to.not.include('href="/admin/northlight"')
   })
 
   describe('Connected apps', () => {
-    it('names the application, its kind, its site and what it can see and change', async () => {
-      await getTokens(service.url, {
-        person: noor,
-        scope: 'openid email account:read account:write',
-      })
-      const { text } = await makePagePerson(service.url, noor).visit('/account/apps')
+    it('shows the application, its kind, its site and its scopes', async () => {
+      const scope = 'openid email account:read account:write'
+      await getTokens(service().url, { person: noor, scope })
+      const { text } = await makePagePerson(service().url, noor).visit('/account/apps')
       expect(text).to.include('Course Notes')
       expect(text).to.include('An application set up by the team of Northlight Academy.')
       expect(text).to.match(/Can see.*your e-mail address.*your courses, other purchases/s)
@@ -138,40 +119,35 @@ describe('/account', () => {
       expect(text).not.to.include('gatehouse-pages')
     })
 
-    it('counts calls and says when the last one was, within seconds and not at the call', async () => {
-      const { tokens, configuration } = await getTokens(service.url, { person: amir })
-      const person = makePagePerson(service.url, amir)
+    it('counts calls and shows the time of the last one', async () => {
+      const { tokens } = await getTokens(service().url, { person: amir })
+      const person = makePagePerson(service().url, amir)
       expect((await person.visit('/account/apps')).text).to.include('not yet')
-      for (let call = 0; call < 3; call += 1) {
-        await oidc.fetchUserInfo(configuration, tokens.access_token, 'per_amir')
-      }
-      const text = await eventually(
-        async () => (await person.visit('/account/apps')).text,
-        (page) => page.includes('3 calls'),
-      )
-      expect(text).to.include('3 calls').and.not.include('not yet')
+      for (let call = 0; call < 3; call += 1) await userinfo(service().url, tokens.access_token)
+      await eventually(10_000, async () => {
+        const { text } = await person.visit('/account/apps')
+        expect(text).to.include('3 calls').and.not.include('not yet')
+      })
     })
 
-    it('asks once before it removes one, and then its tokens are dead at once', async () => {
-      const { tokens, configuration } = await getTokens(service.url)
-      const person = makePagePerson(service.url, sam)
+    it('asks before it removes one, which ends its tokens at once', async () => {
+      const { tokens } = await getTokens(service().url)
+      const person = makePagePerson(service().url, sam)
       const asked = await person.visit(removeSamsNotes)
       expect(asked.text).to.include('loses its access to your account')
-      await oidc.fetchUserInfo(configuration, tokens.access_token, 'per_sam')
+      expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
 
       const done = await person.send(asked, '/account/apps/remove')
       expect(done.path).to.equal('/account/apps?done=removed')
       expect(done.text).to.include('id="no-apps"')
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(401)
-      const refused = await oidc
-        .refreshTokenGrant(configuration, tokens.refresh_token ?? '')
-        .catch((error) => error)
-      expect(refused.error).to.equal('invalid_grant')
+      const refused = await refresh(service().url, tokens.refresh_token ?? '')
+      expect(refused.body.error).to.equal('invalid_grant')
     })
 
-    it('brings no old token back to life when the same browser connects the application again', async () => {
-      const { person: browser, tokens, start } = await getTokens(service.url)
-      const person = makePagePerson(service.url, sam)
+    it('keeps old tokens ended when the same browser connects the application again', async () => {
+      const { person: browser, tokens, start } = await getTokens(service().url)
+      const person = makePagePerson(service().url, sam)
       await person.send(await person.visit(removeSamsNotes), '/account/apps/remove')
       // The browser session remembers the grant that was removed.
       const page = await followToPage(browser, start)
@@ -180,55 +156,43 @@ describe('/account', () => {
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(401)
     })
 
-    it('answers 404 for what somebody else connected, and touches nothing', async () => {
-      const { tokens } = await getTokens(service.url)
-      const stranger = makePagePerson(service.url, june)
+    it('answers 404 for an app of another person, and changes nothing', async () => {
+      const { tokens } = await getTokens(service().url)
+      const stranger = makePagePerson(service().url, june)
       expect((await stranger.visit(removeSamsNotes)).status).to.equal(404)
       const home = await stranger.visit('/account')
-      const csrf = /name="csrf" value="([^"]+)"/.exec(home.text)?.[1] ?? ''
-      const fields = { csrf, client: 'northlight-notes', site: 'sit_northlight' }
+      const fields = {
+        csrf: hiddenField(home.text),
+        client: 'northlight-notes',
+        site: 'sit_northlight',
+      }
       expect((await stranger.post('/account/apps/remove', fields)).status).to.equal(404)
-      expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
-    })
-
-    it('refuses a form that does not carry the token of its page', async () => {
-      const { tokens } = await getTokens(service.url)
-      const person = makePagePerson(service.url, sam)
-      await person.visit('/account')
-      const fields = { csrf: 'guessed', client: 'northlight-notes', site: 'sit_northlight' }
-      expect((await person.post('/account/apps/remove', fields)).status).to.equal(403)
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
     })
   })
 
   describe('signing out', () => {
-    it('here ends the session of the pages and then the session of the browser', async () => {
-      const person = makePagePerson(service.url, sam)
+    it('here ends the session of the pages and then of the browser', async () => {
+      const person = makePagePerson(service().url, sam)
       const asked = await person.send(await person.visit('/account'), '/sign-out')
       expect(asked.text).to.include('id="logout-page"')
-      const action = /<form id="op.logoutForm" method="post" action="([^"]+)"/.exec(asked.text)?.[1]
-      const xsrf = /name="xsrf" value="([^"]+)"/.exec(asked.text)?.[1] ?? ''
-      const out = await person.post(new URL(action ?? '').pathname, { xsrf, logout: 'yes' })
-      expect(out.text).to.include('id="logout-success"')
-      const again = await person.open('/account')
-      const silent = `${again.headers.get('location')}&prompt=none`
-      const answer = await person.open(silent)
-      expect(answer.headers.get('location')).to.include('error=login_required')
+      await confirmSignOut(person, new URL(asked.path, service().url))
+      expect((await person.open('/account')).status).to.equal(303)
+      const silent = await person.open(authorizeUrl(service().url, { prompt: 'none' }))
+      expect(silent.headers.get('location')).to.include('error=login_required')
     })
 
     it('at the logout endpoint ends the session of the pages too (RP-Initiated Logout)', async () => {
-      const person = makePagePerson(service.url, sam)
+      const person = makePagePerson(service().url, sam)
       await person.visit('/account')
-      const asked = await person.visit('/oauth/logout')
-      const xsrf = /name="xsrf" value="([^"]+)"/.exec(asked.text)?.[1] ?? ''
-      await person.post('/oauth/logout/confirm', { xsrf, logout: 'yes' })
+      await confirmSignOut(person, new URL(paths.endSession, service().url))
       expect((await person.open('/account')).status).to.equal(303)
     })
 
-    it('everywhere ends the sessions of every browser, and keeps the tokens of applications', async () => {
-      const { person: elsewhere, tokens, start } = await getTokens(service.url, { person: noor })
-      const [here, there] = [0, 1].map(() => makePagePerson(service.url, noor))
-      if (!here || !there) throw new Error('two people were made')
+    it('everywhere ends the sessions of every browser, but no tokens', async () => {
+      const { person: elsewhere, tokens, start } = await getTokens(service().url, { person: noor })
+      const here = makePagePerson(service().url, noor)
+      const there = makePagePerson(service().url, noor)
       await there.visit('/account')
       const asked = await here.visit('/account/sign-out-everywhere')
       const done = await here.send(asked, '/account/sign-out-everywhere')
@@ -236,13 +200,13 @@ describe('/account', () => {
 
       expect((await there.open('/account')).status).to.equal(303)
       expect((await here.open('/account')).status).to.equal(303)
-      // Within the second of the sign-out no session of that second counts.
+      // Sessions of the second of the sign-out have ended too.
       expect(await followToPage(elsewhere, start)).to.include('id="login-page"')
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
     })
   })
 
-  it('signs a disabled person out at the next request', async () => {
+  it('signs a disabled person out of the pages and of the browser', async () => {
     await using own = await startService()
     const person = makePagePerson(own.url, sam)
     expect((await person.visit('/account')).status).to.equal(200)
@@ -252,39 +216,23 @@ describe('/account', () => {
       .where('id', '=', 'per_sam')
       .execute()
     expect((await person.open('/account')).status).to.equal(303)
+    const silent = await person.open(authorizeUrl(own.url, { prompt: 'none' }))
+    expect(silent.headers.get('location')).to.include('error=login_required')
+    const again = await person.open(authorizeUrl(own.url))
+    expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })
 
   async function statusOfUserInfo(token: string): Promise<number> {
-    const response = await fetch(`${service.url}/api/oauth/userinfo`, {
-      headers: { authorization: `Bearer ${token}` },
-    })
-    return response.status
+    return (await userinfo(service().url, token)).status
   }
 
   /** The first page that an authorization request of this browser leads to. */
   async function followToPage(
-    browser: Awaited<ReturnType<typeof signIn>>['person'],
+    browser: Awaited<ReturnType<typeof getTokens>>['person'],
     start: URL,
   ): Promise<string> {
-    let address = start
-    for (let step = 0; step < 5; step += 1) {
-      const response = await browser.open(address)
-      const location = response.headers.get('location')
-      if (!location) return await response.text()
-      address = new URL(location, address)
-    }
-    throw new Error('no page came')
+    const response = await browser.open(start)
+    const location = response.headers.get('location')
+    return location ? await followToPage(browser, new URL(location, start)) : await response.text()
   }
 })
-
-/** Asks again until the answer is as expected, for ten seconds at most. */
-async function eventually<Value>(
-  ask: () => Promise<Value>,
-  expected: (value: Value) => boolean,
-): Promise<Value> {
-  const until = Date.now() + 10_000
-  for (;;) {
-    const value = await ask()
-    if (expected(value) || Date.now() > until) return value
-  }
-}

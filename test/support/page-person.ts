@@ -21,7 +21,7 @@ export interface PagePerson {
   /** Sends any form at all, without the token of a page. */
   post(path: string, fields: Record<string, string>): Promise<Seen>
   /** One request without following a redirect. */
-  open(path: string, init?: RequestInit): Promise<Response>
+  open(path: string | URL, init?: RequestInit): Promise<Response>
 }
 
 const REDIRECTS_MAX = 10
@@ -80,7 +80,7 @@ export function hiddenField(page: string, name: 'csrf' | 'xsrf' = 'csrf'): strin
 
 /** Opens the sign-out page and sends its form. Without `logout` the person stays signed in. */
 export async function confirmSignOut(
-  person: HeadlessPerson,
+  person: Pick<HeadlessPerson, 'open'>,
   address: URL,
   pressed: Fields = { logout: 'yes' },
 ): Promise<Response> {
