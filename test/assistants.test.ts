@@ -24,11 +24,10 @@ import {
 } from '../src/pages/assistants/connect-steps.ts'
 import type { InstructionView } from '../views/connect-steps.ts'
 
-const rows: unknown[] = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../config/assistants.json'), 'utf8'),
-)
+const readRepository = (path: string) => readFileSync(join(import.meta.dirname, '..', path), 'utf8')
+
+const rows: unknown[] = JSON.parse(readRepository('config/assistants.json'))
 const assistants = assistantTable.parse(rows)
-const hosts = ['127.0.0.1', '[::1]', 'localhost']
 
 const plain: Values = {
   url: 'https://school.example/mcp/member',
@@ -38,7 +37,7 @@ const plain: Values = {
   scopes: scopeNames('member'),
 }
 
-/** Each of these ends a text of some place, or begins a command there. */
+/** Each of these ends a text or starts a command in some place. */
 const hostile =
   '"\'`;$(touch /tmp/x)\\{url}{client_id}]]\n[evil]\u007f\u2028</pre><script>&config=%22 ünï 🎓'
 const evil: Values = {
@@ -51,26 +50,14 @@ const evil: Values = {
 
 describe('the table of assistants (config/assistants.json)', () => {
   it('has the assistants that people use, each once', () => {
-    expect(assistants.map(({ id }) => id)).to.deep.equal([
-      'claude',
-      'claude-code',
-      'chatgpt',
-      'vscode',
-      'cursor',
-      'gemini-cli',
-      'codex',
-      'opencode',
-      'inspector',
-    ])
+    const ids = 'claude claude-code chatgpt vscode cursor gemini-cli codex opencode inspector'
+    expect(assistants.map(({ id }) => id).join(' ')).to.equal(ids)
   })
 
-  it('names for each callback where it was read, and when', () => {
+  it('has the date on which each callback was read', () => {
     for (const { callbacks, documentation, ownCallback } of assistants) {
       for (const { read } of [...callbacks, documentation, ...(ownCallback ? [ownCallback] : [])]) {
-        expect(new Date(read).getTime()).to.be.within(
-          Date.parse('2026-01-01'),
-          Date.parse('2030-01-01'),
-        )
+        expect(read >= '2026-01-01' && read < '2030-01-01', read).to.equal(true)
       }
     }
   })
@@ -81,7 +68,7 @@ describe('the table of assistants (config/assistants.json)', () => {
     ['an operator’s way with client_id', { operator: [command('{url} {client_id}')] }, 'operator'],
     ['a callback that is no address', { callbacks: [callback('nowhere')] }, 'callbacks'],
     ['an unknown kind', { member: [{ kind: 'script', title: 'x' }] }, 'member'],
-    ['a field that nobody reads', { secret: 'x' }, ''],
+    ['an unknown field', { secret: 'x' }, ''],
   ] as const) {
     it(`refuses ${what}`, () => {
       const { error } = assistantTable.safeParse([{ ...(rows[0] as object), ...change }])
@@ -89,58 +76,51 @@ describe('the table of assistants (config/assistants.json)', () => {
     })
   }
 
-  it('refuses an id that is there twice', () => {
+  it('refuses a duplicate id', () => {
     expect(assistantTable.safeParse([rows[0], rows[0]]).success).to.equal(false)
   })
 })
 
 describe('docs/how-to/connect-an-assistant.md', () => {
-  const text = readFileSync(
-    join(import.meta.dirname, '../docs/how-to/connect-an-assistant.md'),
-    'utf8',
-  )
+  const text = readRepository('docs/how-to/connect-an-assistant.md')
 
-  it('says of every assistant, and of no other, what is known', () => {
+  it('lists every assistant', () => {
     const [, table = ''] = /### What is known of the assistants\n([\s\S]*)$/.exec(text) ?? []
     const names = [...table.matchAll(/^\| (?!assistant|---)([^|]+?) \|/gm)].map(([, name]) => name)
     expect(names).to.deep.equal(assistants.map(({ name }) => name))
   })
 
-  it('names every kind of way and every placeholder', () => {
-    const kinds = new Set(
-      assistants
-        .flatMap(({ member, operator }) => [...member, ...operator])
-        .map(({ kind }) => kind),
-    )
+  it('lists every kind of instruction and every placeholder', () => {
+    const ways = assistants.flatMap(({ member, operator }) => [...member, ...operator])
+    const kinds = new Set(ways.map(({ kind }) => kind))
     for (const kind of kinds) expect(text).to.include(`| \`${kind}\` |`)
     for (const name of placeholders) expect(text).to.include(`\`{${name}}\``)
   })
 })
 
-describe('what a row becomes for a site', () => {
+describe('the instructions of an assistant', () => {
   for (const assistant of assistants) {
     for (const audience of ['member', 'operator'] as const) {
       for (const [index, way] of assistant[audience].entries()) {
         const which = `${assistant.name}, ${audience} ${index + 1} (${way.kind})`
 
-        it(`${which} is well-formed and carries the values of the site`, () => {
+        it(`${which} are well-formed and contain the values of the site`, () => {
           const instruction = instructionOf(way, plain)
           expect(textOf(instruction)).not.to.match(/\{[a-z_]+\}/)
           expect(JSON.stringify(instruction)).not.to.include('undefined')
           read(way, instruction)
         })
 
-        it(`${which} carries hostile values unchanged, and nothing beside them`, () => {
+        it(`${which} contain hostile values unchanged, and nothing else`, () => {
           const instruction = instructionOf(way, evil)
-          const found = read(way, instruction)
-          const expected = read(way, instructionOf(way, plain))
-          expect(shapeOf(found, evil)).to.deep.equal(shapeOf(expected, plain))
+          const expected = shapeOf(read(way, instructionOf(way, plain)), plain)
+          expect(shapeOf(read(way, instruction), evil)).to.deep.equal(expected)
         })
       }
     }
   }
 
-  it('gives a member the address of their tools and the client_id, each assistant', () => {
+  it('give members of each assistant the address of their tools and the client_id', () => {
     for (const assistant of assistants) {
       const application = { clientId: plain.clientId, scopes: plain.scopes, redirectUris: [] }
       const site = { name: 'Northlight Academy', slug: 'northlight' }
@@ -150,7 +130,7 @@ describe('what a row becomes for a site', () => {
     }
   })
 
-  it('calls the server by a plain word, whatever the slug is', () => {
+  it('name the server by a plain word for any slug', () => {
     const codex = named('codex')
     const serverOf = (slug: string) => {
       const site = { name: 'x', slug }
@@ -164,29 +144,24 @@ describe('what a row becomes for a site', () => {
   })
 })
 
-describe('callbacks', () => {
-  it('leave out the hosts of this machine that a deployment does not admit', () => {
+describe('the callbacks of an assistant', () => {
+  it('leave out loopback hosts that a deployment does not admit', () => {
     expect(callbacksOf(named('cursor'), ['127.0.0.1'])).to.deep.equal([
       'https://www.cursor.com/agents/mcp/oauth/callback',
       'cursor://anysphere.cursor-mcp/oauth/callback',
     ])
+    const hosts = ['127.0.0.1', '[::1]', 'localhost']
     expect(callbacksOf(named('cursor'), hosts)).to.have.length(3)
   })
 
-  it('have one free segment where they differ per connection', () => {
+  it('have one variable segment where they differ per connection', () => {
     const { ownCallback } = named('chatgpt')
     if (!ownCallback) throw new Error('ChatGPT has a callback of its own')
     const base = 'https://chatgpt.com/connector/oauth/'
     expect(isOwnCallback(ownCallback, `${base}OUbdUMlL15Ct`)).to.equal(true)
+    const segments = ['', 'a/b', 'a?x=1', 'a#x', '..', '%2e%2e', 'a b', 'a'.repeat(129)]
     for (const other of [
-      base,
-      `${base}a/b`,
-      `${base}a?x=1`,
-      `${base}a#x`,
-      `${base}..`,
-      `${base}%2e%2e`,
-      `${base}a b`,
-      `${base}${'a'.repeat(129)}`,
+      ...segments.map((segment) => base + segment),
       'https://chatgpt.com.evil.example/connector/oauth/a',
       'https://chatgpt.com@evil.example/connector/oauth/a',
       'http://chatgpt.com/connector/oauth/a',
@@ -196,9 +171,11 @@ describe('callbacks', () => {
     }
   })
 
-  it('say which assistants an application can be connected to; a native one varies its port', () => {
+  it('show which assistants an application can connect, with any port of a native one', () => {
     const idsFor = (redirectUris: string[], applicationType: 'web' | 'native' = 'native') =>
-      assistants.filter((each) => canReturnTo(each, { redirectUris, applicationType })).map(idOf)
+      assistants
+        .filter((each) => canReturnTo(each, { redirectUris, applicationType }))
+        .map(({ id }) => id)
     expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'])).to.deep.equal(['opencode'])
     expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'], 'web')).to.deep.equal([])
     expect(idsFor(['https://claude.ai/api/mcp/auth_callback'], 'web')).to.deep.equal(['claude'])
@@ -206,7 +183,7 @@ describe('callbacks', () => {
     expect(idsFor(['https://app.example/callback'])).to.deep.equal([])
   })
 
-  it('name the schemes of apps that are no domain name turned around', () => {
+  it('have the schemes of apps that are not a reversed domain name', () => {
     expect(schemesOf(assistants)).to.deep.equal(['cursor:'])
   })
 })
@@ -223,10 +200,6 @@ function named(id: string): Assistant {
   const found = assistants.find((each) => each.id === id)
   if (!found) throw new Error(`there is no ${id}`)
   return found
-}
-
-function idOf({ id }: Assistant): string {
-  return id
 }
 
 function textOf(instruction: InstructionView): string {
@@ -247,7 +220,7 @@ function decodedTextOf(instruction: InstructionView): string {
   return decoded + Buffer.from(base64, 'base64').toString()
 }
 
-/** What the program into which it is pasted reads of it. */
+/** Reads an instruction as its program does. */
 function read(way: Way, instruction: InstructionView): unknown {
   if (instruction.kind === 'steps') return instruction.steps.map(({ value }) => value ?? null)
   const text = textOf(instruction)
@@ -265,7 +238,7 @@ function read(way: Way, instruction: InstructionView): unknown {
   }
 }
 
-/** The words of a line as a real shell has them. */
+/** The words of a line in a real shell. */
 function shellWords(line: string): string[] {
   const script = `words() { for word in "$@"; do printf '%s\\0' "$word"; done; }\nwords ${line}`
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1)
@@ -274,22 +247,23 @@ function shellWords(line: string): string[] {
 function readLink(href: string, encoding: 'json' | 'base64') {
   const { protocol, hash, search } = new URL(href)
   expect(hash).to.equal('')
-  if (encoding === 'json')
+  if (encoding === 'json') {
     return { protocol, content: JSON.parse(decodeURIComponent(search.slice(1))) }
+  }
   const { config = '', ...rest } = Object.fromEntries(new URLSearchParams(search))
-  // A plus sign that was not encoded would have become a space.
+  // An unencoded plus sign would become a space.
   expect(config).to.match(/^[A-Za-z0-9+/=]+$/)
   return { protocol, ...rest, content: JSON.parse(Buffer.from(config, 'base64').toString()) }
 }
 
-/** With the names of the values in place of the values themselves. */
+/** Replaces the values by their names. */
 function shapeOf(found: unknown, values: Values): unknown {
   const names = new Map<string, string>()
   for (const [name, value] of Object.entries(values)) {
     const texts = Array.isArray(value) ? [value.join(' '), ...value] : [value]
     for (const [index, text] of texts.entries()) {
       names.set(text, `<${name} ${index}>`)
-      // A shell’s line takes no line break, which would begin a command.
+      // A line break would start a command in a shell.
       names.set(text.replace(/\p{Cc}+/gu, ' '), `<${name} ${index}>`)
     }
   }
