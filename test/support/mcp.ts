@@ -2,7 +2,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, answerOf, send as sendOnWire } from './wire.ts'
+import { type Answer, answerOf } from './wire.ts'
 
 /** Messages of either generation of the protocol (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
@@ -135,22 +135,6 @@ export async function toolNames(
 ): Promise<string[]> {
   const { body } = await send(url, 'tools/list', { token, ...sending })
   return body.result.tools.map(({ name }: { name: string }) => name)
-}
-
-/** One request with exactly these headers; fetch would not send a Host of the caller's. */
-export async function postWithHeaders(
-  url: string,
-  headers: Readonly<Record<string, string | string[]>>,
-  method = 'POST',
-): Promise<Answer> {
-  return await sendOnWire(url, {
-    method,
-    path: paths.mcp,
-    headers: Object.entries(headers).flatMap(([name, values]) =>
-      [values].flat().flatMap((value) => [name, value]),
-    ),
-    ...(method === 'POST' && { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) }),
-  })
 }
 
 /** An operator's token by a client that registered itself on a loopback address. */
