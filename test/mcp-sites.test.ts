@@ -2,168 +2,118 @@ import { expect } from 'chai'
 
 import { readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { startService } from './support/gatehouse.ts'
-import { callTool, operatorToken, problemOf, readTool, send } from './support/mcp.ts'
+import { operatorToken, problemOf, readTool, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 
-interface Page<Node> {
-  readonly nodes: readonly Node[]
-  readonly totalCount: number
-}
+forEachStorage('an agent without any knowledge', (start) => {
+  const running = sharedService({}, start)
+  const read = async (name: string, values: Record<string, unknown> = {}, token?: string) =>
+    await readTool(running().url, name, { values, token })
+  const slugs = (nodes: { slug: string }[]) => nodes.map(({ slug }) => slug)
 
-interface Site {
-  readonly slug: string
-  readonly name: string
-  readonly courseCount: number
-  readonly connect: string
-}
-
-type Courses = Page<{ readonly slug: string }>
-
-forEachStorage('an agent that knows nothing', (start) => {
-  it('finds the sites by their names, and the courses by words, from one list to the next', async () => {
-    await using service = await start()
-    const { url } = service
-    const sites = await readTool<Page<Site>>(url, 'list_sites')
-    expect(sites.nodes.map(({ slug }) => slug)).to.deep.equal(['northlight', 'open-kitchen'])
+  it('finds the sites and their published courses', async () => {
+    const sites = await read('list_sites')
+    expect(slugs(sites.nodes)).to.deep.equal(['northlight', 'open-kitchen'])
     for (const { slug: site, courseCount, connect } of sites.nodes) {
-      const courses = await readTool<Courses>(url, 'list_public_courses', { values: { site } })
-      expect(courses.totalCount).to.equal(courseCount)
-      expect(connect).to.equal(`${url}/connect/${site}`)
-      for (const { slug } of courses.nodes) {
-        await readTool(url, 'get_public_course', { values: { site, slug } })
-      }
+      const { nodes, totalCount } = await read('list_public_courses', { site })
+      expect(totalCount).to.equal(courseCount)
+      expect(connect).to.equal(`${running().url}/connect/${site}`)
+      for (const { slug } of nodes) await read('get_public_course', { site, slug })
     }
   })
 
-  it('searches sites by a part of name or slug, in any case of letters, and takes signs for themselves', async () => {
-    await using service = await start()
-    const { url } = service
-    const found = async (search: string) => {
-      const { nodes } = await readTool<Page<Site>>(url, 'list_sites', { values: { search } })
-      return nodes.map(({ slug }) => slug)
+  it('searches sites by a part of name or slug, ignoring case, without wildcards', async () => {
+    for (const [search, ...found] of [
+      ...[['ACADEMY', 'northlight'], ['open-k', 'open-kitchen'], ['%'], ['_'], ["'"]],
+      ['nothing like it'],
+    ] as const) {
+      expect(slugs((await read('list_sites', { search })).nodes), search).to.deep.equal(found)
     }
-    expect(await found('ACADEMY')).to.deep.equal(['northlight'])
-    expect(await found('open-k')).to.deep.equal(['open-kitchen'])
-    for (const search of ['%', '_', "'", 'nothing like it']) expect(await found(search)).to.be.empty
   })
 
   it('searches the courses of a site by words of title and summary, page by page', async () => {
-    await using service = await start()
-    const { url } = service
     const site = 'northlight'
-    const all = await readTool<Courses>(url, 'list_public_courses', { values: { site } })
+    const all = await read('list_public_courses', { site })
     const search = 'LIGHT'
-    const whole = await readTool<Courses>(url, 'list_public_courses', { values: { site, search } })
+    const whole = await read('list_public_courses', { site, search })
     expect(whole.totalCount).to.be.within(1, all.totalCount - 1)
     const walked: unknown[] = []
     let after: string | undefined
     do {
       const values = { site, search, first: 1, ...(after && { after }) }
-      const page = await readTool<Courses & { pageInfo: Cursor }>(url, 'list_public_courses', {
-        values,
-      })
-      walked.push(...page.nodes)
-      after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : undefined
+      const { nodes, pageInfo } = await read('list_public_courses', values)
+      walked.push(...nodes)
+      after = pageInfo.hasNextPage ? pageInfo.endCursor : undefined
     } while (after)
     expect(walked).to.deep.equal(whole.nodes)
   })
 
-  it('that has a token needs not say which site', async () => {
-    await using service = await start()
-    const { url } = service
-    const token = await memberToken(url)
-    const mine = await readTool<Courses>(url, 'list_public_courses', { token })
-    const named = await readTool<Courses>(url, 'list_public_courses', {
-      values: { site: 'northlight' },
-    })
+  it('may omit the site when it has a token', async () => {
+    const token = await memberToken(running().url)
+    const mine = await read('list_public_courses', {}, token)
+    const named = await read('list_public_courses', { site: 'northlight' })
     expect(mine.nodes).to.deep.equal(named.nodes)
-    const { slug } = named.nodes[0] ?? { slug: '' }
-    await readTool(url, 'get_public_course', { values: { slug }, token })
-    const other = { site: 'open-kitchen' }
-    const there = await readTool<Courses>(url, 'list_public_courses', { values: other, token })
+    await read('get_public_course', { slug: named.nodes[0].slug }, token)
+    const there = await read('list_public_courses', { site: 'open-kitchen' }, token)
     expect(there.nodes).to.not.deep.equal(mine.nodes)
   })
 })
 
-interface Cursor {
-  readonly hasNextPage: boolean
-  readonly endCursor: string
-}
-
-describe('every refusal says the next step', () => {
+describe('a refusal names the next step', () => {
   const running = sharedService()
 
-  it('and an unknown slug is never taken for a store that fails', async () => {
+  it('for wrong slugs, ids and arguments: the list, and the arguments that fit', async () => {
     const { url } = running()
-    const said = async (name: string, values = {}) => await problemOf(url, name, { values })
-    expect(await said('list_public_courses')).to.include('list_sites')
-    expect(await said('list_public_courses', { site: 'nowhere' })).to.include('list_sites')
-    expect(await said('get_public_course', { site: 'nowhere', slug: 'x' })).to.include('list_sites')
-    const noCourse = await said('get_public_course', { site: 'northlight', slug: 'nothing' })
-    expect(noCourse).to.include('list_public_courses with site: "northlight"')
-    expect(await said('list_public_courses', { place: 'here' })).to.include(
-      'It takes site, search, first, after.',
-    )
-    expect(await said('get_service_info', { x: 1 })).to.include('It takes no arguments.')
-  })
-
-  it('for what an operator names: the list, and the arguments that fit', async () => {
-    const { url } = running()
-    const token = await operatorToken(url, scopeNames('operator').join(' '))
-    const said = async (name: string, values = {}) => await problemOf(url, name, { values, token })
-    expect(await said('get_site_course', { slug: 'nothing' })).to.include('list_site_courses')
-    expect(await said('publish_course', { id: 'nothing' })).to.include('list_site_courses')
-    expect(await said('get_site_student', { id: 'nothing' })).to.include('list_site_students')
-    expect(await said('publish_course', {})).to.include('It takes id (required), at.')
-    expect(await said('publish_course', { id: 'x', when: 1 })).to.include('id (required), at.')
-    expect(await said('list_site_courses', { first: 0 })).to.include('first')
-  })
-
-  it('for a tool that is not there: what is near, or the address that has it', async () => {
-    const { url } = running()
-    const message = async (name: string, path?: string, token?: string) => {
-      const sent = { params: { name, arguments: {} }, token, ...(path && { path }) }
-      const { body } = await send(url, 'tools/call', sent)
-      expect(body.error.code).to.equal(-32_602)
-      return body.error.message
+    const operator = await operatorToken(url, scopeNames('operator').join(' '))
+    const nowhere = 'There is no site with the slug nowhere.'
+    for (const [name, values, ...said] of [
+      ['list_public_courses', {}, 'list_sites'],
+      ['list_public_courses', { site: 'nowhere' }, nowhere, 'list_sites'],
+      ['get_public_course', { site: 'nowhere', slug: 'x' }, nowhere, 'list_sites'],
+      [
+        'get_public_course',
+        { site: 'northlight', slug: 'nothing' },
+        'list_public_courses with site: "northlight"',
+      ],
+      ['list_public_courses', { place: 'here' }, 'It takes site, search, first, after.'],
+      ['get_service_info', { x: 1 }, 'It takes no arguments.'],
+    ] as const) {
+      const problem = await problemOf(url, name, { values })
+      for (const words of said) expect(problem).to.include(words)
     }
-    expect(await message('listCourses')).to.include('list_public_courses')
-    expect(await message('get-course')).to.include('get_public_course')
-    expect(await message('zzz')).to.match(/^There is no tool of that name\. Call tools\/list for/)
+    for (const [name, values, said] of [
+      ['get_site_course', { slug: 'nothing' }, 'list_site_courses'],
+      ['publish_course', { id: 'nothing' }, 'list_site_courses'],
+      ['get_site_student', { id: 'nothing' }, 'list_site_students'],
+      ['publish_course', {}, 'It takes id (required), at.'],
+      ['publish_course', { id: 'x', when: 1 }, 'id (required), at.'],
+      ['list_site_courses', { first: 0 }, 'first'],
+    ] as const) {
+      expect(await problemOf(url, name, { values, token: operator })).to.include(said)
+    }
+    const asked = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
+    expect(await problemOf(url, 'mark_notification_read', asked)).to.equal(
+      'there is no such notification. Call list_notifications for valid ones.',
+    )
+  })
+
+  it('for an unknown tool: similar names, or the address that has it', async () => {
+    const { url } = running()
     const member = await memberToken(url)
-    expect(await message('list_site_courses', paths.mcpMember, member)).to.include(
-      `Connect to ${url}${paths.mcpAdmin}`,
-    )
     const operator = await operatorToken(url, readScope('courses'))
-    expect(await message('get_viewer', paths.mcpAdmin, operator)).to.include(
-      `Connect to ${url}${paths.mcpMember}`,
-    )
-  })
-})
-
-describe('a course that nobody published', () => {
-  it('is found by no search, and counted at no site', async () => {
-    await using service = await startService()
-    const { url } = service
-    const { kysely } = service.service.stores.database
-    const search = 'reading'
-    const site = 'northlight'
-    const counted = async () => {
-      const { nodes } = await readTool<Page<Site>>(url, 'list_sites', { values: { search: site } })
-      return nodes[0]?.courseCount ?? 0
+    for (const [name, path, token, said] of [
+      ['listCourses', paths.mcp, undefined, 'list_public_courses'],
+      ['get-course', paths.mcp, undefined, 'get_public_course'],
+      ['zzz', paths.mcp, undefined, 'There is no tool of that name. Call tools/list for'],
+      ['list_site_courses', paths.mcpMember, member, `Connect to ${url}${paths.mcpAdmin}`],
+      ['get_viewer', paths.mcpAdmin, operator, `Connect to ${url}${paths.mcpMember}`],
+    ] as const) {
+      const sent = { params: { name, arguments: {} }, token, path }
+      const { error } = (await send(url, 'tools/call', sent)).body
+      expect(error.code).to.equal(-32_602)
+      expect(error.message).to.include(said)
     }
-    const before = await counted()
-    await kysely
-      .updateTable('course')
-      .set({ published_at: null })
-      .where('slug', '=', 'reading-light')
-      .execute()
-    const values = { site, search }
-    const { body } = await callTool(url, 'list_public_courses', { values })
-    expect(JSON.stringify(body)).to.not.include('reading-light')
-    expect(await counted()).to.equal(before - 1)
   })
 })
