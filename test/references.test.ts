@@ -11,6 +11,7 @@ import {
   readAnnotations,
   readTestFiles,
 } from './support/annotations.ts'
+import { attackers, nameOfSection } from './support/data-documents.ts'
 import { caseTables } from './support/hostile-document.ts'
 import { renderReference } from './support/reference.ts'
 import {
@@ -22,8 +23,6 @@ import {
   threats,
 } from './support/reference-data.ts'
 import { explainedPaths, settingPaths } from './support/settings-document.ts'
-import { nameOfSection } from './support/standards-document.ts'
-import { attackers } from './support/threats-document.ts'
 
 // What comments, titles and documents refer to exists: requirements, decisions, hostile cases, files and tests.
 const root = join(import.meta.dirname, '..')

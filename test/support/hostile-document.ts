@@ -10,7 +10,7 @@ import { registrationCases } from '../hostile/registration-cases.ts'
 import { tokenKindCases } from '../hostile/token-kind-cases.ts'
 import { toolCases } from '../hostile/tool-cases.ts'
 import { type Annotation, renderTestFile, renderTests } from './annotations.ts'
-import { renderTable } from './markdown.ts'
+import { code, page, renderTable } from './markdown.ts'
 import { attackClasses, hostileCases } from './reference-data.ts'
 
 /** The tables of test/hostile, in the order of the page. */
@@ -50,22 +50,13 @@ const answers = [
 /** docs/reference/hostile-cases.md, from test/data, the tables of test/hostile and the annotations of the tests. */
 export function renderHostileCases(annotations: readonly Annotation[]): string {
   const single = hostileCases.map(({ title, rows }) => {
-    const cells = rows.map(([number = '', attack = '', answer = '']) => [
-      number,
-      attack,
-      answer,
-      renderTests(number, annotations),
-    ])
-    return `## ${title}\n\n${renderTable(['case', 'attack', 'answer', 'tests'], cells)}`
+    const cells = rows.map((row) => [...row, renderTests(row[0] ?? '', annotations)])
+    return page(`## ${title}`, renderTable(['case', 'attack', 'answer', 'tests'], cells))
   })
   const classes = attackClasses.flatMap(({ rows }) =>
-    rows.map(([name = '', meaning = '']) => [
-      name,
-      meaning,
-      renderTests(`class ${name}`, annotations),
-    ]),
+    rows.map((row) => [...row, renderTests(`class ${row[0]}`, annotations)]),
   )
-  return [
+  return page(
     introduction,
     ...single,
     '## Classes',
@@ -75,13 +66,13 @@ export function renderHostileCases(annotations: readonly Annotation[]): string {
     tablesIntroduction,
     renderTable(['answer', 'meaning'], answers),
     ...caseTables.map(renderCaseTable),
-  ].join('\n\n')
+  )
 }
 
 function renderCaseTable({ title, file, cases }: CaseTable): string {
   const single = cases.filter(({ repeated }) => repeated === undefined)
   const blocks = Map.groupBy(groupRepeated(cases), ({ places }) => places.join(', '))
-  return [
+  return page(
     `### ${title}`,
     `Tests: ${renderTestFile(file)}`,
     ...[...blocks].flatMap(([places, groups]) => [
@@ -89,52 +80,46 @@ function renderCaseTable({ title, file, cases }: CaseTable): string {
       renderTable(['cases', 'attack', 'answer'], groups.map(rowOfGroup)),
     ]),
     ...(single.length === 0 ? [] : [renderTable(['case', 'attack', 'answer'], single.map(rowOf))]),
-  ].join('\n\n')
+  )
 }
 
 /** One attack at several places. */
 interface Group {
   readonly attack: string
-  /** Each with what still holds there afterwards. */
+  /** Each with what still works there afterwards. */
   readonly places: readonly string[]
   readonly cases: readonly HostileCase[]
 }
 
 function groupRepeated(cases: readonly HostileCase[]): Group[] {
-  const groups = Map.groupBy(
-    cases.filter(({ repeated }) => repeated !== undefined),
-    ({ repeated: [what] = [''] }) => what,
-  )
+  const repeated = cases.filter((each) => each.repeated !== undefined)
+  const groups = Map.groupBy(repeated, (each) => each.repeated?.[0] ?? '')
   return [...groups].map(([attack, members]) => ({
     attack,
-    places: members.map(({ repeated, answer }) => {
-      const [, then] = answer.split('; ')
-      return then === undefined ? placeOf(repeated) : `${placeOf(repeated)} (${then})`
+    places: members.map((member) => {
+      const [, then] = member.answer.split('; ')
+      return placeOf(member) + (then === undefined ? '' : ` (${then})`)
     }),
     cases: members,
   }))
 }
 
-function placeOf(repeated: HostileCase['repeated']): string {
+function placeOf({ repeated }: HostileCase): string {
   return repeated?.[1] ?? ''
 }
 
 /** The most frequent answer first, then the others with their places. */
 function rowOfGroup({ attack, cases }: Group): string[] {
-  const byCode = Map.groupBy(cases, ({ answer }) => answer.split('; ', 1)[0])
+  const byCode = Map.groupBy(cases, ({ answer }) => answer.split('; ', 1)[0] ?? '')
   const [usual, ...others] = [...byCode].sort(([, one], [, two]) => two.length - one.length)
   const exceptions = others.map(
-    ([code, members]) =>
-      `${members.map(({ repeated }) => placeOf(repeated)).join(', ')} \`${code}\``,
+    ([answer, members]) => `${members.map(placeOf).join(', ')} ${code(answer)}`,
   )
-  return [
-    cases.map(({ number }) => number).join(', '),
-    attack,
-    [`\`${usual?.[0]}\``, ...exceptions].join('; '),
-  ]
+  const numbers = cases.map(({ number }) => number).join(', ')
+  return [numbers, attack, [code(usual?.[0] ?? ''), ...exceptions].join('; ')]
 }
 
 function rowOf({ number, attack, answer }: HostileCase): string[] {
-  const [code = '', ...then] = answer.split('; ')
-  return [String(number), attack, [`\`${code}\``, ...then].join('; ')]
+  const [result = '', ...then] = answer.split('; ')
+  return [String(number), attack, [code(result), ...then].join('; ')]
 }

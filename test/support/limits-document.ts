@@ -2,7 +2,7 @@ import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connecti
 import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type LimitName, limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
 import { fillFigures, renderNumber } from './figures.ts'
-import { renderTable } from './markdown.ts'
+import { code, page, renderTable } from './markdown.ts'
 import { limitRows } from './reference-data.ts'
 import { defaultsInForce } from './strangers-document.ts'
 
@@ -78,31 +78,21 @@ export function renderLimits(): string {
   const inForce = limitsInForce(defaultsInForce().service)
   const requests = Object.entries(limitTable).map(([name, { by, setting }]) => {
     const { max, windowSeconds } = inForce[name as LimitName]
-    const [at, counts] = explanations[name as LimitName]
-    return [
-      `\`${name}\``,
-      by,
-      at,
-      counts,
-      `${renderNumber(max)} in ${windowSeconds} s`,
-      `\`${setting}\``,
-    ]
+    const number = `${renderNumber(max)} in ${windowSeconds} s`
+    return [code(name), by, ...explanations[name as LimitName], number, code(setting)]
   })
+  const pageSizes = `${PAGE_SIZE_MAX}, ${PAGE_SIZE_DEFAULT} by default`
   const others = [
     ...limitRows.map((row) => row.map(fillFigures)),
-    [
-      'Elements of one page (`first`) in GraphQL and tools',
-      `${PAGE_SIZE_MAX}, ${PAGE_SIZE_DEFAULT} by default`,
-      'code',
-    ],
+    ['Elements of one page (`first`) in GraphQL and tools', pageSizes, 'code'],
     ['Answer of a tool', `${renderNumber(ANSWER_LENGTH_MAX)} characters`, 'code'],
   ]
-  return [
+  return page(
     introduction,
     '## Requests',
     requestsIntroduction,
     renderTable(['limit', 'per', 'where', 'one point is', 'maximum', 'setting'], requests),
     '## Sizes and times',
     renderTable(['what', 'limit', 'setting'], others),
-  ].join('\n\n')
+  )
 }

@@ -8,3 +8,10 @@ export function renderTable(head: readonly string[], rows: readonly (readonly Ce
 function renderRow(cells: readonly Cell[]): string {
   return `| ${cells.map((cell) => String(cell).replaceAll(/(?<!\\)\|/g, '\\|')).join(' | ')} |`
 }
+
+/** Paragraphs, headings and tables. */
+export const page = (...parts: readonly string[]) => parts.join('\n\n')
+
+/** Values as code: "`a`, `b`". */
+export const code = (...values: readonly string[]) =>
+  values.map((value) => `\`${value}\``).join(', ')

@@ -2,32 +2,29 @@ import type { z } from 'zod'
 
 import { languageTag, time, timeZone, url } from '../../src/ops/import/field-forms.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
+import { code, page, renderTable } from './markdown.ts'
 
 /** The fields of every kind of record that `import` accepts. */
 export function renderRecords(): string {
-  return [
-    '[Import](../how-to/import.md) explains how to send records. Kinds are listed parents before children. Fields without\n' +
-      '*required* may be left out. *Deletable* records accept `"deleted": true`. A *time* is RFC 3339, or relative:\n' +
-      '`30 days ago`, `in 14 days at 18:00`.',
+  return page(
+    `[Import](../how-to/import.md) explains how to send records. Kinds are listed parents before children. Fields without
+*required* may be left out. *Deletable* records accept \`"deleted": true\`. A *time* is RFC 3339, or relative:
+\`30 days ago\`, \`in 14 days at 18:00\`.`,
     ...kindNames.map(renderKind),
-  ].join('\n\n')
+  )
 }
 
 function renderKind(name: (typeof kindNames)[number]): string {
   const { form, key = ['id'], deletable } = kindOf(name)
   const fields = Object.entries((form as z.ZodObject).shape).map(([field, type]) => {
     const { isRequired, words } = describe(type as z.ZodType)
-    return `| \`${field}\` | ${isRequired ? 'required' : ''} | ${words} |`
+    return [code(field), isRequired ? 'required' : '', words]
   })
-  const facts = [
-    `Recognized by ${key.map((part) => `\`${part}\``).join(' and ')}.`,
-    ...(deletable ? ['Deletable.'] : []),
-  ]
-  return [
+  return page(
     `## ${name}`,
-    facts.join(' '),
-    ['| field | | form |', '| --- | --- | --- |', ...fields].join('\n'),
-  ].join('\n\n')
+    `Recognized by ${key.map((part) => code(part)).join(' and ')}.${deletable ? ' Deletable.' : ''}`,
+    renderTable(['field', '', 'form'], fields),
+  )
 }
 
 /** Whether a field must be sent, and its form in words. */
@@ -50,12 +47,7 @@ interface Definition {
   readonly checks?: readonly { readonly _zod: { readonly def: Check } }[]
 }
 
-interface Check {
-  readonly check: string
-  readonly maximum?: number
-  readonly value?: number
-  readonly error?: () => string
-}
+type Check = { check: string; maximum?: number; value?: number; error?: () => string }
 
 function wordsOfType(type: z.ZodType, def: Definition): string {
   const checks = (def.checks ?? []).map(({ _zod }) => _zod.def)
@@ -66,11 +58,7 @@ function wordsOfType(type: z.ZodType, def: Definition): string {
     [timeZone, 'IANA time zone'],
   ]).get(type)
   if (named !== undefined) return named
-  if (def.type === 'enum') {
-    return Object.values(def.entries ?? {})
-      .map((value) => `\`${value}\``)
-      .join(', ')
-  }
+  if (def.type === 'enum') return code(...Object.values(def.entries ?? {}))
   if (def.type === 'array' && def.element) {
     const most = checks.find(({ check }) => check === 'max_length')?.maximum
     return `list of ${describe(def.element).words}, ${most} at most`
@@ -78,7 +66,7 @@ function wordsOfType(type: z.ZodType, def: Definition): string {
   if (def.type === 'object') {
     const shape = Object.entries((type as z.ZodObject).shape).map(([field, inner]) => {
       const { isRequired, words } = describe(inner as z.ZodType)
-      return `\`${field}\` (${isRequired ? '' : 'optional, '}${words})`
+      return `${code(field)} (${isRequired ? '' : 'optional, '}${words})`
     })
     return `objects with ${shape.join(', ')}`
   }
@@ -89,7 +77,7 @@ function wordsOfType(type: z.ZodType, def: Definition): string {
   const said = checks
     .map(({ error }) => error?.() ?? '')
     .find((words) => words.startsWith('must be '))
-  if (said !== undefined) return said.replace('must be ', '').replaceAll('|', '\\|')
+  if (said !== undefined) return said.replace('must be ', '')
   const length = checks.find(({ check }) => check === 'max_length')?.maximum
   return length === undefined ? 'text' : `text, ${length} characters at most`
 }

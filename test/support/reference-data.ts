@@ -24,27 +24,20 @@ function readTables(name: string): readonly Table[] {
     })
 }
 
-/** A section of a standard. */
 export interface Section {
-  /** As the standard numbers it, or its heading where it has no numbers. */
+  /** Number, or heading without one. */
   readonly section: string
-  /** What it requires of this service, in our words. */
+  /** Its requirement, in our words. */
   readonly asks: string
-  /** Why no test shows it: it does not apply, or this service leaves it out on purpose. */
+  /** Why no test shows it. */
   readonly why?: string
-  /** What a reader should know besides the tests. */
+  /** An addition to the tests. */
   readonly note?: string
 }
 
-export interface Standard {
-  readonly name: string
-  readonly title: string
-  readonly address: string
-  readonly about: string
-  readonly sections: readonly Section[]
-}
+export type Standard = (typeof standards)[number]
 
-export const standards: readonly Standard[] = readTables('standards.txt').map((table) => {
+export const standards = readTables('standards.txt').map((table) => {
   const [name = '', title = '', address = ''] = table.title.split(' | ')
   return { name, title, address, about: table.about, sections: table.rows.map(sectionOf) }
 })
@@ -54,39 +47,37 @@ function sectionOf([section = '', asks = '', ...rest]: readonly string[]): Secti
   return { section, asks, ...Object.fromEntries(more) }
 }
 
+function rowsOf(name: string): readonly (readonly string[])[] {
+  return readTables(name).flatMap(({ rows }) => rows)
+}
+
 /** Number, requirement, file of each; under "Not shown" number, question, answer, file. */
-export const requirements: readonly Table[] = readTables('requirements.txt')
+export const requirements = readTables('requirements.txt')
 
 /** Number, attack, answer of the cases whose tests are written one by one. */
-export const hostileCases: readonly Table[] = readTables('hostile-cases.txt')
+export const hostileCases = readTables('hostile-cases.txt')
 
 /** Name and meaning of each class of attacks. */
-export const attackClasses: readonly Table[] = readTables('attack-classes.txt')
+export const attackClasses = readTables('attack-classes.txt')
 
 /** Number, threat, attackers, defence of each, by surface. */
-export const threats: readonly Table[] = readTables('threats.txt')
+export const threats = readTables('threats.txt')
 
 export const caseNumbers: readonly number[] = hostileCases.flatMap(({ rows }) =>
   rows.map(([number]) => Number(number)),
 )
 
 /** Errors of our own code (function, status, error, when, advice), of endpoints, of protected resources. */
-export const errorTables: readonly Table[] = readTables('errors.txt')
+export const errorTables = readTables('errors.txt')
 
 /** Sizes and times (what, figure, setting): `{setting}` in a figure stands for the value in force. */
-export const limitRows: readonly (readonly string[])[] = readTables('limits.txt').flatMap(
-  ({ rows }) => rows,
-)
+export const limitRows = rowsOf('limits.txt')
 
 /** Tables of the database and how long their rows stay. */
-export const retention: readonly (readonly string[])[] = readTables('retention.txt').flatMap(
-  ({ rows }) => rows,
-)
+export const retention = rowsOf('retention.txt')
 
 /** Meaning of each field of config/service.json, by section. */
-export const settings: readonly Table[] = readTables('settings.txt')
+export const settings = readTables('settings.txt')
 
 /** What to do about each alert. */
-export const alertAdvice: readonly (readonly string[])[] = readTables('alerts.txt').flatMap(
-  ({ rows }) => rows,
-)
+export const alertAdvice = rowsOf('alerts.txt')

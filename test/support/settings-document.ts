@@ -5,17 +5,16 @@ import { z } from 'zod'
 
 import { renderExampleEnv } from '../../src/config/environment.ts'
 import { servicePolicy } from '../../src/config/service-policy.ts'
-import { renderTable } from './markdown.ts'
+import { code, page, renderTable } from './markdown.ts'
 import { settings, type Table } from './reference-data.ts'
 
 const introduction = `Addresses and secrets are environment variables; policy is in \`config/service.json\`. \`CONFIG_DIR\` names another folder:
 copy \`config/\`, edit the copy and keep it outside of the installation. At start-up the service validates all of it, lists
 every problem and exits with code 1.`
 
-/** What JSON Schema says of a field. */
+/** The JSON Schema of a field. */
 interface Field {
   readonly type?: string
-  readonly anyOf?: readonly Field[]
   readonly items?: Field
   readonly enum?: readonly string[]
   readonly const?: unknown
@@ -33,15 +32,19 @@ const sections: Readonly<Record<string, Field>> =
 
 /** docs/reference/settings.md, from the schemas of the configuration and test/data/settings.txt. */
 export function renderSettings(): string {
-  return [
+  const variables = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z0-9_]+)=(.*)$/gm)
+  const rows = [...variables].map(([, meaning = '', name = '', usual = '']) => [
+    ...[code(name), usual === '' ? '' : code(usual), meaning],
+  ])
+  return page(
     introduction,
     '## Environment variables',
     '`npm run gatehouse -- example-env` prints [config/example.env](../../config/example.env).',
-    renderTable(['variable', 'default', 'meaning'], environmentRows()),
+    renderTable(['variable', 'default', 'meaning'], rows),
     '## config/service.json',
     'The value is that of `config/service.json`. Names that end with `Seconds` or `Ms` are seconds or milliseconds.',
     ...settings.map(renderSection),
-  ].join('\n\n')
+  )
 }
 
 /** Every field of config/service.json by its path, as test/data/settings.txt names it. */
@@ -64,35 +67,23 @@ export function explainedPaths(): string[] {
   )
 }
 
-function environmentRows(): string[][] {
-  const rows = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z0-9_]+)=(.*)$/gm)
-  return [...rows].map(([, meaning = '', name = '', usual = '']) => [
-    `\`${name}\``,
-    usual === '' ? '' : `\`${usual}\``,
-    meaning,
-  ])
-}
-
 function renderSection({ title, rows }: Table): string {
   const names = sectionsOf(title)
   const cells = rows.map(([name = '', meaning = '']) => {
     const fields = names.map((section) => findField(section, name))
     const [{ field = {} } = {}] = fields
-    const values = fields.map(({ value }) => (value === undefined ? '' : code(value)))
-    return [`\`${name}\``, [...new Set(values)].join(', '), rangeOf(field), meaning]
+    const values = fields.map(({ value }) => (value === undefined ? '' : codeOf(value)))
+    return [code(name), [...new Set(values)].join(', '), rangeOf(field), meaning]
   })
   return `### ${title}\n\n${renderTable(['field', 'value', 'allowed', 'meaning'], cells)}`
 }
 
-function findField(section: string, name: string): { field?: Field; value?: unknown } {
-  if (section === 'Top level') {
-    const field = sections[name]
-    return { ...(field && { field }), value: configured[name] }
-  }
+function findField(section: string, name: string): { field?: Field | undefined; value?: unknown } {
+  if (section === 'Top level') return { field: sections[name], value: configured[name] }
   const field = fieldsOf(sections[section] ?? {})?.[name]
   const values = configured[section]
-  const value = Array.isArray(values) ? field?.default : Object(values)[name]
-  return { ...(field && { field }), value: value ?? field?.default }
+  const value = Array.isArray(values) ? undefined : Object(values)[name]
+  return { field, value: value ?? field?.default }
 }
 
 /** The fields of a section, or of the rows of a list. */
@@ -105,14 +96,14 @@ function sectionsOf(title: string): string[] {
 }
 
 function rangeOf({ type, minimum, maximum, enum: values, items, const: only }: Field): string {
-  if (only !== undefined) return code(only)
-  if (values) return values.map(code).join(', ')
+  if (only !== undefined) return codeOf(only)
+  if (values) return code(...values)
   if (items) return `list of ${rangeOf(items) || 'texts'}`
   if (type === 'boolean') return 'true, false'
   if (minimum === undefined || maximum === undefined) return type === 'string' ? 'text' : ''
   return maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `${minimum} to ${maximum}`
 }
 
-function code(value: unknown): string {
-  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
+function codeOf(value: unknown): string {
+  return code(typeof value === 'string' ? value : JSON.stringify(value))
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import { readConfig } from '../../src/config/config.ts'
 import { renderDuration } from './durations.ts'
-import { renderTable } from './markdown.ts'
+import { code, page, renderTable } from './markdown.ts'
 import {
   type InForce,
   type Kept,
@@ -25,42 +25,30 @@ export function defaultsInForce(): InForce {
 export function renderStrangers(): string {
   const kept = keptForStrangers(defaultsInForce())
   const memory = rememberedInMemory.map(({ what, file, bound }) => [
-    what,
-    `[${file}](../../${file})`,
-    bound,
+    ...[what, `[${file}](../../${file})`, bound],
   ])
-  return [
+  const rows = kept.map((each) => {
+    const { what, at, where, seconds, bytesMax, bound } = each
+    const most = keptOfNetwork(each)
+    const time = seconds === undefined ? 'until replaced' : renderDuration(seconds)
+    const inAll = most === undefined ? 'as the bound' : size(most)
+    return [what, code(...at), where, time, size(bytesMax), bound, inAll]
+  })
+  return page(
     introduction,
     '## In the stores',
-    renderTable(
-      ['what', 'at', 'where', 'how long', 'size of one', 'bound', 'one network'],
-      kept.map(cellsOf),
-    ),
+    renderTable(['what', 'at', 'where', 'how long', 'size of one', 'bound', 'one network'], rows),
     total(kept),
     '## In memory',
     'What a process remembers beyond a request because of callers:',
     renderTable(['what', 'file', 'bound'], memory),
-  ].join('\n\n')
-}
-
-function cellsOf(kept: Kept): string[] {
-  const { what, at, where, seconds, bytesMax, bound } = kept
-  const most = keptOfNetwork(kept)
-  return [
-    what,
-    at.map((address) => `\`${address}\``).join(', '),
-    where,
-    seconds === undefined ? 'until replaced' : renderDuration(seconds),
-    size(bytesMax),
-    bound,
-    most === undefined ? 'as the bound' : size(most),
-  ]
+  )
 }
 
 function total(kept: readonly Kept[]): string {
   const hours = new Map<string, number>()
   for (const each of kept) {
-    // Rows under one limit share it, so count the largest only.
+    // Rows under one limit share it: count the largest only.
     const { limit = each.what } = each
     hours.set(limit, Math.max(hours.get(limit) ?? 0, keptInAnHour(each) ?? 0))
   }

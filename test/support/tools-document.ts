@@ -1,8 +1,8 @@
-import { type Prompt, promptCatalogue } from '../../src/api/mcp/prompts.ts'
+import { promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
-import type { JsonSchema, Tool, ToolAccess } from '../../src/api/mcp/tool.ts'
+import type { JsonSchema, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
-import { renderTable } from './markdown.ts'
+import { code, page, renderTable } from './markdown.ts'
 import { answerSchemaOf } from './tool-answers.ts'
 
 const introduction = `Tools, prompts and resources of the [tool endpoint](../how-to/connect-an-assistant.md#write-an-mcp-client). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
@@ -11,57 +11,33 @@ that overwrite or delete (\`destructiveHint\`). Every call may be repeated. List
 
 /** docs/reference/tools.md, from the catalogues of tools, prompts and resources. */
 export function renderTools(): string {
-  const rows = toolCatalogue.map(({ name, access, effect, title }) => [
-    `[\`${name}\`](#${name})`,
-    accessWords(access),
-    effect,
-    title,
+  const tools = toolCatalogue.map(({ name, access, effect, title }) => [
+    ...[`[${code(name)}](#${name})`, accessWords(access), effect, title],
   ])
-  return [
+  const prompts = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => {
+    const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
+    const text = `${title} ${description}`
+    return [code(name), accessWords(access), words.join(', ') || 'none', text]
+  })
+  const resources = resourceKinds.map((kind) => {
+    const { uriTemplate, access, mimeType, description, listedBy } = kind
+    return [code(uriTemplate), accessWords(access), mimeType, listedBy ? 'yes' : 'no', description]
+  })
+  return page(
     introduction,
     '## Tools',
-    renderTable(['tool', 'needs', 'effect', 'title'], rows),
-    ...toolCatalogue.map(renderTool),
+    renderTable(['tool', 'needs', 'effect', 'title'], tools),
+    ...toolCatalogue.flatMap((tool) => [
+      `### ${tool.name}`,
+      tool.description,
+      renderArguments(tool.input()),
+      `Returns ${answerWords(answerSchemaOf(tool))}.`,
+    ]),
     '## Prompts',
-    renderPrompts(),
+    renderTable(['prompt', 'needs', 'arguments', 'text'], prompts),
     '## Resources',
-    renderResources(),
-  ].join('\n\n')
-}
-
-function renderPrompts(): string {
-  const rows = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => [
-    `\`${name}\``,
-    accessWords(access),
-    takenWords(taken),
-    `${title} ${description}`,
-  ])
-  return renderTable(['prompt', 'needs', 'arguments', 'text'], rows)
-}
-
-function takenWords(taken: Prompt['arguments']): string {
-  const words = taken.map(({ name, required }) => `\`${name}\`${required ? '' : ' (optional)'}`)
-  return words.join(', ') || 'none'
-}
-
-function renderResources(): string {
-  const rows = resourceKinds.map(({ uriTemplate, access, mimeType, description, listedBy }) => [
-    `\`${uriTemplate}\``,
-    accessWords(access),
-    mimeType,
-    listedBy ? 'yes' : 'no',
-    description,
-  ])
-  return renderTable(['URI', 'needs', 'type', 'listed', 'content'], rows)
-}
-
-function renderTool(tool: Tool): string {
-  return [
-    `### ${tool.name}`,
-    tool.description,
-    renderArguments(tool.input()),
-    `Returns ${answerWords(answerSchemaOf(tool))}.`,
-  ].join('\n\n')
+    renderTable(['URI', 'needs', 'type', 'listed', 'content'], resources),
+  )
 }
 
 function accessWords(access: ToolAccess): string {
@@ -71,7 +47,7 @@ function accessWords(access: ToolAccess): string {
     case 'token':
       return 'any token'
     case 'scopes':
-      return access.needed.map((scope) => `\`${scope}\``).join(', ')
+      return code(...access.needed)
     case 'audience':
       return `any scope of a ${access.audience}`
   }
@@ -89,9 +65,7 @@ function renderArguments({ properties, required }: JsonSchema): string {
   if (entries.length === 0) return 'Takes no arguments.'
   const isRequired = new Set((required ?? []) as string[])
   const rows = entries.map(([name, property]) => [
-    `\`${name}\``,
-    typeWords(property),
-    isRequired.has(name) ? 'required' : 'optional',
+    ...[code(name), typeWords(property), isRequired.has(name) ? 'required' : 'optional'],
     property.description ?? '',
   ])
   return renderTable(['argument', 'type', '', 'meaning'], rows)
@@ -99,21 +73,16 @@ function renderArguments({ properties, required }: JsonSchema): string {
 
 function typeWords({ type, enum: values, items }: Property): string {
   if (type === 'array' && items) return `list of ${typeWords(items)}`
-  return values ? values.map((value) => `\`${value}\``).join(', ') : String(type)
+  return values ? code(...values) : String(type)
 }
 
-/** The names of the answer's members; those of a page are the same everywhere. */
+/** Names of the members; those of a page are the same everywhere. */
 function answerWords({ type, properties }: JsonSchema): string {
   if (type === 'string') return 'Markdown'
   const members = properties as Record<string, JsonSchema>
   const nodes = members['nodes']
-  if (!nodes) return namesOf(members)
+  if (!nodes) return code(...Object.keys(members))
   const { properties: fields } = nodes['items'] as { properties: Record<string, unknown> }
-  return `a page (\`nodes\`, \`pageInfo\`, \`totalCount\`) of ${namesOf(fields)}`
-}
-
-function namesOf(members: Record<string, unknown>): string {
-  return Object.keys(members)
-    .map((name) => `\`${name}\``)
-    .join(', ')
+  const names = code(...Object.keys(fields))
+  return `a page (\`nodes\`, \`pageInfo\`, \`totalCount\`) of ${names}`
 }
