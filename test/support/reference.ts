@@ -3,8 +3,8 @@ import { basename, join } from 'node:path'
 
 import { renderClients } from '../agents/clients-document.ts'
 import { writeLibraries } from '../interop/libraries-document.ts'
-import { writeAdminDocument } from './admin-document.ts'
 import { readAnnotations } from './annotations.ts'
+import { writeApiDocuments } from './api-documents.ts'
 import {
   renderAuditEvents,
   renderChecks,
@@ -67,5 +67,5 @@ if (import.meta.main) {
   for (const { path, text } of renderReference()) writeFileSync(join(root, path), text)
   // Parts of hand-written pages.
   writeLibraries()
-  await writeAdminDocument()
+  await writeApiDocuments()
 }

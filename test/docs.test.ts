@@ -1,0 +1,158 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
+import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
+import { environmentVariables } from '../src/config/environment.ts'
+import { readApiDocument, renderApiDocument, withoutChance } from './support/api-documents.ts'
+import { operationsOf } from './support/schema-walk.ts'
+import { sharedService } from './support/shared-service.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+/** First groups of all matches. */
+const all = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, group = '']) => group)
+
+describe('docs of the GraphQL APIs', () => {
+  for (const api of ['member', 'admin'] as const) {
+    it(`show the real responses of the ${api} API, one for each request`, async () => {
+      const { text, requests } = readApiDocument(api)
+      expect(requests).to.have.length(all(text, /```(graphql)/g).length)
+      expect(withoutChance(await renderApiDocument(api))).to.equal(withoutChance(text))
+    })
+  }
+
+  // [Not shown 2]
+  it('show every query, mutation and field of the viewer of the member API', () => {
+    const schema = makeMemberSchema()
+    const shown = readApiDocument('member').requests.join('\n')
+    const viewer = schema.getType('Viewer')
+    const names = [
+      ...operationsOf(schema).map(({ field }) => field.name),
+      ...(viewer && 'getFields' in viewer ? Object.keys(viewer.getFields()) : []),
+    ]
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(shown))).to.deep.equal([])
+  })
+
+  // [Not shown 9]
+  it('name every operation of the admin API', () => {
+    const { text } = readApiDocument('admin')
+    const names = operationsOf(makeAdminSchema()).map(({ field }) => field.name)
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).to.deep.equal([])
+  })
+})
+
+describe('docs/how-to/register-a-client.md', () => {
+  const service = sharedService()
+  const text = read('docs/how-to/register-a-client.md')
+  const example =
+    /```sh\ncurl http:\/\/127\.0\.0\.1:3000(\S+) \\\n {2}-H 'Content-Type: (\S+)' \\\n {2}-d '([^\n]*)'\n```\n\n```json\n(\d{3})\n(.*?)\n```/gs
+
+  it('shows the real responses, one for each request', async () => {
+    const examples = [...text.matchAll(example)]
+    expect(examples)
+      .to.have.length(4)
+      .and.to.have.length(all(text, /```(sh)/g).length)
+    for (const [, path = '', type = '', body = '', status, answer = ''] of examples) {
+      const headers = { 'content-type': type }
+      const response = await fetch(service().url + path, { method: 'POST', headers, body })
+      expect(String(response.status), body).to.equal(status)
+      const received = (await response.json()) as Record<string, unknown>
+      const expected = JSON.parse(answer.replaceAll('http://127.0.0.1:3000', service().url))
+      if (expected.client_id === '<id>') {
+        expect(received['client_id']).to.match(/^loopback_/)
+        expected.client_id = received['client_id']
+      }
+      if (expected.client_id_issued_at === '<time>') {
+        expect(received['client_id_issued_at']).to.be.a('number')
+        expected.client_id_issued_at = received['client_id_issued_at']
+      }
+      expect(received, body).to.deep.equal(expected)
+    }
+  })
+
+  it('names the configured limits', () => {
+    const { registration } = service().config.service
+    expect(registration).to.include({
+      ...{ registrationWindowSeconds: 600, idleClientSeconds: 90 * 86_400 },
+      ...{ callbacksPerPlatformMax: 10_000, unusedCallbackSeconds: 86_400 },
+      idleCallbackSeconds: 180 * 86_400,
+    })
+    expect(text)
+      .to.include(`more than ${registration.registrationsPerAddressMax} registrations`)
+      .and.include('A platform has 10 000 of them at most')
+  })
+})
+
+describe('docs/how-to/production.md', () => {
+  const text = read('docs/how-to/production.md')
+  const block = (language: string, start = '') =>
+    new RegExp(`\`\`\`${language}\\n(${start}[\\s\\S]*?)\`\`\``).exec(text)?.[1] ?? ''
+
+  it('sets environment variables that the service reads', () => {
+    const set = all(block('sh', 'BASE_URL='), /^([A-Z0-9_]+)=/gm)
+    const inPods = all(text, /\{ name: ([A-Z0-9_]+), value/g)
+    expect(set).to.have.length.above(10)
+    expect(inPods).to.have.length.above(2)
+    expect(Object.keys(environmentVariables.shape)).to.include.members([...set, ...inPods])
+  })
+
+  it('keeps every host in use behind nginx, so that a rolling restart causes no 502', () => {
+    const nginx = block('nginx')
+    const servers = all(nginx, /^ {2}server \S+(.*);$/gm)
+    expect(servers).to.deep.equal([' max_fails=0', ' max_fails=0'])
+    expect(nginx)
+      .to.include('proxy_next_upstream error timeout;')
+      .and.include('proxy_set_header Host $http_host;')
+      // A state of 4096 characters comes back in a Location header.
+      .and.include('proxy_buffer_size 16k;')
+      .and.include('large_client_header_buffers 4 16k;')
+  })
+
+  it('gives the service time to stop', () => {
+    const unit = block('ini')
+    expect(unit).to.include('KillMode=mixed')
+    expect(Number(/TimeoutStopSec=(\d+)/.exec(unit)?.[1])).to.be.above(13)
+    expect(Number(/terminationGracePeriodSeconds: (\d+)/.exec(text)?.[1])).to.be.above(5 + 13)
+  })
+})
+
+describe('the container', () => {
+  const dockerfile = read('Dockerfile').replaceAll(/\\\n/g, '')
+
+  it('copies existing files that .dockerignore admits', () => {
+    const admitted = read('.dockerignore').split('\n')
+    const copied = all(dockerfile, /^COPY (?!--from)(.+) \S+$/gm).flatMap((line) => line.split(' '))
+    expect(copied).to.include.members(['package.json', 'config', 'views', 'src'])
+    expect(copied.filter((source) => !existsSync(join(root, source)))).to.deep.equal([])
+    expect(admitted).to.include.members(copied.map((source) => `!${source}`))
+  })
+
+  it('sets only variables that the service reads', () => {
+    const known = Object.keys(environmentVariables.shape)
+    const image = all(/^ENV (.+)$/m.exec(dockerfile)?.[1] ?? '', /([A-Z_]+)=/g)
+    const service = /\n {4}environment:\n((?: {6}.*\n)+)/.exec(read('compose.yaml'))?.[1] ?? ''
+    const names = [...image, ...all(service, /^ {6}([A-Z_]+):/gm)]
+    expect(names).to.include.members(['DATA_DIR', 'DATABASE_URL', 'REDIS_URL', 'SECRET'])
+    const others = ['NODE_ENV', 'NODE_COMPILE_CACHE']
+    expect(names.filter((name) => !known.includes(name))).to.deep.equal(others)
+  })
+
+  it('runs the start command of package.json, not as root', () => {
+    const { scripts } = JSON.parse(read('package.json'))
+    const [command = '[]'] = all(dockerfile, /^CMD (.+)$/gm)
+    expect(scripts.start).to.match(new RegExp(`exec ${JSON.parse(command).join(' ')}$`))
+    expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
+  })
+
+  // [threat 41]
+  it('installs exactly the packages whose digests are locked, and runs none of their scripts', () => {
+    const { packages } = JSON.parse(read('package-lock.json'))
+    const open = Object.keys(packages).filter((path) => path !== '' && !packages[path].integrity)
+    expect(open).to.deep.equal([])
+    expect(dockerfile).to.match(/^RUN npm ci .*--ignore-scripts/m)
+  })
+})

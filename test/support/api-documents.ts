@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { makeAdminSchema } from '../../src/api/admin-api/admin-api.ts'
+import { scopesOfField } from '../../src/api/admin-api/published-schema.ts'
+import { scopeNames, writeScope } from '../../src/directory/scopes/catalogue.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { startOperator } from './admin-api.ts'
+import { startService } from './gatehouse.ts'
+import { code, renderTable } from './markdown.ts'
+import { askMember, memberToken } from './member-api.ts'
+import { operationsOf } from './schema-walk.ts'
+
+const block = (language: string) => `\`\`\`${language}\\n([^\`]*)\`\`\`\\n`
+const example = new RegExp(
+  `(${block('graphql')}(?:\\nVariables:\\n\\n${block('json')})?\\nAnswer:\\n\\n)${block('json')}`,
+  'g',
+)
+
+const documents = { member: 'docs/member-api.md', admin: 'docs/admin-api.md' }
+
+const fileOf = (api: keyof typeof documents) => join(import.meta.dirname, '../..', documents[api])
+
+/** A page with requests written by hand; those that have an answer. */
+export function readApiDocument(api: keyof typeof documents) {
+  const text = readFileSync(fileOf(api), 'utf8')
+  return { text, requests: [...text.matchAll(example)].map(([, , query = '']) => query) }
+}
+
+/** The page with the real responses of the demo campus and the table of scopes. */
+export async function renderApiDocument(api: keyof typeof documents): Promise<string> {
+  await using running = await startService()
+  const { url } = running
+  const operator = await startOperator(running)
+  const member = { url, token: await memberToken(url) }
+  const ask = async (query: string, variables: Record<string, unknown>) =>
+    api === 'admin'
+      ? await operator.ask(query, variables)
+      : await askMember(member, { query, variables })
+  let written = replaceScopes(readApiDocument(api).text)
+  // One after the other, because later requests use what earlier ones made.
+  for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
+    const { body } = await ask(query, JSON.parse(variables))
+    // Cost and limits are the same in every response.
+    const { extensions: _, ...shown } = body
+    const answer = JSON.stringify(shown, null, 2)
+    written = written.replace(whole, () => `${before}\`\`\`json\n${answer}\n\`\`\`\n`)
+  }
+  return written
+}
+
+/** Root fields that each operator scope opens. */
+function replaceScopes(text: string): string {
+  const roots = operationsOf(makeAdminSchema())
+  const rows = scopeNames('operator').map((scope) => {
+    const opened = roots
+      .filter(({ field }) => scopesOfField(field).includes(scope))
+      .map(({ field }) => field.name)
+    if (scope === writeScope('storage')) opened.unshift(`POST ${paths.adminFiles}`)
+    return [code(scope), code(...opened) || 'what the platform serves itself']
+  })
+  const table = renderTable(['scope', 'opens'], rows)
+  return text.replace(/\| scope \| opens \|\n[\s\S]*?\n\n/, `${table}\n\n`)
+}
+
+/** Masks times, cursors, new ids and signed addresses. */
+export function withoutChance(text: string): string {
+  return text
+    .replace(/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/g, '"a moment"')
+    .replace(/"[^"]*\/files\/[\w-]+\//g, '"{base_url}/files/signed/')
+    .replace(/"((?:start|end)?[cC]ursor)": "[\w-]+"/g, '"$1": "a cursor"')
+    .replace(/"(\w{3})_[\w-]{20}"/g, '"$1_new"')
+}
+
+/** Writes the pages whose responses have changed. */
+export async function writeApiDocuments(): Promise<void> {
+  for (const api of ['member', 'admin'] as const) {
+    const { text } = readApiDocument(api)
+    const written = await renderApiDocument(api)
+    if (withoutChance(written) !== withoutChance(text)) writeFileSync(fileOf(api), written)
+  }
+}
