@@ -5,25 +5,31 @@ import { verdictFor } from '../src/resource/resource-server/forward-auth-route.t
 import { headersOf, identityHeaders } from '../src/resource/resource-server/identity-headers.ts'
 import { accessToken } from './support/access-token.ts'
 import { asClaude, asResourceServer, introspect, obtain } from './support/client.ts'
-import { notes, olivia, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { notes, olivia, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, basic, bearer, FORM, refusalOf, send } from './support/wire.ts'
 
-const [, credentials = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
-const asProxy = ['X-Forward-Auth-Client', credentials]
+const asCaller = basic(resourceServer.clientId, resourceServer.clientSecret)
+const asProxy = ['X-Forward-Auth-Client', asCaller[1] ?? '']
+const proxyOf = (id: string, secret: string) => [
+  'X-Forward-Auth-Client',
+  basic(id, secret)[1] ?? '',
+]
 
 describe('forward auth', () => {
   const service = sharedService()
 
-  const ask = async (headers: readonly string[], query = '', method = 'GET'): Promise<Answer> =>
-    await send(service().url, { method, path: paths.forwardAuth + query, headers })
+  const ask = async (headers: readonly string[], query = '', url = service().url) =>
+    await send(url, { path: paths.forwardAuth + query, headers })
 
-  it('lets a request with a good token pass, and says who it is from', async () => {
+  const identityIn = ({ headers }: Answer) =>
+    Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, headers.get(name)]))
+
+  it('lets a request with a good token pass, and names its person and client', async () => {
     const { access_token } = await obtain(service().url)
     const answer = await ask([...asProxy, ...bearer(access_token)], '?scope=account:read%20openid')
-    expect(answer.status).to.equal(200)
-    expect(answer.text).to.equal('')
+    expect([answer.status, answer.text]).to.deep.equal([200, ''])
     expect(identityIn(answer)).to.deep.equal({
       'X-Auth-Subject': 'per_sam',
       'X-Auth-Client': notes.clientId,
@@ -38,7 +44,7 @@ describe('forward auth', () => {
     expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
   })
 
-  it('releases no more than the scopes of the token, and empties the other headers', async () => {
+  it('releases only the scopes of the token, and empties the other headers', async () => {
     const { url } = service()
     const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
     const forged = ['X-Auth-Email', 'olivia@northlight.example', 'X-Auth-Roles', 'owner']
@@ -51,177 +57,132 @@ describe('forward auth', () => {
     })
   })
 
-  it('answers every method alike, and below its address too, where the query is the caller\u2019s', async () => {
+  it('serves every method, and every path below its own', async () => {
     const { url } = service()
     const { access_token } = await obtain(url, { authorization: { scope: 'openid account:read' } })
-    const headers = [...asProxy, ...bearer(access_token), 'X-Forward-Auth-Scope', 'account:read']
+    const withToken = [...asProxy, ...bearer(access_token), 'X-Forward-Auth-Scope']
     const path = `${forwardAuthFor}orders/../7?scope=account:write&access_token=x`
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
-      const answer = await send(url, { method, path, headers })
+      const answer = await send(url, { method, path, headers: [...withToken, 'account:read'] })
       expect(answer.status, method).to.equal(200)
       expect(answer.headers.get('x-auth-subject'), method).to.equal('per_sam')
     }
-    const demanding = [...asProxy, ...bearer(access_token), 'X-Forward-Auth-Scope', 'account:write']
-    expect(refusalOf(await send(url, { path, headers: demanding }))).to.equal(
-      '403 insufficient_scope',
-    )
-    expect(refusalOf(await send(url, { path: forwardAuthFor, headers: asProxy }))).to.equal(
-      '401 invalid_token',
-    )
+    const demanding = await send(url, { path, headers: [...withToken, 'account:write'] })
+    expect(refusalOf(demanding)).to.equal('403 insufficient_scope')
+    const anonymous = await send(url, { path: forwardAuthFor, headers: asProxy })
+    expect(refusalOf(anonymous)).to.equal('401 invalid_token')
   })
 
-  describe('refuses the caller with the challenge of a protected resource', () => {
-    const metadata = () => `resource_metadata="${service().url}${paths.protectedResource}"`
-
-    it('401 without a token, with the scopes to ask for', async () => {
-      const answer = await ask(asProxy, '?scope=account:read')
-      expect(refusalOf(answer)).to.equal('401 invalid_token')
+  it('refuses a caller with the challenge of a protected resource', async () => {
+    const { url } = service()
+    const tokens = await obtain(url)
+    const token = bearer(tokens.access_token)
+    const unbound = await obtain(url, {
+      authorization: { ...asClaude, scope: 'openid profile', resource: undefined },
+      token: { ...asClaude, resource: undefined },
+      person: olivia,
+    })
+    for (const [caller, refusal, scope, query] of [
+      [[], '401 invalid_token', /scope="account:read"/, '?scope=account:read'],
+      [bearer('nonsense'), '401 invalid_token'],
+      [bearer(tokens.refresh_token), '401 invalid_token'],
+      [bearer(tokens.id_token ?? ''), '401 invalid_token'],
+      [bearer(unbound.access_token), '401 invalid_token'],
+      [[...token, ...token], '401 invalid_token'],
+      [asCaller, '401 invalid_token'],
+      [
+        ...[token, '403 insufficient_scope'],
+        ...[/scope="[^"]*account:read account:write[^"]*"/, '?scope=account:write'],
+      ],
+    ] as const) {
+      const answer = await ask([...asProxy, ...caller], query)
+      expect(refusalOf(answer)).to.equal(refusal)
       expect(answer.headers.get('www-authenticate'))
         .to.match(/^Bearer /)
-        .and.include('scope="account:read"')
-        .and.include(metadata())
-    })
+        .and.match(scope ?? /error="invalid_token"/)
+        .and.include(`resource_metadata="${url}${paths.protectedResource}"`)
+      expect(answer.headers.get('x-auth-subject')).to.equal(null)
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+    }
+  })
 
-    it('401 for nonsense, a refresh token, an id_token, one that is bound to nothing, two tokens', async () => {
-      const { url } = service()
-      const tokens = await obtain(url)
-      const unbound = await obtain(url, {
-        authorization: { ...asClaude, scope: 'openid profile', resource: undefined },
-        token: { ...asClaude, resource: undefined },
-        person: olivia,
-      })
-      for (const caller of [
-        bearer('nonsense'),
-        bearer(tokens.refresh_token),
-        bearer(tokens.id_token ?? ''),
-        bearer(unbound.access_token),
-        [...bearer(tokens.access_token), ...bearer(tokens.access_token)],
-        basic(resourceServer.clientId, resourceServer.clientSecret),
-      ]) {
-        const answer = await ask([...asProxy, ...caller])
-        expect(refusalOf(answer)).to.equal('401 invalid_token')
-        expect(answer.headers.get('www-authenticate')).to.include(metadata())
+  for (const [why, headers] of [
+    ['without credentials', []],
+    ["with the caller's header only", asCaller],
+    ['with a wrong secret', proxyOf(resourceServer.clientId, 'x')],
+    ['that is unknown', proxyOf('nobody', 'x')],
+    ['that is an application', proxyOf(portal.clientId, portal.clientSecret)],
+    ['that is a public client', proxyOf(notes.clientId, '')],
+    ['with a token', ['X-Forward-Auth-Client', 'Bearer x']],
+    ['with malformed credentials', ['X-Forward-Auth-Client', '\u00e9']],
+    ['with credentials twice', [...asProxy, ...asProxy]],
+  ] as const) {
+    it(`refuses a proxy ${why} with 400 and no challenge [137]`, async () => {
+      const { access_token } = await obtain(service().url)
+      for (const caller of [headers === asCaller ? [] : bearer(access_token), []]) {
+        const answer = await ask([...headers, ...caller])
+        expect(refusalOf(answer)).to.equal('400 invalid_client')
+        expect(answer.headers.get('www-authenticate')).to.equal(null)
         expect(answer.headers.get('x-auth-subject')).to.equal(null)
         expect(answer.headers.get('cache-control')).to.equal('no-store')
       }
     })
+  }
 
-    it('403 where a scope is missing, with those held and needed', async () => {
-      const { url } = service()
-      const { access_token } = await obtain(url)
-      const answer = await ask([...asProxy, ...bearer(access_token)], '?scope=account:write')
-      expect(refusalOf(answer)).to.equal('403 insufficient_scope')
-      const challenge = answer.headers.get('www-authenticate')
-      expect(challenge).to.include('error="insufficient_scope"').and.include(metadata())
-      expect(challenge).to.match(/scope="[^"]*account:read account:write[^"]*"/)
-    })
-
-    it('401 at the first use after the person removed the application', async () => {
-      await using changing = await startService()
-      const { access_token } = await obtain(changing.url)
-      const request = { path: paths.forwardAuth, headers: [...asProxy, ...bearer(access_token)] }
-      expect((await send(changing.url, request)).status).to.equal(200)
-      const { kysely } = changing.service.stores.database
-      await kysely
-        .updateTable('person')
-        .set({ disabled_at: 1 })
-        .where('id', '=', 'per_sam')
-        .execute()
-      expect(refusalOf(await send(changing.url, request))).to.equal('401 invalid_token')
-    })
+  it('refuses a proxy that demands an unknown scope', async () => {
+    const answer = await ask(asProxy, '?scope=account:reed%22%0d%0aX:y')
+    expect(refusalOf(answer)).to.equal('400 invalid_scope')
+    expect(answer.text).not.to.include('reed')
   })
 
-  describe('refuses a proxy with 400 and no challenge, whoever calls through it [137]', () => {
-    const wrong = (value: string) => ['X-Forward-Auth-Client', value]
-    const pair = (id: string, secret: string) => wrong(basic(id, secret)[1] ?? '')
-    for (const [why, headers] of [
-      ['without credentials', []],
-      [
-        'with the caller\u2019s header only',
-        basic(resourceServer.clientId, resourceServer.clientSecret),
-      ],
-      ['with a wrong secret', pair(resourceServer.clientId, 'x')],
-      ['that nobody knows', pair('nobody', 'x')],
-      ['that is an application', pair(portal.clientId, portal.clientSecret)],
-      [
-        'that is a public client',
-        wrong(`Basic ${Buffer.from(`${notes.clientId}:`).toString('base64')}`),
-      ],
-      ['with a token', wrong('Bearer x')],
-      ['with nonsense', wrong('\u00e9')],
-      ['twice', [...asProxy, ...asProxy]],
+  // [threat 27]
+  it('and introspection tell a resource server only of tokens of its site [139]', async () => {
+    const { url } = service()
+    const here = await registerResourceServer(service(), 'sit_northlight')
+    const elsewhere = await registerResourceServer(service(), 'sit_open_kitchen')
+    const member = await obtain(url)
+    const authorization = { ...asClaude, scope: 'openid profile' }
+    const signedIn = await obtain(url, { authorization, token: asClaude, person: olivia })
+    expect((await introspect(url, signedIn.access_token)).body)
+      .to.include({ active: true })
+      .and.not.have.property('org_id')
+    for (const [token, { clientId, secret }, active, status] of [
+      [member.access_token, here, true, 200],
+      [member.access_token, elsewhere, false, 401],
+      [member.refresh_token, elsewhere, false, 401],
+      [signedIn.access_token, here, false, 401],
     ] as const) {
-      it(why, async () => {
-        const { access_token } = await obtain(service().url)
-        const token = headers[0] === 'Authorization' ? [] : bearer(access_token)
-        for (const caller of [token, []]) {
-          const answer = await ask([...headers, ...caller])
-          expect(refusalOf(answer)).to.equal('400 invalid_client')
-          expect(answer.headers.get('www-authenticate')).to.equal(null)
-          expect(answer.headers.get('x-auth-subject')).to.equal(null)
-          expect(answer.headers.get('cache-control')).to.equal('no-store')
-        }
-      })
+      const fields = { client_id: clientId, client_secret: secret }
+      expect((await introspect(url, token, fields)).body.active).to.equal(active)
+      const answer = await ask([...proxyOf(clientId, secret), ...bearer(token)])
+      expect(answer.status).to.equal(status)
     }
-
-    it('that names a scope which does not exist', async () => {
-      const answer = await ask(asProxy, '?scope=account:reed%22%0d%0aX:y')
-      expect(refusalOf(answer)).to.equal('400 invalid_scope')
-      expect(answer.text).not.to.include('reed')
-    })
   })
 
-  describe('and introspection show a resource server of a site', () => {
-    // [threat 27]
-    it('the tokens of its site, and of another site and of none only that they are worth nothing [139]', async () => {
-      const { url } = service()
-      const here = await registerResourceServer(service(), 'sit_northlight')
-      const elsewhere = await registerResourceServer(service(), 'sit_open_kitchen')
-      const member = await obtain(url)
-      const signedIn = await obtain(url, {
-        authorization: { ...asClaude, scope: 'openid profile' },
-        token: asClaude,
-        person: olivia,
-      })
-      const told = async (token: string, server: typeof here) => {
-        const fields = { client_id: server.clientId, client_secret: server.secret }
-        const { body } = await introspect(url, token, fields)
-        const [, client = ''] = basic(server.clientId, server.secret)
-        const { status } = await ask(['X-Forward-Auth-Client', client, ...bearer(token)])
-        return [body.active, status]
-      }
-      expect(await told(member.access_token, here)).to.deep.equal([true, 200])
-      expect(await told(member.access_token, elsewhere)).to.deep.equal([false, 401])
-      expect(await told(member.refresh_token, elsewhere)).to.deep.equal([false, 401])
-      expect((await introspect(url, signedIn.access_token)).body)
-        .to.include({ active: true })
-        .and.not.have.property('org_id')
-      expect(await told(signedIn.access_token, here)).to.deep.equal([false, 401])
-    })
-
-    it('nothing once it is disabled or deleted', async () => {
-      await using changing = await startService()
-      const { url } = changing
-      const { access_token } = await obtain(url)
-      const { kysely } = changing.service.stores.database
-      const request = { path: paths.forwardAuth, headers: [...asProxy, ...bearer(access_token)] }
-      for (const column of ['disabled_at', 'deleted_at'] as const) {
-        expect((await send(url, request)).status).to.equal(200)
-        const change = async (value: number | null) =>
-          await kysely
-            .updateTable('oauth_application')
-            .set({ [column]: value })
-            .where('client_id', '=', resourceServer.clientId)
-            .execute()
-        await change(1)
-        expect(refusalOf(await send(url, request)), column).to.equal('400 invalid_client')
-        expect(refusalOf(await introspect(url, access_token))).to.equal('401 invalid_client')
-        await change(null)
-      }
-    })
+  it('follows changes of the person and the resource server at the next request', async () => {
+    await using changing = await startService()
+    const { url } = changing
+    const { access_token } = await obtain(url)
+    const { kysely } = changing.service.stores.database
+    const headers = [...asProxy, ...bearer(access_token)]
+    for (const column of ['disabled_at', 'deleted_at'] as const) {
+      expect((await ask(headers, '', url)).status).to.equal(200)
+      const change = async (value: number | null) =>
+        await kysely
+          .updateTable('oauth_application')
+          .set({ [column]: value })
+          .where('client_id', '=', resourceServer.clientId)
+          .execute()
+      await change(1)
+      expect(refusalOf(await ask(headers, '', url)), column).to.equal('400 invalid_client')
+      expect(refusalOf(await introspect(url, access_token))).to.equal('401 invalid_client')
+      await change(null)
+    }
+    await kysely.updateTable('person').set({ disabled_at: 1 }).where('id', '=', 'per_sam').execute()
+    expect(refusalOf(await ask(headers, '', url))).to.equal('401 invalid_token')
   })
 
-  it('refuses a token that is bound to a key, of which a proxy can show nothing (RFC 9449 §7)', () => {
+  it('refuses a token that is bound to a key, because a proxy shows no proof (RFC 9449 §7)', () => {
     const proxy = { clientId: 'rs', origin: 'resource_server', state: 'active' } as const
     const asked = { ...proxy, authMethod: 'client_secret_post' } as const
     const verdictOn = (jkt: string | undefined) =>
@@ -230,70 +191,56 @@ describe('forward auth', () => {
     expect(verdictOn(undefined)).to.equal('granted')
   })
 
-  it('writes no token and no credentials into the log', async () => {
-    const { access_token } = await obtain(service().url)
-    await ask([...asProxy, ...bearer(access_token)], `?access_token=${access_token}`)
+  it('logs no token and no credentials, and reads no body', async () => {
+    const { url } = service()
+    const { access_token } = await obtain(url)
+    const headers = [...FORM, ...asProxy, ...bearer(access_token)]
+    const path = `${paths.forwardAuth}?access_token=${access_token}`
+    const answer = await send(url, { method: 'POST', path, headers, body: 'x'.repeat(100_000) })
+    expect(answer.status).to.equal(200)
     await ask([...asProxy, ...bearer(`${access_token}x`)])
     const log = service().log.join('')
     expect(log).to.include('"route":"forward-auth"')
-    for (const secret of [access_token, credentials, asResourceServer.client_secret]) {
+    for (const secret of [access_token, asProxy[1] ?? '', asResourceServer.client_secret]) {
       expect(log.includes(secret)).to.equal(false)
     }
   })
-
-  it('reads no body, however large it is', async () => {
-    const { access_token } = await obtain(service().url)
-    const answer = await send(service().url, {
-      method: 'POST',
-      path: paths.forwardAuth,
-      headers: [...FORM, ...asProxy, ...bearer(access_token)],
-      body: 'x'.repeat(100_000),
-    })
-    expect(answer.status).to.equal(200)
-  })
-
-  describe('headers', () => {
-    const of = (claims: object) => headersOf({ sub: 's', ...claims })
-
-    // [threat 28]
-    it('hold nothing by which a name could end them, begin another or be taken for two [141]', async () => {
-      await using changing = await startService()
-      const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'
-      const { kysely } = changing.service.stores.database
-      await kysely
-        .updateTable('person')
-        .set({ name: name.replace('\0', '').toWellFormed() })
-        .where('id', '=', 'per_sam')
-        .execute()
-      const { access_token } = await obtain(changing.url, { person: sam })
-      const answer = await send(changing.url, {
-        path: paths.forwardAuth,
-        headers: [...asProxy, ...bearer(access_token)],
-      })
-      const value = answer.headers.get('x-auth-name') ?? ''
-      expect(decodeURIComponent(value)).to.equal(name.replace('\0', '').toWellFormed())
-      expect(value)
-        .to.match(/^[\x21-\x7e]+$/)
-        .and.not.match(/[",\s]/)
-      expect(answer.headers.get('x-auth-roles')).to.equal('student')
-      expect(of({ name })['X-Auth-Name']).to.match(/^[\x21-\x7e]+$/)
-    })
-
-    it('have one space between the items of a list', () => {
-      expect(of({ roles: ['owner', 'a b'] })['X-Auth-Roles']).to.equal('owner a%20b')
-    })
-
-    it('cut a name between two characters, and an id never', () => {
-      const long = `${'x'.repeat(509)}\u{1F393}\u{1F393}`
-      expect(of({ name: long })['X-Auth-Name']).to.equal('x'.repeat(509))
-      expect(decodeURIComponent(of({ name: '\u00f8'.repeat(400) })['X-Auth-Name'] ?? '')).to.equal(
-        '\u00f8'.repeat(85),
-      )
-      expect(of({ sub: 'x'.repeat(2000) })['X-Auth-Subject']).to.have.length(2000)
-    })
-  })
 })
 
-function identityIn({ headers }: Answer): Record<string, string | null> {
-  return Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, headers.get(name)]))
-}
+describe('identity headers', () => {
+  const of = (claims: object) => headersOf({ sub: 's', ...claims })
+
+  // [threat 28; 141]
+  it('percent-encode everything that could end a header or begin another', async () => {
+    await using changing = await startService()
+    const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'
+    const stored = name.replace('\0', '').toWellFormed()
+    await changing.service.stores.database.kysely
+      .updateTable('person')
+      .set({ name: stored })
+      .where('id', '=', 'per_sam')
+      .execute()
+    const { access_token } = await obtain(changing.url)
+    const headers = [...asProxy, ...bearer(access_token)]
+    const answer = await send(changing.url, { path: paths.forwardAuth, headers })
+    const value = answer.headers.get('x-auth-name') ?? ''
+    expect(decodeURIComponent(value)).to.equal(stored)
+    expect(value)
+      .to.match(/^[\x21-\x7e]+$/)
+      .and.not.match(/[",\s]/)
+    expect(answer.headers.get('x-auth-roles')).to.equal('student')
+    expect(of({ name })['X-Auth-Name']).to.match(/^[\x21-\x7e]+$/)
+  })
+
+  it('separate the items of a list by one space', () => {
+    expect(of({ roles: ['owner', 'a b'] })['X-Auth-Roles']).to.equal('owner a%20b')
+  })
+
+  it('truncate a name between two characters, and an id never', () => {
+    const long = `${'x'.repeat(509)}\u{1F393}\u{1F393}`
+    expect(of({ name: long })['X-Auth-Name']).to.equal('x'.repeat(509))
+    const encoded = of({ name: '\u00f8'.repeat(400) })['X-Auth-Name'] ?? ''
+    expect(decodeURIComponent(encoded)).to.equal('\u00f8'.repeat(85))
+    expect(of({ sub: 'x'.repeat(2000) })['X-Auth-Subject']).to.have.length(2000)
+  })
+})

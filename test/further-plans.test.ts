@@ -4,113 +4,106 @@ import { furtherPlans } from '../src/config/service-policy.ts'
 import { lacksPlan } from '../src/oauth/clients/further-plans.ts'
 import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { authorizeUrl } from './support/client.ts'
-import { type RunningService, startService } from './support/gatehouse.ts'
+import { startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { everyPlan, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { sharedService } from './support/shared-service.ts'
-import { postForm } from './support/wire.ts'
+import { get, postForm } from './support/wire.ts'
 
 type PlanName = Exclude<keyof typeof everyPlan, 'privateHosts'>
 
 const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519']
 
-/** What each plan adds to the metadata of the authorization server, and nothing else. */
-const added: Readonly<Record<PlanName, (url: string) => Record<string, unknown>>> = {
-  backChannelLogout: () => ({
-    backchannel_logout_supported: true,
-    backchannel_logout_session_supported: true,
-  }),
-  pushedAuthorizationRequests: (url) => ({
-    pushed_authorization_request_endpoint: url + planPaths.pushedAuthorization,
-  }),
-  dpop: () => ({ dpop_signing_alg_values_supported: algorithms }),
-  privateKeyJwt: () => ({
-    ...each('auth_methods_supported', ['client_secret_post', 'none', 'private_key_jwt']),
-    ...each('auth_signing_alg_values_supported', algorithms),
-  }),
-}
-
-function each(suffix: string, value: unknown) {
-  return Object.fromEntries(
+const each = (suffix: string, value: unknown) =>
+  Object.fromEntries(
     ['token', 'revocation', 'introspection'].map((name) => [`${name}_endpoint_${suffix}`, value]),
   )
+
+/** What each plan adds to the metadata of the authorization server. */
+const added: Readonly<Record<PlanName, object>> = {
+  backChannelLogout: {
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+  },
+  pushedAuthorizationRequests: {
+    pushed_authorization_request_endpoint: `https://id.example${planPaths.pushedAuthorization}`,
+  },
+  dpop: { dpop_signing_alg_values_supported: algorithms },
+  privateKeyJwt: {
+    ...each('auth_methods_supported', ['client_secret_post', 'none', 'private_key_jwt']),
+    ...each('auth_signing_alg_values_supported', algorithms),
+  },
 }
 
-async function metadataOf(
-  { url }: Pick<RunningService, 'url'>,
-  path: string = paths.openidConfiguration,
-) {
-  // Each service has a port of its own.
-  const text = (await (await fetch(url + path)).text()).replaceAll(url, 'https://id.example')
-  return JSON.parse(text) as Record<string, unknown>
-}
+/** Without the port, which differs between services. */
+const metadataOf = async (url: string, path: string) =>
+  JSON.parse((await get(url + path)).text.replaceAll(url, 'https://id.example'))
 
 describe('further plans', () => {
   const plain = sharedService()
 
   for (const [plan, members] of Object.entries(added)) {
     // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1]
-    it(`${plan}: the metadata is as ever, and has these members besides`, async () => {
+    it(`${plan} adds ${Object.keys(members).join(', ')} to the metadata`, async () => {
       await using service = await startService(withPlans({ [plan]: true }))
       for (const path of [paths.openidConfiguration, paths.authorizationServer]) {
-        expect(await metadataOf(service, path)).to.deep.equal({
-          ...(await metadataOf(plain(), path)),
-          ...members('https://id.example'),
-        })
+        const without = await metadataOf(plain().url, path)
+        expect(await metadataOf(service.url, path)).to.deep.equal({ ...without, ...members })
       }
     })
   }
 
-  it('while none is on, no document has a word of them', async () => {
+  it('are in no document while all are off', async () => {
     const { url } = plain()
-    const metadata = await (await fetch(url + paths.openidConfiguration)).text()
-    const openapi = await (await fetch(url + paths.openApi)).text()
-    const resource = await (await fetch(url + paths.protectedResource)).text()
-    const guide = await (await fetch(url + paths.authMd)).text()
-    for (const text of [metadata, openapi, resource]) {
+    for (const path of [paths.openidConfiguration, paths.openApi, paths.protectedResource]) {
+      const { text } = await get(url + path)
       expect(text).to.not.match(/dpop|pushed_authorization|private_key_jwt|backchannel/i)
     }
+    const guide = (await get(url + paths.authMd)).text
     expect(guide).to.include('the implicit flow, pushed authorization requests, DPoP.')
     expect(guide).to.not.include('Stricter, where you choose it')
   })
 
-  it('while all are on, every document says so', async () => {
+  it('are in every document while all are on', async () => {
     await using service = await startService(withPlans(everyPlan))
     const { url } = service
-    const guide = await (await fetch(url + paths.authMd)).text()
-    expect(guide).to.include('the implicit flow.\n')
-    for (const word of [
-      planPaths.pushedAuthorization,
-      'use_dpop_nonce',
-      'private_key_jwt',
-      'logout_token',
+    const guide = (await get(url + paths.authMd)).text
+    for (const words of [
+      ...['the implicit flow.\n', planPaths.pushedAuthorization, 'use_dpop_nonce'],
+      ...['private_key_jwt', 'logout_token'],
     ]) {
-      expect(guide).to.include(word)
+      expect(guide).to.include(words)
     }
-    const resource = await metadataOf(service, paths.protectedResource)
+    const resource = await metadataOf(url, paths.protectedResource)
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
-    const document = (await (await fetch(url + paths.openApi)).json()) as object
-    const validate = responseValidator(document)
-    for (const path of [paths.openidConfiguration, paths.protectedResource]) {
-      const body = await (await fetch(url + path)).json()
-      expect(validate(path, 'GET', 200, body), path).to.deep.equal([])
+    const { pushedAuthorization } = planPaths
+    const htu = `${url}/elsewhere`
+    const dpop = await signProof(await makeClientKey(), { htm: 'GET', htu })
+    const validate = responseValidator((await get(url + paths.openApi)).body)
+    for (const [path, method, answer] of [
+      [paths.openidConfiguration, 'GET', await get(url + paths.openidConfiguration)],
+      [paths.protectedResource, 'GET', await get(url + paths.protectedResource)],
+      [
+        ...[pushedAuthorization, 'POST'],
+        await postForm(
+          url + pushedAuthorization,
+          Object.fromEntries(authorizeUrl(url).searchParams),
+        ),
+      ],
+      [
+        ...[pushedAuthorization, 'POST'],
+        await postForm(url + pushedAuthorization, { client_id: 'nobody' }),
+      ],
+      [
+        ...[paths.userinfo, 'GET'],
+        await get(url + paths.userinfo, { authorization: 'DPoP x', dpop }),
+      ],
+    ] as const) {
+      expect(validate(path, method, answer.status, answer.body), path).to.deep.equal([])
     }
-    const fields = Object.fromEntries(authorizeUrl(url).searchParams)
-    const pushed = await postForm(url + planPaths.pushedAuthorization, fields)
-    expect(validate(planPaths.pushedAuthorization, 'POST', 201, pushed.body)).to.deep.equal([])
-    const refused = await postForm(url + planPaths.pushedAuthorization, { client_id: 'nobody' })
-    expect(
-      validate(planPaths.pushedAuthorization, 'POST', refused.status, refused.body),
-    ).to.deep.equal([])
-    const key = await makeClientKey()
-    const proof = await signProof(key, { htm: 'GET', htu: `${url}/elsewhere` })
-    const answer = await fetch(url + paths.userinfo, {
-      headers: { authorization: 'DPoP x', dpop: proof },
-    })
-    expect(validate(paths.userinfo, 'GET', answer.status, await answer.json())).to.deep.equal([])
   })
 
-  it('a configuration of an older version has none on', () => {
+  it('are off in the configuration of an older version', () => {
     expect(furtherPlans.parse(undefined)).to.deep.equal({
       ...Object.fromEntries(Object.keys(everyPlan).map((plan) => [plan, false])),
       privateHosts: [],
@@ -125,20 +118,15 @@ describe('further plans', () => {
     }
   })
 
-  it('what an application promises needs its plan', () => {
-    const off = {
-      ...everyPlan,
-      dpop: false,
-      pushedAuthorizationRequests: false,
-      privateKeyJwt: false,
-    }
+  it('are required by what an application promises', () => {
+    const off = { dpop: false, pushedAuthorizationRequests: false, privateKeyJwt: false }
     for (const [promise, lacks] of [
       [{ authMethod: 'client_secret_post' }, false],
       [{ authMethod: 'private_key_jwt' }, true],
       [{ authMethod: 'none', pushesRequests: true }, true],
       [{ authMethod: 'none', bindsTokens: true }, true],
     ] as const) {
-      expect(lacksPlan(promise, off)).to.equal(lacks)
+      expect(lacksPlan(promise, { ...everyPlan, ...off })).to.equal(lacks)
       expect(lacksPlan(promise, everyPlan)).to.equal(false)
     }
   })

@@ -1,12 +1,16 @@
 import { expect } from 'chai'
 
-import { catalogue, findScope, readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
 import {
-  type ClientOrigin,
-  decideScopes,
-  needsOperator,
-  needsResource,
-} from '../src/directory/scopes/policy.ts'
+  catalogue,
+  findScope,
+  MEMBER_READ,
+  MEMBER_WRITE,
+  readScope,
+  scopeNames,
+} from '../src/directory/scopes/catalogue.ts'
+import { decideScopes, needsOperator, needsResource } from '../src/directory/scopes/policy.ts'
+import type { Client } from '../src/oauth/clients/client.ts'
+import { adviseScopes } from '../src/oauth/clients/scope-advice.ts'
 
 /** The table of the specification (Scopes), word for word. */
 const specified = `openid profile email courses:read courses:write students:read students:write
@@ -19,19 +23,19 @@ const specified = `openid profile email courses:read courses:write students:read
   .sort()
 
 const identity = ['openid', 'profile', 'email']
-const member = ['account:read', 'account:write']
+const member = [MEMBER_READ, MEMBER_WRITE]
 const operator = specified.filter((name) => ![...identity, ...member].includes(name))
 const operatorReads = operator.filter((name) => name.endsWith(':read'))
 
-describe('scopes: the catalogue is the table of the specification (Scopes)', () => {
+describe('the scope catalogue', () => {
   // [Scopes 1; Scopes 6; Scopes 7; Scopes 8]
-  it('has the 38 names and no other, each once', () => {
+  it('has the 38 names of the specification, each once', () => {
     expect(scopeNames().sort()).to.deep.equal(specified)
     expect(scopeNames()).to.have.lengthOf(38)
   })
 
   // [Scopes 2]
-  it('knows for each its audience, and what it lets a client do', () => {
+  it('gives each scope its audience and what it grants', () => {
     expect(scopeNames('identity')).to.have.members(identity)
     expect(scopeNames('member')).to.have.members(member)
     expect(scopeNames('operator')).to.have.members(operator)
@@ -41,78 +45,105 @@ describe('scopes: the catalogue is the table of the specification (Scopes)', () 
       expect(grants, name).to.match(/\w/)
       expect(sentence, name).to.match(/^[a-z].*[^.]$/)
     }
-  })
-
-  it('knows nothing that is not in it, whatever the name', () => {
-    for (const name of [
-      '',
-      'OPENID',
-      'openid ',
-      'account',
-      'toString',
-      '__proto__',
-      'offline_access',
-    ]) {
-      expect(findScope(name), name).to.equal(undefined)
-    }
-    expect(() => readScope('storage')).to.throw('storage')
-    expect(() => readScope('account')).to.throw('account')
-  })
-})
-
-// [Authentication 6.2; Scopes 9]
-describe('scopes: what a client may request follows from its origin (Authentication 6 and 8; design 2)', () => {
-  const rows: readonly {
-    readonly origin: ClientOrigin
-    readonly reviewed?: boolean
-    readonly may: readonly string[]
-  }[] = [
-    { origin: 'site', may: [...identity, ...member] },
-    { origin: 'site', reviewed: true, may: [...identity, ...member] },
-    { origin: 'integration', may: [...identity, ...operator] },
-    { origin: 'integration', reviewed: false, may: [...identity, ...operator] },
-    { origin: 'loopback', may: [...identity, ...operator] },
-    { origin: 'loopback', reviewed: false, may: [...identity, ...operator] },
-    { origin: 'document', may: [...identity, ...operatorReads] },
-    { origin: 'document', reviewed: false, may: [...identity, ...operatorReads] },
-    { origin: 'document', reviewed: true, may: [...identity, ...operator] },
-  ]
-
-  for (const { origin, reviewed, may } of rows) {
-    const how = reviewed === undefined ? '' : `, ${reviewed ? 'reviewed' : 'not reviewed'}`
-    const access = { origin, ...(reviewed !== undefined && { reviewed }) }
-
-    it(`${origin}${how}: these and no others of the 38`, () => {
-      expect(decideScopes(access)).to.have.members(may)
-    })
-
-    for (const name of specified) {
-      it(`${origin}${how}: an operator who chose ${name} alone adds nothing by it`, () => {
-        const expected = may.filter((scope) => scope === name || identity.includes(scope))
-        expect(decideScopes({ ...access, chosen: [name] })).to.have.members(expected)
-      })
-    }
-
-    it(`${origin}${how}: a choice of everything, of nothing and of nonsense opens nothing more`, () => {
-      expect(decideScopes({ ...access, chosen: specified })).to.have.members(may)
-      expect(decideScopes({ ...access, chosen: [] })).to.have.members(identity)
-      const nonsense = ['admin', '*', 'account:*', 'ACCOUNT:READ', '__proto__']
-      expect(decideScopes({ ...access, chosen: nonsense })).to.have.members(identity)
-    })
-  }
-
-  it('no origin reaches both member and operator scopes', () => {
-    for (const { origin, reviewed = false } of rows) {
-      const may = decideScopes({ origin, reviewed, chosen: specified })
-      expect(needsResource(may) && needsOperator(may), origin).to.equal(false)
-    }
-  })
-
-  it('tells which scopes need an operator and which a resource', () => {
     for (const name of specified) {
       expect(needsOperator([name]), name).to.equal(operator.includes(name))
       expect(needsResource([name]), name).to.equal(member.includes(name))
     }
     expect([needsOperator([]), needsResource(['unknown'])]).to.deep.equal([false, false])
   })
+
+  it('knows no other name', () => {
+    const others = ['', 'OPENID', 'openid ', 'account', 'toString', '__proto__', 'offline_access']
+    for (const name of others) expect(findScope(name), name).to.equal(undefined)
+    expect(() => readScope('storage')).to.throw('storage')
+    expect(() => readScope('account')).to.throw('account')
+  })
+})
+
+// [Authentication 6.2; Scopes 9]
+describe('the scopes that a client may request (Authentication 6 and 8; design 2)', () => {
+  for (const [origin, reviewed, may] of [
+    ['site', undefined, [...identity, ...member]],
+    ['site', true, [...identity, ...member]],
+    ['integration', undefined, [...identity, ...operator]],
+    ['integration', false, [...identity, ...operator]],
+    ['loopback', undefined, [...identity, ...operator]],
+    ['loopback', false, [...identity, ...operator]],
+    ['document', undefined, [...identity, ...operatorReads]],
+    ['document', false, [...identity, ...operatorReads]],
+    ['document', true, [...identity, ...operator]],
+  ] as const) {
+    // [21]
+    it(`${origin}, reviewed ${reviewed}: ${may.length}, and no choice of an operator adds any`, () => {
+      const access = { origin, ...(reviewed !== undefined && { reviewed }) }
+      expect(decideScopes(access)).to.have.members(may)
+      for (const name of specified) {
+        const expected = may.filter((scope) => scope === name || identity.includes(scope))
+        expect(decideScopes({ ...access, chosen: [name] }), name).to.have.members(expected)
+      }
+      expect(decideScopes({ ...access, chosen: specified })).to.have.members(may)
+      expect(decideScopes({ ...access, chosen: [] })).to.have.members(identity)
+      const nonsense = ['admin', '*', 'account:*', 'ACCOUNT:READ', '__proto__']
+      expect(decideScopes({ ...access, chosen: nonsense })).to.have.members(identity)
+      expect(needsResource(may) && needsOperator(may), 'both audiences').to.equal(false)
+    })
+  }
+})
+
+describe('the scopes that a challenge names [design 23]', () => {
+  const baseUrl = 'https://id.campus.example'
+  const client = {
+    ...{ clientId: 'a-client', name: 'A client', redirectUris: ['http://127.0.0.1/callback'] },
+    ...({ authMethod: 'none', applicationType: 'native', state: 'active' } as const),
+  }
+  const ofSite: Client = { ...client, origin: 'site', siteId: 'sit_one' }
+  const readingOnly: Client = { ...ofSite, chosenScopes: [MEMBER_READ] }
+  const loopback: Client = { ...client, origin: 'loopback' }
+  const platform: Client = { ...client, origin: 'integration' }
+  const server: Client = { ...client, origin: 'resource_server' }
+  const unreviewed: Client = {
+    ...{ ...client, origin: 'document' },
+    document: { fingerprint: 'one', reviewed: false, mayWriteSomewhere: false },
+  }
+  const reviewed: Client = {
+    ...{ ...client, origin: 'document' },
+    document: { fingerprint: 'one', reviewed: true, mayWriteSomewhere: true },
+  }
+
+  /** The scopes to request, or a part of what the person has to do. */
+  type Advice = readonly string[] | string
+  const rows: readonly (readonly [
+    of: Client,
+    held: readonly string[],
+    needed: readonly string[],
+    expected: Advice,
+    oneIsEnough?: boolean,
+  ])[] = [
+    [ofSite, [], [MEMBER_READ], [MEMBER_READ]],
+    [ofSite, ['openid', MEMBER_READ], [MEMBER_WRITE], ['openid', MEMBER_READ, MEMBER_WRITE]],
+    [readingOnly, [], member, [MEMBER_READ], true],
+    [readingOnly, [], member, 'can add it to this application'],
+    // A scope that the application has lost is not requested again.
+    [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
+    [ofSite, [], ['courses:read'], `${baseUrl}/mcp/admin`],
+    [loopback, [], [MEMBER_READ], `${baseUrl}/connect`],
+    [platform, [], member, `${baseUrl}/connect`, true],
+    [loopback, ['courses:read'], ['courses:write'], ['courses:read', 'courses:write']],
+    [unreviewed, [], ['courses:read'], ['courses:read']],
+    [unreviewed, [], ['courses:write'], 'must first approve this client'],
+    [reviewed, [], ['courses:write'], ['courses:write']],
+    [server, [], ['courses:read'], 'cannot get it'],
+  ]
+  for (const [of, held, needed, expected, oneIsEnough = false] of rows) {
+    const need = `${oneIsEnough ? 'one of ' : ''}${needed.join(' ')}`
+    it(`${of.origin} client with ${held.join(' ') || 'nothing'} that needs ${need}`, () => {
+      const advice = adviseScopes(of, { needed, held, oneIsEnough }, baseUrl)
+      if (typeof expected === 'string') {
+        expect(advice.scopes).to.deep.equal([])
+        expect(advice.remedy).to.include(expected)
+      } else {
+        expect(advice).to.deep.equal({ scopes: expected })
+      }
+    })
+  }
 })

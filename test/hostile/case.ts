@@ -11,12 +11,9 @@ export interface HostileCase {
   readonly number: number
   /** What is sent, with the advisory if there is one. */
   readonly attack: string
-  /** The attack without its place and the place, where several places get the same attack. */
+  /** The attack and its place, where several places get the same attack. */
   readonly repeated?: readonly [what: string, where: string]
-  /**
-   * The expected answer in the words of `outcomeOf`; after a semicolon what holds afterwards, a key of
-   * `afterwards`.
-   */
+  /** The expected result of `outcomeOf`; after a semicolon a key of `afterwards`. */
   readonly answer: string
   readonly send: (world: World) => Promise<Answer | readonly Answer[]>
 }
@@ -25,7 +22,6 @@ export interface HostileCase {
 export interface CaseTable {
   /** Heading and title of the tests. */
   readonly title: string
-  /** File of the table. */
   readonly file: string
   readonly cases: readonly HostileCase[]
 }
@@ -47,33 +43,28 @@ export function tableOf(title: string, file: string, rows: readonly Row[]): Case
   return { title, file: `test/hostile/${file}`, cases }
 }
 
-/** A test for each case, all on one service. */
+/** Runs each case as a test, all on one service and from one IP address. */
 export function runTable({ title, cases }: CaseTable): void {
   describe(title, () => {
-    // All requests come from one address.
     const service = sharedService({ policy: withoutAnyLimit })
     let world: World
     before(() => {
       world = makeWorld(service())
     })
     for (const { number, attack, answer, send } of cases) {
+      const [expected = '', then] = answer.split('; ')
+      const check = then === undefined ? undefined : afterwards[then]
+      if (then !== undefined && !check) throw new Error(`there is no check for: ${then}`)
       it(`${number}: ${attack}`, async () => {
-        const [expected = '', then] = answer.split('; ')
         const before = await world.decided()
         const answers = [await send(world)].flat()
         expect(answers).to.not.have.lengthOf(0)
         for (const seen of answers) {
           expect(outcomeOf(seen, world.url), seen.text.slice(0, 600)).to.equal(expected)
         }
-        if (then !== undefined) await holds(then)(world, before)
+        await check?.(world, before)
         await expectWell(world)
       })
     }
   })
-}
-
-function holds(words: string) {
-  const check = afterwards[words]
-  if (!check) throw new Error(`there is no check for: ${words}`)
-  return check
 }

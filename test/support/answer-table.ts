@@ -32,12 +32,11 @@ export interface Expected {
 export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
 
 async function obtainHeld(running: RunningService): Promise<Held> {
-  const { url, service } = running
+  const { url } = running
   const bound = await obtain(url)
   const claims = JSON.stringify({ userinfo: { email: { essential: true }, nothing: null } })
   const foreign = (await obtain(url)).access_token
-  const [family = ''] = foreign.split('.')
-  await bindTo('https://elsewhere.example', family, service.stores.database)
+  await bindTo('https://elsewhere.example', foreign, running)
   return {
     bound,
     unbound: await obtain(url, {

@@ -2,15 +2,16 @@ import { sql } from 'kysely'
 
 import { makeSecretRoot, readOrMakeSecret } from '../../src/oauth/keys/secret-root.ts'
 import { makeTokenValues } from '../../src/oauth/token/token-values.ts'
-import type { Database } from '../../src/platform/store/database.ts'
 import type { RunningService } from './gatehouse.ts'
 
-/** Makes the tokens of a family those of another origin, as if its database had been that one's. */
+/** Binds the family of a token to another audience, as if another origin had issued it. */
 export async function bindTo(
   audience: string,
-  familyId: string,
-  { kysely }: Database,
+  ofFamily: string,
+  { service }: RunningService,
 ): Promise<void> {
+  const { kysely } = service.stores.database
+  const [familyId = ''] = ofFamily.split('.')
   const { token } = await kysely
     .selectFrom('refresh_token_family')
     .select('token')
@@ -20,7 +21,7 @@ export async function bindTo(
   await sql`update refresh_token_family set token = ${bound} where id = ${familyId}`.execute(kysely)
 }
 
-/** The first access token of a family as it would have been issued long enough ago to be over now. */
+/** The first access token of a family, as if it had been issued so long ago that it has expired. */
 export async function expiredToken(
   accessToken: string,
   { config: { secrets, dataDir, service: policy }, service }: RunningService,
