@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import type { Database, DatabaseLocation } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { patiently, sqlitePlace, withEveryDatabase } from '../support/database.ts'
+import { patiently, withEveryDatabase } from '../support/database.ts'
 import { inTime } from '../support/in-time.ts'
 import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
@@ -15,61 +15,65 @@ import { rejection } from '../support/rejection.ts'
 const ownMigrations = join(import.meta.dirname, '../../src/platform/store/migrations')
 const worker = join(import.meta.dirname, '../store-worker.ts')
 
+const person = (id: string, email: string) =>
+  `insert into person (id, email, email_canonical, name, created_at)
+   values ('${id}', '${email}', '${email.toLowerCase()}', 'Ada', 1700000000000)`
+const site = `insert into site (id, slug, name, created_at) values ('sit_1', 'pottery', 'Pottery', 1)`
+const feature = `insert into site_feature (site_id, feature, enabled_at)
+  values ('sit_1', 'mcp_connections', 1)`
+const key = (kid: string, state: string) =>
+  `insert into signing_key (kid, state, public_jwk, sealed_private, created_at)
+   values ('${kid}', '${state}', '{}', '', 1)`
+
+/** Statements of which the last one is refused. */
+const refusals: readonly (readonly [what: string, statements: readonly string[], why: RegExp])[] = [
+  [
+    'a second person for an address in other case',
+    [person('per_1', 'ada@example.com'), person('per_2', 'Ada@Example.com')],
+    /unique/i,
+  ],
+  [
+    'an unknown role',
+    [person('per_1', 'a@a'), site, "insert into site_role values ('per_1', 'sit_1', 'king', 1)"],
+    /check constraint/i,
+  ],
+  ['a row without its parent', [feature], /foreign key/i],
+  [
+    'a second current signing key',
+    [key('a', 'retired'), key('b', 'retired'), key('c', 'current'), key('d', 'current')],
+    /unique/i,
+  ],
+]
+
 withEveryDatabase('The database', (open, newPlace) => {
-  it('answers a ping', async () => {
-    await using database = await open()
-    await database.ping()
+  let database: Database
+  before(async () => {
+    database = await open()
   })
+  after(() => database[Symbol.asyncDispose]())
 
-  it('keeps one person for each address, whatever its case', async () => {
-    await using database = await open()
-    await insertPerson(database, 'per_1', 'ada@example.com')
-    const error = await rejection(insertPerson(database, 'per_2', 'Ada@Example.com'))
-    expect(error.message).to.match(/unique/i)
-  })
+  const run = async (statement: string) => await sql.raw(statement).execute(database.kysely)
 
-  it('refuses a role that does not exist', async () => {
-    await using database = await open()
-    await insertPerson(database, 'per_1', 'ada@example.com')
-    await insertSite(database)
-    const error = await rejection(
-      sql`insert into site_role values ('per_1', 'sit_1', 'king', 1)`.execute(database.kysely),
-    )
-    expect(error.message).to.match(/check constraint/i)
-  })
+  for (const [what, statements, why] of refusals) {
+    it(`refuses ${what}`, async () => {
+      const work = database.kysely.transaction().execute(async (transaction) => {
+        const execute = (statement = '') => sql.raw(statement).execute(transaction)
+        for (const statement of statements.slice(0, -1)) await execute(statement)
+        throw new Error('the last one', { cause: await rejection(execute(statements.at(-1))) })
+      })
+      const { message, cause } = await rejection(work)
+      expect(message).to.equal('the last one')
+      expect(String(cause)).to.match(why)
+    })
+  }
 
-  it('refuses a row whose parent does not exist', async () => {
-    await using database = await open()
-    const row = { site_id: 'sit_none', feature: 'mcp_connections', enabled_at: 1 }
-    const insert = database.kysely.insertInto('site_feature').values(row).execute()
-    expect((await rejection(insert)).message).to.match(/foreign key/i)
-  })
-
-  it('removes with a site what has no meaning without it', async () => {
-    await using database = await open()
-    await insertSite(database)
-    const row = { site_id: 'sit_1', feature: 'mcp_connections', enabled_at: 1 }
-    await database.kysely.insertInto('site_feature').values(row).execute()
-    await database.kysely.deleteFrom('site').execute()
+  it('removes the rows of a site with it', async () => {
+    for (const statement of [site, feature, 'delete from site']) await run(statement)
     expect(await database.kysely.selectFrom('site_feature').selectAll().execute()).to.be.empty
   })
 
-  it('has at most one current signing key', async () => {
-    await using database = await open()
-    const insert = (kid: string, state: 'current' | 'retired') =>
-      database.kysely
-        .insertInto('signing_key')
-        .values({ kid, state, public_jwk: '{}', sealed_private: '', created_at: 1 })
-        .execute()
-    await insert('a', 'retired')
-    await insert('b', 'retired')
-    await insert('c', 'current')
-    expect((await rejection(insert('d', 'current'))).message).to.match(/unique/i)
-  })
-
-  it('gives epoch milliseconds and counts as numbers', async () => {
-    await using database = await open()
-    await insertPerson(database, 'per_1', 'ada@example.com')
+  it('returns epoch milliseconds and counts as numbers', async () => {
+    await run(person('per_1', 'ada@example.com'))
     const row = await database.kysely
       .selectFrom('person')
       .select(({ fn }) => ['created_at', fn.countAll<number>().as('count')])
@@ -78,67 +82,48 @@ withEveryDatabase('The database', (open, newPlace) => {
     expect(row).to.deep.equal({ created_at: 1_700_000_000_000, count: 1 })
   })
 
-  it('has every column that the types know, and no other', async () => {
-    await using database = await open()
+  it('has exactly the columns of the types', async () => {
     const tables = await database.kysely.introspection.getTables()
-    const nullable = tables
+    const columns = tables
       .filter(({ isView }) => !isView)
       .flatMap(({ name, columns }) =>
         columns.map((column) => `${name}.${column.name}${column.isNullable ? '?' : ''}`),
       )
-      .sort()
-    expect(nullable).to.deep.equal(columnsOfTypes())
-  })
-
-  it('undoes a transaction that failed, and goes on', async () => {
-    await using database = await open()
-    const work = database.kysely.transaction().execute(async (transaction) => {
-      await transaction
-        .insertInto('setting')
-        .values({ name: 'a', value: '1', updated_at: 1 })
-        .execute()
-      throw new Error('changed my mind')
-    })
-    expect((await rejection(work)).message).to.equal('changed my mind')
-    expect(await database.kysely.selectFrom('setting').selectAll().execute()).to.be.empty
+    expect(columns.sort()).to.deep.equal(columnsOfTypes())
   })
 
   it('lets transactions of two connections both write after reading', async () => {
     await using place = await newPlace()
     await using one = await openDatabase(place.location, patiently)
     await using two = await openDatabase(place.location, patiently)
-    for (const [name, database] of [
-      ['a', one],
-      ['b', two],
-    ] as const) {
-      await database.kysely.transaction().execute(async (transaction) => {
-        await transaction.selectFrom('setting').selectAll().execute()
+    for (const [index, { kysely }] of [one, two].entries()) {
+      await kysely.transaction().execute(async (transaction) => {
+        const rows = await transaction.selectFrom('setting').selectAll().execute()
+        expect(rows).to.have.length(index)
         await transaction
           .insertInto('setting')
-          .values({ name, value: '1', updated_at: 1 })
+          .values(setting(`name-${index}`))
           .execute()
       })
     }
     expect(await one.kysely.selectFrom('setting').selectAll().execute()).to.have.length(2)
   })
 
-  it('gives up waiting for a lock within the query timeout, and works again after it', async () => {
+  it('gives up waiting for a lock within the query timeout, and works again afterwards', async () => {
     await using place = await newPlace()
     await using one = await openDatabase(place.location)
     await using two = await openDatabase(place.location, { answerWithinMs: 100 })
-    const value = { name: 'a', value: '1', updated_at: 1 }
-    await one.kysely.transaction().execute(async (transaction) => {
-      await transaction.insertInto('setting').values(value).execute()
-      await inTime(400, () => rejection(two.kysely.insertInto('setting').values(value).execute()))
+    const insertInto = ({ kysely }: Pick<Database, 'kysely'>, name: string) =>
+      kysely.insertInto('setting').values(setting(name)).execute()
+    await one.kysely.transaction().execute(async (kysely) => {
+      await insertInto({ kysely }, 'a')
+      await inTime(400, () => rejection(insertInto(two, 'a')))
     })
-    await two.kysely
-      .insertInto('setting')
-      .values({ ...value, name: 'b' })
-      .execute()
+    await insertInto(two, 'b')
   })
 
-  describe('migrates', () => {
-    it('once: a second start changes nothing', async () => {
+  describe('when it migrates', () => {
+    it('once: a second start is a no-op', async () => {
       await using place = await newPlace({ empty: true })
       const first = await appliedAfterOpening(place.location, () => 1)
       const second = await appliedAfterOpening(place.location, () => 2)
@@ -153,15 +138,15 @@ withEveryDatabase('The database', (open, newPlace) => {
       expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }, { outcomes: [] }])
     })
 
-    it('refuses a file that was changed after it had been applied', async () => {
+    it('refuses an applied file that was changed', async () => {
       await using place = await newPlace()
       await appliedAfterOpening(place.location, () => 1)
-      const folder = migrationsWith('0001-schema.sql', 'create table other (id text);')
-      const opening = openDatabase(place.location, { migrationsFolder: folder })
+      const migrationsFolder = migrationsWith('0001-schema.sql', 'create table other (id text);')
+      const opening = openDatabase(place.location, { migrationsFolder })
       expect((await rejection(opening)).message).to.match(/0001-schema\.sql was changed/)
     })
 
-    it('takes a database to which a newer version only added something', async () => {
+    it('accepts a database to which a newer version only added something', async () => {
       await using place = await newPlace()
       const migrationsFolder = migrationsWith('9999-later.sql', 'create table later (id text);')
       await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
@@ -169,7 +154,7 @@ withEveryDatabase('The database', (open, newPlace) => {
       await database.ping()
     })
 
-    it('refuses a database that a newer version has used', async () => {
+    it('refuses a database from which a newer version removed something', async () => {
       await using place = await newPlace()
       const migrationsFolder = migrationsWith('0999-later.sql', 'drop table site_feature;')
       await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
@@ -177,12 +162,10 @@ withEveryDatabase('The database', (open, newPlace) => {
       expect(error.message).to.match(/0999-later\.sql.*newer version/)
     })
 
-    it('leaves nothing of a file that fails', async () => {
+    it('undoes a file that fails', async () => {
       await using place = await newPlace()
-      const migrationsFolder = migrationsWith(
-        '0999-broken.sql',
-        'create table half (id text);\ninsert into nowhere values (1);',
-      )
+      const broken = 'create table half (id text);\ninsert into nowhere values (1);'
+      const migrationsFolder = migrationsWith('0999-broken.sql', broken)
       await rejection(openDatabase(place.location, { migrationsFolder }))
       await using database = await openDatabase(place.location)
       const tables = await database.kysely.introspection.getTables()
@@ -192,54 +175,30 @@ withEveryDatabase('The database', (open, newPlace) => {
 })
 
 describe('The SQLite file', () => {
-  it('belongs to its owner alone', async () => {
-    await using place = await sqlitePlace()
-    if (place.location.kind !== 'sqlite') throw new Error('not a file')
-    const file = join(dirname(place.location.file), 'deep', 'data', 'gatehouse.sqlite')
-    await using _ = await openDatabase({ kind: 'sqlite', file })
+  it('belongs to its owner alone, and is durable to the last acknowledged write', async () => {
+    const file = join(temporaryFolder(), 'deep', 'data', 'gatehouse.sqlite')
+    await using database = await openDatabase({ kind: 'sqlite', file })
     expect(statSync(file).mode & 0o777).to.equal(0o600)
     expect(statSync(dirname(file)).mode & 0o777).to.equal(0o700)
-  })
-
-  it('is durable to the last acknowledged write', async () => {
-    await using place = await sqlitePlace()
-    await using database = await openDatabase(place.location)
-    const pragma = async (name: string) =>
-      (await sql.raw<Record<string, unknown>>(`pragma ${name}`).execute(database.kysely)).rows[0]
-    expect(await pragma('synchronous')).to.deep.equal({ synchronous: 2 })
-    expect(await pragma('journal_mode')).to.deep.equal({ journal_mode: 'wal' })
-    expect(await pragma('foreign_keys')).to.deep.equal({ foreign_keys: 1 })
-  })
-
-  it('can be no file at all, for a test', async () => {
-    await using database = await openDatabase({ kind: 'sqlite', file: ':memory:' })
-    await insertSite(database)
-    expect(await database.kysely.selectFrom('site').select('id').execute()).to.have.length(1)
+    for (const [pragma, value] of [
+      ['synchronous', 2],
+      ['journal_mode', 'wal'],
+      ['foreign_keys', 1],
+    ] as const) {
+      const { rows } = await sql.raw(`pragma ${pragma}`).execute(database.kysely)
+      expect(rows[0]).to.deep.equal({ [pragma]: value })
+    }
   })
 })
 
-async function insertPerson(database: Database, id: string, email: string): Promise<void> {
-  const row = {
-    id,
-    email,
-    email_canonical: email.toLowerCase(),
-    name: 'Ada',
-    created_at: 1_700_000_000_000,
-  }
-  await database.kysely.insertInto('person').values(row).execute()
-}
-
-async function insertSite(database: Database): Promise<void> {
-  const row = { id: 'sit_1', slug: 'pottery', name: 'Pottery', created_at: 1 }
-  await database.kysely.insertInto('site').values(row).execute()
-}
+const setting = (name: string) => ({ name, value: '1', updated_at: 1 })
 
 async function appliedAfterOpening(location: DatabaseLocation, now: () => number) {
   await using database = await openDatabase(location, { now })
   return await database.kysely.selectFrom('schema_migration').selectAll().execute()
 }
 
-/** Our own migrations with one file more, or another one in the place of ours. */
+/** Our own migrations with one file added or replaced. */
 function migrationsWith(name: string, text: string): string {
   const folder = temporaryFolder()
   cpSync(ownMigrations, folder, { recursive: true })
@@ -247,14 +206,14 @@ function migrationsWith(name: string, text: string): string {
   return folder
 }
 
-/** `table.column`, with a question mark when it may be null, as the files of types say. */
+/** Reads `table.column` from the types, with a question mark where it may be null. */
 function columnsOfTypes(): string[] {
   const text = readFileSync(join(import.meta.dirname, '../../src/platform/store/schema.ts'), 'utf8')
   const columnsIn = (body: string): string[] =>
     [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
     )
-  // The columns that several tables share stand in an interface of their own: `Shared & { … }`.
+  // Columns of several tables have an interface of their own: `Shared & { … }`.
   const columnsOf = (type: string): string[] =>
     type.split(' & ').flatMap((part) => {
       const [, body = part] = text.split(`\ninterface ${part} `)

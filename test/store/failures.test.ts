@@ -3,53 +3,45 @@ import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database } from '../../src/platform/store/database.ts'
-import { isStoreFailure } from '../../src/platform/store/guarded-stores.ts'
+import { isStoreFailure, type StoreGuard } from '../../src/platform/store/guarded-stores.ts'
 import { ChangeRefused } from '../../src/school/changes/refusals.ts'
 import { withEveryDatabase } from '../support/database.ts'
 
-/** What a guard was told of the errors that passed it. */
+/** A guard that notes whether each error is a failure of the store. */
 function listening() {
   const heard: boolean[] = []
-  return {
-    heard,
-    async guard<Result>(
-      call: () => Promise<Result>,
-      isFailure: (error: unknown) => boolean,
-    ): Promise<Result> {
-      try {
-        return await call()
-      } catch (error) {
-        heard.push(isFailure(error))
-        throw error
-      }
-    },
-  }
+  const guard: StoreGuard = async (call, isFailure) =>
+    await call().catch((error: unknown) => {
+      heard.push(isFailure(error))
+      throw error
+    })
+  return { heard, guard }
 }
 
 const setting = { name: 'twice', value: '1', updated_at: 1 }
 
-/** Work of ours that is wrong, or that says no; the store has done what it was asked. */
-const notTheStore: Record<string, (database: Database) => Promise<unknown>> = {
-  'a statement that is no SQL': ({ kysely }) => sql`selec 1`.execute(kysely),
-  'a column that is not there': ({ kysely }) => sql`select nothing from setting`.execute(kysely),
-  'a row that contradicts another': async ({ kysely }) => {
+/** Mistakes and refusals of ours. The store did its part. */
+const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
+  'an invalid statement': ({ kysely }) => sql`selec 1`.execute(kysely),
+  'an unknown column': ({ kysely }) => sql`select nothing from setting`.execute(kysely),
+  'a row that violates a unique index': async ({ kysely }) => {
     const values = [setting, setting]
     await kysely.insertInto('setting').values(values).execute()
   },
-  'a compiled statement that contradicts a row': async ({ kysely }) => {
+  'a compiled statement that violates one': async ({ kysely }) => {
     const add = compiled(kysely, (value: Valued<{ name: string }>) =>
       kysely.insertInto('setting').values({ ...setting, name: value('name') }),
     )
     await add({ name: 'again' })
     await add({ name: 'again' })
   },
-  'a wrong statement in a transaction': ({ kysely }) =>
+  'an invalid statement in a transaction': ({ kysely }) =>
     kysely.transaction().execute(async (trx) => await sql`selec 1`.execute(trx)),
   'a refusal in a transaction': ({ kysely }) =>
     kysely.transaction().execute(async () => {
       throw new ChangeRefused('CONFLICT', 'no')
     }),
-  'any error in a transaction': ({ kysely }) =>
+  'another error in a transaction': ({ kysely }) =>
     kysely.transaction().execute(async (trx) => {
       await sql`select 1`.execute(trx)
       throw new Error('changed my mind')
@@ -57,7 +49,7 @@ const notTheStore: Record<string, (database: Database) => Promise<unknown>> = {
 }
 
 withEveryDatabase('An error that passes the guard of a store', (open) => {
-  for (const [what, work] of Object.entries(notTheStore)) {
+  for (const [what, work] of Object.entries(mistakes)) {
     it(`is no failure of the store: ${what}`, async () => {
       const { heard, guard } = listening()
       await using database = await open({ guard })
@@ -66,7 +58,7 @@ withEveryDatabase('An error that passes the guard of a store', (open) => {
     })
   }
 
-  it('is one where the store is gone, for a query, a compiled one and a transaction', async () => {
+  it('is one when the store is closed, for a query, a compiled one and a transaction', async () => {
     const { heard, guard } = listening()
     const database = await open({ guard })
     const { kysely } = database
@@ -84,7 +76,7 @@ withEveryDatabase('An error that passes the guard of a store', (open) => {
   })
 })
 
-describe('Whether a store failed', () => {
+describe('Whether an error is a failure of the store', () => {
   const coded = (code: string) => Object.assign(new Error('said'), { code })
   const said = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
 
@@ -93,33 +85,33 @@ describe('Whether a store failed', () => {
     'the disk is full': coded('SQLITE_FULL'),
     'the disk is broken': coded('SQLITE_IOERR_WRITE'),
     'the file is broken': coded('SQLITE_CORRUPT'),
-    'a trigger says no, which is none of ours': coded('SQLITE_CONSTRAINT_TRIGGER'),
+    'a trigger of an operator aborts': coded('SQLITE_CONSTRAINT_TRIGGER'),
     'the same in PostgreSQL': coded('P0001'),
     'PostgreSQL refused the connection': coded('ECONNREFUSED'),
     'the connection broke while it was written to': coded('EPIPE'),
-    'PostgreSQL said nothing in time': new Error('PostgreSQL did not respond in time.'),
+    'PostgreSQL did not answer in time': new Error('PostgreSQL did not respond in time.'),
     'the query was cancelled': coded('57014'),
     'PostgreSQL shuts down': coded('57P01'),
     'there are too many connections': coded('53300'),
-    'two transactions waited for each other': coded('40P01'),
+    'two transactions deadlocked': coded('40P01'),
     'the server became a replica': coded('25006'),
     'its password was changed': coded('28P01'),
     'the role may not read a table': coded('42501'),
-    'a table is away': coded('42P01'),
-    'a table is away in SQLite': Object.assign(coded('SQLITE_ERROR'), {
+    'a table is missing': coded('42P01'),
+    'a table is missing in SQLite': Object.assign(coded('SQLITE_ERROR'), {
       message: 'no such table: site',
     }),
     'Redis is loading': said('LOADING Redis is loading the dataset in memory'),
     'Redis became a replica': said("READONLY You can't write against a read only replica."),
     'Redis has no memory left': said('OOM command not allowed'),
     'Redis has too many clients': said('ERR max number of clients reached'),
-    'what nobody knows': 'gone',
+    'anything unknown': 'gone',
   }
   for (const [what, error] of Object.entries(failures)) {
-    it(`it did: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
+    it(`it is: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
   }
 
-  const mistakes = {
+  const ours = {
     'no such column': coded('SQLITE_ERROR'),
     'a foreign key': coded('SQLITE_CONSTRAINT_FOREIGNKEY'),
     'the wrong type': coded('SQLITE_MISMATCH'),
@@ -131,9 +123,9 @@ describe('Whether a store failed', () => {
     'the wrong kind of key': said('WRONGTYPE Operation against a key'),
     'the wrong number of arguments': said("ERR wrong number of arguments for 'set' command"),
     'a mistake in the code': new TypeError('x is not a function'),
-    'a recursion without an end': new RangeError('Maximum call stack size exceeded'),
+    'an endless recursion': new RangeError('Maximum call stack size exceeded'),
   }
-  for (const [what, error] of Object.entries(mistakes)) {
-    it(`it did not: ${what}`, () => expect(isStoreFailure(error)).to.equal(false))
+  for (const [what, error] of Object.entries(ours)) {
+    it(`it is not: ${what}`, () => expect(isStoreFailure(error)).to.equal(false))
   }
 })

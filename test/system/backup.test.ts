@@ -18,86 +18,106 @@ import { expect } from 'chai'
 
 import { readManifest } from '../../src/ops/backup/manifest.ts'
 import { placeParts } from '../../src/ops/backup/restore.ts'
-import { authorizeUrl, obtainTokens, refresh, userinfo } from '../support/client.ts'
+import {
+  authorizeUrl,
+  type ObtainedTokens,
+  obtainTokens,
+  refresh,
+  userinfo,
+} from '../support/client.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
   patientService,
   runGatehouse,
   runService,
-  type ServiceProcess,
   startProcess,
   type Variables,
 } from '../support/process.ts'
 import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
-import { requireProgram } from '../support/skipped.ts'
+import { sharedProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
+import { refusalOf } from '../support/wire.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 
-/** Where a service is, and where it comes back to. */
-interface Places {
-  readonly from: Variables
-  readonly to: () => Promise<Variables>
+const newCopy = () => join(temporaryFolder(), 'copy')
+const newData = () => join(temporaryFolder(), 'data')
+
+/** Starts a service and stops it, so that its place has keys and files. */
+async function startOnce(variables: Variables): Promise<void> {
+  await (await startProcess(variables, patientService)).stop()
+}
+
+/** Runs a command and returns what it prints to either stream. */
+async function run(
+  words: readonly string[],
+  variables: Variables,
+  expectedCode = 0,
+): Promise<string> {
+  const { code, stdout, stderr } = await runGatehouse(words, variables)
+  expect(code, stdout + stderr).to.equal(expectedCode)
+  if (code === 0) expect(stderr).to.equal('')
+  return stdout + stderr
 }
 
 describe('a backup of the embedded database', () => {
-  suite(async () => ({
+  cycle(async () => ({
     from: { DATA_DIR: await dataFolderWithDemo() },
-    to: async () => ({ DATA_DIR: join(temporaryFolder(), 'data') }),
+    to: async () => ({ DATA_DIR: newData() }),
   }))
 
-  it('has the generated secret when that is asked for, and a service starts on nothing else', async () => {
-    const [DATA_DIR, folder] = [await dataFolderWithDemo(), join(temporaryFolder(), 'copy')]
+  it('contains the generated secret on demand, and is all that a service needs', async () => {
+    const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
-    const made = await runGatehouse(['backup', '--with-secret', folder], { DATA_DIR, PORT })
-    expect([made.code, made.stderr]).to.deep.equal([0, ''])
-    expect(made.stdout).to.include('It contains the root secret, which can sign as this service')
+    expect(await run(['backup', '--with-secret', folder], { DATA_DIR, PORT })).to.include(
+      'It contains the root secret, which can sign as this service',
+    )
     for (const part of ['database.sqlite', 'secret', 'manifest.json']) {
       expect(statSync(join(folder, part)).mode & 0o777, part).to.equal(0o600)
     }
     await service.kill()
-
-    const to = { DATA_DIR: join(temporaryFolder(), 'data'), PORT }
-    expect((await runGatehouse(['restore', folder], to)).code).to.equal(0)
-    expect(readFileSync(join(to.DATA_DIR, 'secret'), 'utf8')).to.equal(
-      readFileSync(join(DATA_DIR, 'secret'), 'utf8'),
-    )
+    const to = { DATA_DIR: newData(), PORT }
+    await run(['restore', folder], to)
+    const secretIn = (place: string) => readFileSync(join(place, 'secret'), 'utf8')
+    expect(secretIn(to.DATA_DIR)).to.equal(secretIn(DATA_DIR))
     await using again = await startProcess(to, patientService)
     await obtainTokens(again.url)
   })
 
   it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
-    const [DATA_DIR, folder] = [await dataFolderWithDemo(), join(temporaryFolder(), 'copy')]
-    await (await startProcess({ DATA_DIR }, patientService)).stop()
-    const made = await runGatehouse(['backup', folder], { DATA_DIR })
-    expect(made.stdout).to.include('The root secret is not in it')
+    const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
+    await startOnce({ DATA_DIR })
+    expect(await run(['backup', folder], { DATA_DIR })).to.include('The root secret is not in it')
     expect(readdirSync(folder)).not.to.include('secret')
-    const to = { DATA_DIR: join(temporaryFolder(), 'data') }
-    expect((await runGatehouse(['restore', folder], to)).code).to.equal(0)
-    const looked = await runGatehouse(['doctor'], { ...to, SECRET })
-    expect(looked.code).to.equal(1)
-    expect(looked.stdout).to.include('was sealed with another secret')
+    const to = { DATA_DIR: newData() }
+    await run(['restore', folder], to)
+    expect(await run(['doctor'], { ...to, SECRET }, 1)).to.include('was sealed with another secret')
   })
 
   describe('is refused', () => {
     let folder: string
-    const target = () => ({ DATA_DIR: join(temporaryFolder(), 'data'), SECRET })
+    const target = () => ({ DATA_DIR: newData(), SECRET })
     before(async () => {
-      const DATA_DIR = await dataFolderWithDemo()
-      await (await startProcess({ DATA_DIR, SECRET }, patientService)).stop()
-      folder = join(temporaryFolder(), 'copy')
-      const { code, stderr } = await runGatehouse(['backup', folder], { DATA_DIR, SECRET })
-      expect([code, stderr]).to.deep.equal([0, ''])
+      const variables = { DATA_DIR: await dataFolderWithDemo(), SECRET }
+      await startOnce(variables)
+      folder = newCopy()
+      await run(['backup', folder], variables)
     })
 
-    const filePart = () =>
-      `files/${readdirSync(join(folder, 'files'), { recursive: true }).find((path) => String(path).includes('/'))}`
-
+    const filePart = () => {
+      const paths = readdirSync(join(folder, 'files'), { recursive: true })
+      return `files/${paths.find((path) => String(path).includes('/'))}`
+    }
+    const moveAway = (copy: string, part: string) => {
+      const elsewhere = join(copy, '..', 'elsewhere')
+      renameSync(join(copy, part), elsewhere)
+      symlinkSync(elsewhere, join(copy, part))
+    }
     const damages: readonly (readonly [string, (copy: string) => void, RegExp])[] = [
       [
-        'one bit of the database is another',
+        'one bit of the database differs',
         (copy) => {
           const bytes = readFileSync(join(copy, 'database.sqlite'))
           bytes[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1
@@ -106,105 +126,77 @@ describe('a backup of the embedded database', () => {
         /database\.sqlite has changed/,
       ],
       [
-        'a file of an operator is longer',
+        'an uploaded file is longer',
         (copy) => appendFileSync(join(copy, filePart()), 'x'),
         /files\/.* has \d+ bytes instead of \d+/,
       ],
+      ['a part is missing', (copy) => rmSync(join(copy, filePart())), /files\/.* is missing or/],
+      ['a part is a link', (copy) => moveAway(copy, filePart()), /files\/.* is missing or/],
+      ['a folder is a link', (copy) => moveAway(copy, 'files'), /files\/.* is missing or/],
       [
-        'a part is missing',
-        (copy) => rmSync(join(copy, filePart())),
-        /files\/.* is missing or cannot be read/,
-      ],
-      [
-        'a part is a link to the same bytes somewhere else',
-        (copy) => {
-          renameSync(join(copy, filePart()), join(copy, '..', 'elsewhere'))
-          symlinkSync(join(copy, '..', 'elsewhere'), join(copy, filePart()))
-        },
-        /files\/.* is missing or cannot be read/,
-      ],
-      [
-        'a folder of it is a link to somewhere else',
-        (copy) => {
-          renameSync(join(copy, 'files'), join(copy, '..', 'all-elsewhere'))
-          symlinkSync(join(copy, '..', 'all-elsewhere'), join(copy, 'files'))
-        },
-        /files\/.* is missing or cannot be read/,
-      ],
-      [
-        'the manifest counts other rows than there are',
-        (copy) => changeManifest(copy, (manifest) => ({ ...manifest, rows: { person: 1 } })),
+        'the manifest counts other rows',
+        (copy) => changeManifest(copy, () => ({ rows: { person: 1 } })),
         /The table person has 8 rows instead of 1/,
       ],
       [
-        'it was broken off, so that it has no manifest',
+        'it has no manifest',
         (copy) => rmSync(join(copy, 'manifest.json')),
         /is no complete backup/,
       ],
       [
-        'a part of the manifest leads out of the folder',
-        (copy) =>
-          changeManifest(copy, (manifest) => ({
-            ...manifest,
-            parts: [{ path: '../secret', bytes: 1, sha256: '0'.repeat(64) }],
-          })),
+        'a part of the manifest is outside the folder',
+        (copy) => {
+          const part = { path: '../secret', bytes: 1, sha256: '0'.repeat(64) }
+          changeManifest(copy, () => ({ parts: [part] }))
+        },
         /cannot be used \(parts/,
       ],
     ]
     for (const [what, damage, complaint] of damages) {
       // [threat 34]
-      it(`by verify and by restore, when ${what}`, async () => {
+      it(`by verify and by restore when ${what}`, async () => {
         const copy = copyOf(folder)
         damage(copy)
-        const verified = await runGatehouse(['backup', 'verify', copy], {})
-        expect(verified.code).to.equal(1)
-        expect(verified.stdout + verified.stderr).to.match(complaint)
+        expect(await run(['backup', 'verify', copy], {}, 1)).to.match(complaint)
         const to = target()
-        const restored = await runGatehouse(['restore', copy], to)
-        expect(restored.code).to.equal(1)
-        expect(restored.stdout + restored.stderr).to.match(complaint)
+        expect(await run(['restore', copy], to, 1)).to.match(complaint)
         expect(existsSync(to.DATA_DIR), 'nothing was written').to.equal(false)
       })
     }
 
     it('when a newer version made it', async () => {
       const copy = copyOf(folder)
-      changeManifest(copy, (manifest) => ({
-        ...manifest,
-        schema: [...(manifest['schema'] as object[]), { name: '9999-later.sql', digest: '' }],
-      }))
-      const restored = await runGatehouse(['restore', copy], target())
-      expect(restored.code).to.equal(1)
-      expect(restored.stdout).to.match(/A newer version made the backup.*9999-later\.sql/)
+      const later = { name: '9999-later.sql', digest: '' }
+      changeManifest(copy, ({ schema }) => ({ schema: [...(schema as object[]), later] }))
+      expect(await run(['restore', copy], target(), 1)).to.match(
+        /A newer version made the backup.*9999-later\.sql/,
+      )
     })
 
-    it('when the place is in use, with everything that is in the way', async () => {
+    it('when its target is in use, with everything that is in the way', async () => {
       const to = target()
       mkdirSync(join(to.DATA_DIR, 'files', '00'), { recursive: true })
       writeFileSync(join(to.DATA_DIR, 'files', '00', 'a'), '')
       writeFileSync(join(to.DATA_DIR, 'gatehouse.db'), '')
-      const restored = await runGatehouse(['restore', folder], to)
-      expect(restored.code).to.equal(1)
-      expect(restored.stdout).to.include('gatehouse.db exists and is not empty')
-      expect(restored.stdout).to.include('files is not empty')
+      expect(await run(['restore', folder], to, 1))
+        .to.include('gatehouse.db exists and is not empty')
+        .and.include('files is not empty')
       expect(statSync(join(to.DATA_DIR, 'gatehouse.db')).size).to.equal(0)
     })
 
     for (const rest of ['-wal', '-journal', '-shm', '.restoring', '.restoring-wal']) {
-      it(`beside a gatehouse.db${rest}, which would be written into what is restored, or is another's [187]`, async () => {
+      it(`beside a gatehouse.db${rest}, which SQLite would apply to it [187]`, async () => {
         const to = target()
         mkdirSync(to.DATA_DIR, { recursive: true })
         writeFileSync(join(to.DATA_DIR, `gatehouse.db${rest}`), 'of another database')
-        const restored = await runGatehouse(['restore', folder], to)
-        expect(restored.code).to.equal(1)
         const verb = rest === '.restoring' ? 'exists' : 'is'
-        expect(restored.stdout).to.include(`gatehouse.db${rest} ${verb}`)
+        expect(await run(['restore', folder], to, 1)).to.include(`gatehouse.db${rest} ${verb}`)
         expect(readdirSync(to.DATA_DIR)).to.deep.equal([`gatehouse.db${rest}`])
       })
     }
 
-    it('when a service made a database in its place meanwhile, which is not taken from it', async () => {
-      const dataDir = join(temporaryFolder(), 'data')
+    it('when a service creates a database in its place meanwhile, which stays', async () => {
+      const dataDir = newData()
       const file = join(dataDir, 'gatehouse.db')
       const placed = await placeParts(folder, await readManifest(folder), {
         ...{ dataDir, location: { kind: 'sqlite', file }, environment: {} },
@@ -217,205 +209,170 @@ describe('a backup of the embedded database', () => {
     })
 
     it('when the configuration names the other kind of database', async () => {
-      const DATABASE_URL = 'postgres://127.0.0.1:1/none'
-      const restored = await runGatehouse(['restore', folder], { ...target(), DATABASE_URL })
-      expect(restored.code).to.equal(1)
-      expect(restored.stdout).to.include('Use export and import to move data between them')
-    })
-
-    it('when something in the folder of files cannot be looked at, and not made without it', async () => {
-      const DATA_DIR = temporaryFolder()
-      await (await startProcess({ DATA_DIR, SECRET }, patientService)).stop()
-      rmSync(join(DATA_DIR, 'files'), { recursive: true, force: true })
-      // A link to itself, which not even root can follow.
-      symlinkSync('files', join(DATA_DIR, 'files'))
-      const made = await runGatehouse(['backup', join(temporaryFolder(), 'copy')], { DATA_DIR })
-      expect(made.code, made.stdout).to.equal(1)
-      expect(made.stderr).to.include('ELOOP')
-    })
-
-    it('into a folder that has something in it, or of a database that is not there', async () => {
-      const variables = { DATA_DIR: temporaryFolder(), SECRET }
-      const nothing = await runGatehouse(['backup', join(temporaryFolder(), 'copy')], variables)
-      expect([nothing.code, nothing.stderr]).to.satisfy(
-        ([code, said]: [number, string]) =>
-          code === 1 && said.includes('there is nothing to back up'),
+      const to = { ...target(), DATABASE_URL: 'postgres://127.0.0.1:1/none' }
+      expect(await run(['restore', folder], to, 1)).to.include(
+        'Use export and import to move data between them',
       )
-      await (await startProcess(variables, patientService)).stop()
-      const used = await runGatehouse(['backup', folder], variables)
-      expect([used.code, used.stderr]).to.deep.equal([
-        1,
+    })
+
+    it('when there is no database, an unreadable file or a target that is not empty', async () => {
+      const variables = { DATA_DIR: temporaryFolder(), SECRET }
+      expect(await run(['backup', newCopy()], variables, 1)).to.include(
+        'there is nothing to back up',
+      )
+      await startOnce(variables)
+      expect(await run(['backup', folder], variables, 1)).to.equal(
         `${folder} is not empty: name an empty or new folder\n`,
-      ])
+      )
+      rmSync(join(variables.DATA_DIR, 'files'), { recursive: true, force: true })
+      // A link to itself, which not even root can follow.
+      symlinkSync('files', join(variables.DATA_DIR, 'files'))
+      expect(await run(['backup', newCopy()], variables, 1)).to.include('ELOOP')
     })
   })
 })
 
 describe('a backup of PostgreSQL', () => {
-  let postgres = ''
-  before(function () {
-    postgres = requireProgram(this, 'postgres')
+  const postgres = sharedProgram('postgres')
+  const storage = async () => ({
+    ...(await postgresWithDemo(postgres())),
+    ...{ SECRET, DATA_DIR: temporaryFolder() },
   })
-  suite(async () => {
-    const DATA_DIR = temporaryFolder()
-    const from = { ...(await postgresWithDemo(postgres)), DATA_DIR }
-    const empty = async () => await (await sharedPostgres(postgres)).createDatabase('nothing')
-    return {
-      from,
-      to: async () => ({ ...from, DATA_DIR: temporaryFolder(), DATABASE_URL: await empty() }),
-    }
+  const emptyLike = async (from: Variables) => ({
+    ...from,
+    DATA_DIR: temporaryFolder(),
+    DATABASE_URL: await (await sharedPostgres(postgres())).createDatabase('nothing'),
   })
 
-  it('that is broken off in the middle is used by nobody, with what was revoked since alive in it [188]', async () => {
-    const from = await postgresWithDemo(postgres)
-    const common = { SECRET, DATA_DIR: temporaryFolder() }
-    await (await startProcess({ ...from, ...common }, patientService)).stop()
-    const folder = join(temporaryFolder(), 'copy')
-    expect((await runGatehouse(['backup', folder], { ...from, ...common })).code).to.equal(0)
+  /** Puts a script in front of a program. Returns the variable by which commands find it first. */
+  const wrap = (program: string, folder: string, script: (real: string) => string) => {
+    const real = execFileSync('sh', ['-c', `command -v ${program}`])
+      .toString()
+      .trim()
+    writeFileSync(join(folder, program), `#!/bin/sh\n${script(real)}\n`, { mode: 0o755 })
+    return { PATH: `${folder}:${dirname(real)}:/usr/bin:/bin` }
+  }
 
-    const tools = temporaryFolder()
-    const real = execFileSync('sh', ['-c', 'command -v pg_restore']).toString().trim()
-    const script = `#!/bin/sh\n'${real}' "$@" || exit\ncase "$1" in --list) ;; *) kill -9 $PPID ;; esac\n`
-    writeFileSync(join(tools, 'pg_restore'), script, { mode: 0o755 })
-    const DATABASE_URL = await (await sharedPostgres(postgres)).createDatabase('nothing')
-    const to = { ...from, ...common, DATA_DIR: temporaryFolder(), DATABASE_URL }
-    const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
-    expect((await runGatehouse(['restore', folder], { ...to, PATH })).signal).to.equal('SIGKILL')
+  cycle(async () => {
+    const from = await storage()
+    return { from, to: async () => await emptyLike(from) }
+  })
 
-    const words = 'is running or was interrupted'
+  it('is refused everywhere when its restore broke off before grants ended [188]', async () => {
+    const [from, folder] = [await storage(), newCopy()]
+    await startOnce(from)
+    await run(['backup', folder], from)
+    const kill = (real: string) =>
+      `'${real}' "$@" || exit\ncase "$1" in --list) ;; *) kill -9 $PPID ;; esac`
+    const to = await emptyLike(from)
+    const killing = { ...to, ...wrap('pg_restore', temporaryFolder(), kill) }
+    expect((await runGatehouse(['restore', folder], killing)).signal).to.equal('SIGKILL')
+
+    const interrupted = 'is running or was interrupted'
     const started = await runService(to)
-    expect([started.code, started.stderr]).to.satisfy(
-      ([code, said]: [number, string]) => code === 1 && said.includes(words),
-    )
+    expect(started.code).to.equal(1)
+    expect(started.stderr).to.include(interrupted)
     for (const command of [['doctor'], ['migrate'], ['keys', 'list'], ['backup', `${folder}-2`]]) {
-      const { code, stdout, stderr } = await runGatehouse(command, to)
-      expect([command, code, (stdout + stderr).includes(words)]).to.deep.equal([command, 1, true])
+      expect(await run(command, to, 1)).to.include(interrupted)
     }
-    const again = await runGatehouse(['restore', folder], to)
-    expect([again.code, again.stdout.includes('is not empty')]).to.deep.equal([1, true])
+    expect(await run(['restore', folder], to, 1)).to.include('is not empty')
   })
 
-  it('ends when a change of a table came between the counts and the dump, instead of waiting for it in a circle', async () => {
-    const from = { ...(await postgresWithDemo(postgres)), SECRET, DATA_DIR: temporaryFolder() }
-    const tools = temporaryFolder()
-    const real = execFileSync('sh', ['-c', 'command -v pg_dump']).toString().trim()
+  it('fails instead of waiting in a circle when a table changes between counts and dump', async () => {
+    const [from, tools] = [await storage(), temporaryFolder()]
     const change = `psql '${from.DATABASE_URL}' -c 'alter table person add column more text'`
-    const script = `#!/bin/sh\n${change} >'${tools}/said' 2>&1 &\nsleep 1\nexec '${real}' "$@"\n`
-    writeFileSync(join(tools, 'pg_dump'), script, { mode: 0o755 })
-    const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
-    const made = await runGatehouse(['backup', join(temporaryFolder(), 'copy')], { ...from, PATH })
-    expect(made.code).to.equal(1)
-    expect(made.stderr).to.match(/^pg_dump failed: .*timeout.*LOCK TABLE/s)
+    const race = (real: string) => `${change} >'${tools}/said' 2>&1 &\nsleep 1\nexec '${real}' "$@"`
+    const path = wrap('pg_dump', tools, race)
+    expect(await run(['backup', newCopy()], { ...from, ...path }, 1)).to.match(
+      /^pg_dump failed: .*timeout.*LOCK TABLE/s,
+    )
     await eventually(10_000, async () =>
       expect(readFileSync(join(tools, 'said'), 'utf8')).to.include('ALTER TABLE'),
     )
   })
 
-  it('says the password on no command line, wherever its address has it', async () => {
-    const { DATABASE_URL = '', ...others } = await postgresWithDemo(postgres)
-    const tools = temporaryFolder()
+  it('passes the password to no command line, wherever the address has it', async () => {
+    const [from, tools] = [await storage(), temporaryFolder()]
     const seen = join(tools, 'seen')
-    // It writes down what it was called with, and goes on as the real one.
-    const real = execFileSync('sh', ['-c', 'command -v pg_dump']).toString().trim()
-    const script = `#!/bin/sh\nprintf '%s\\n' "$@" "$PGPASSWORD" > '${seen}'\nexec '${real}' "$@"\n`
-    writeFileSync(join(tools, 'pg_dump'), script, { mode: 0o755 })
-    const inAuthority = new URL(DATABASE_URL)
+    const note = (real: string) =>
+      `printf '%s\\n' "$@" "$PGPASSWORD" > '${seen}'\nexec '${real}' "$@"`
+    const path = wrap('pg_dump', tools, note)
+    const inAuthority = new URL(from.DATABASE_URL)
     inAuthority.password = 'only for tests'
-    for (const address of [
-      inAuthority.href,
-      `${DATABASE_URL}?password=only%20for%20tests&options=-c%20work_mem%3D4MB`,
-    ]) {
-      const variables = { ...others, DATA_DIR: temporaryFolder(), SECRET, DATABASE_URL: address }
-      const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
-      const folder = join(temporaryFolder(), 'copy')
-      const made = await runGatehouse(['backup', folder], { ...variables, PATH })
-      expect([made.code, made.stderr]).to.deep.equal([0, ''])
+    const inQuery = `${from.DATABASE_URL}?password=only%20for%20tests&options=-c%20work_mem%3D4MB`
+    for (const DATABASE_URL of [inAuthority.href, inQuery]) {
+      await run(['backup', newCopy()], { ...from, DATABASE_URL, ...path })
       const [target = '', ...words] = readFileSync(seen, 'utf8').trim().split('\n')
       expect(words.pop(), 'in its environment').to.equal('only for tests')
       expect([target, ...words].join(' ')).to.not.match(/password|only/)
-      expect(target.includes('options=-c%20work_mem%3D4MB')).to.equal(address.includes('options'))
+      const hasOptions = target.includes('options=-c%20work_mem%3D4MB')
+      expect(hasOptions).to.equal(DATABASE_URL === inQuery)
     }
   })
 })
 
-/** Serve, sign in, back up while traffic runs, kill, restore, doctor, serve. */
-function suite(places: () => Promise<Places>): void {
-  const opened = new AsyncDisposableStack()
-  const folder = join(temporaryFolder(), 'copy')
+/** Where a service is, and where it is restored to. */
+interface Places {
+  readonly from: Variables
+  readonly to: () => Promise<Variables>
+}
+
+/** Serve, sign in, back up under traffic, kill, restore, doctor, serve. */
+function cycle(places: () => Promise<Places>): void {
+  const folder = newCopy()
   let place: Places
-  let before_: Tokens
+  let earlier: ObtainedTokens
   let common: { readonly PORT: string; readonly BASE_URL: string; readonly SECRET: string }
+  const newPlace = async () => ({ ...(await place.to()), ...common })
 
   before(async () => {
     place = await places()
     const PORT = String(await freePort())
     common = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, SECRET }
-    const service = opened.use(await startProcess({ ...common, ...place.from }, patientService))
-    before_ = await tokensOf(service)
-    const traffic = await startTraffic(service.url)
-    const made = await runGatehouse(['backup', folder], { ...common, ...place.from })
-    const answered = await traffic.stop()
-    expect([made.code, made.stderr]).to.deep.equal([0, ''])
-    expect(made.stdout).to.match(/^Backed up to .*: (sqlite|postgres), \d+ rows of \d+ tables/)
-    expect(answered.count, 'answers meanwhile').to.be.greaterThan(0)
-    expect(answered.statuses).to.deep.equal([200])
-    await service.kill()
+    await using service = await startProcess({ ...place.from, ...common }, patientService)
+    earlier = await obtainTokens(service.url)
+    const stopTraffic = await startTraffic(service.url)
+    const said = await run(['backup', folder], { ...place.from, ...common })
+    const statuses = await stopTraffic()
+    expect(said).to.match(/^Backed up to .*: (sqlite|postgres), \d+ rows of \d+ tables/)
+    expect([...new Set(statuses)]).to.deep.equal([200])
   })
-  after(() => opened.disposeAsync())
 
-  it('is whole, and says what it is of', async () => {
-    const { code, stdout, stderr } = await runGatehouse(['backup', 'verify', folder], {})
-    expect([code, stderr]).to.deep.equal([0, ''])
-    expect(stdout).to.include(`of ${common.BASE_URL}`).and.not.include('Not checked')
+  it('is complete, and names its service', async () => {
+    expect(await run(['backup', 'verify', folder], {}))
+      .to.include(`of ${common.BASE_URL}`)
+      .and.not.include('Not checked')
   })
 
   // [threat 35]
-  it('comes back with nobody signed in: tokens from before are refused, people authorize anew', async () => {
-    const to = { ...common, ...(await place.to()) }
-    const restored = await runGatehouse(['restore', folder], to)
-    expect([restored.code, restored.stderr]).to.deep.equal([0, ''])
-    expect(restored.stdout).to.match(/[1-9]\d* grants and all sessions ended/)
-    const looked = await runGatehouse(['doctor'], to)
-    expect([looked.code, looked.stderr], looked.stdout).to.deep.equal([0, ''])
+  it('comes back without sessions: earlier tokens are refused, and people authorize anew', async () => {
+    const to = await newPlace()
+    const restored = await run(['restore', folder], to)
+    expect(restored).to.match(/[1-9]\d* grants and all sessions ended/)
+    await run(['doctor'], to)
     await using service = await startProcess(to, patientService)
-
-    expect((await userinfo(service.url, before_.accessToken)).status).to.equal(401)
-    const refused = await refresh(service.url, before_.refreshToken)
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant'])
-    const asked = await before_.person.open(authorizeUrl(service.url))
+    expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(401)
+    const refused = await refresh(service.url, earlier.refreshToken)
+    expect(refusalOf(refused)).to.equal('400 invalid_grant')
+    const asked = await earlier.person.open(authorizeUrl(service.url))
     expect(asked.headers.get('location')).to.match(/\/login$/)
-
-    const after_ = await tokensOf(service)
-    expect((await userinfo(service.url, after_.accessToken)).status).to.equal(200)
-    expect((await refresh(service.url, after_.refreshToken)).status).to.equal(200)
+    const later = await obtainTokens(service.url)
+    expect((await userinfo(service.url, later.accessToken)).status).to.equal(200)
+    expect((await refresh(service.url, later.refreshToken)).status).to.equal(200)
   })
 
-  it('comes back as it was with --keep-grants', async () => {
-    const to = { ...common, ...(await place.to()) }
-    const restored = await runGatehouse(['restore', folder, '--keep-grants'], to)
-    expect([restored.code, restored.stderr]).to.deep.equal([0, ''])
+  it('comes back with its tokens by --keep-grants, and not into a place in use', async () => {
+    const to = await newPlace()
+    await run(['restore', folder, '--keep-grants'], to)
+    expect(await run(['restore', folder], to, 1)).to.include('exists and is not empty')
     await using service = await startProcess(to, patientService)
-    expect((await userinfo(service.url, before_.accessToken)).status).to.equal(200)
-    expect((await refresh(service.url, before_.refreshToken)).status).to.equal(200)
-  })
-
-  it('does not come back into a place that has something', async () => {
-    const to = { ...common, ...(await place.to()) }
-    expect((await runGatehouse(['restore', folder], to)).code).to.equal(0)
-    const again = await runGatehouse(['restore', folder], to)
-    expect(again.code).to.equal(1)
-    expect(again.stdout).to.include('exists and is not empty')
+    expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(200)
+    expect((await refresh(service.url, earlier.refreshToken)).status).to.equal(200)
   })
 }
 
-type Tokens = Awaited<ReturnType<typeof obtainTokens>>
-
-async function tokensOf(service: ServiceProcess): Promise<Tokens> {
-  return await obtainTokens(service.url)
-}
-
-/** Families that are refreshed one time after another until they are told to stop; each has signed in already. */
-async function startTraffic(url: string) {
+/** Refreshes three families until it is stopped. Returns the statuses. */
+async function startTraffic(url: string): Promise<() => Promise<number[]>> {
   let running = true
   const statuses: number[] = []
   const signedIn = await Promise.all(Array.from({ length: 3 }, async () => await obtainTokens(url)))
@@ -427,12 +384,10 @@ async function startTraffic(url: string) {
       token = answer.body.refresh_token
     }
   })
-  return {
-    async stop() {
-      running = false
-      await Promise.all(families)
-      return { count: statuses.length, statuses: [...new Set(statuses)] }
-    },
+  return async () => {
+    running = false
+    await Promise.all(families)
+    return statuses
   }
 }
 
@@ -444,5 +399,6 @@ function copyOf(folder: string): string {
 
 function changeManifest(folder: string, change: (manifest: Record<string, unknown>) => object) {
   const file = join(folder, 'manifest.json')
-  writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8')))))
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify({ ...manifest, ...change(manifest) }))
 }

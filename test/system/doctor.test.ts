@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
@@ -23,23 +22,23 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'
+import { startRedis } from '../support/redis.ts'
 import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
-import { askForProgram } from '../support/skipped.ts'
+import { askForProgram, requireProgram } from '../support/skipped.ts'
+import { postgresWithDemo } from '../support/storages.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 const root = join(import.meta.dirname, '../..')
 const DAY_MS = 86_400_000
 const now = 400 * DAY_MS
 
-const minuteAgo = () => new Date(Date.now() - 60_000).toUTCString()
-
 const checksOf = (findings: readonly Finding[]) => findings.flatMap(({ check }) => check ?? [])
 
 describe('the checks of doctor', () => {
   const names = Object.keys(checks) as CheckName[]
 
-  it('are each made somewhere, and tell what to do', () => {
+  it('are each made somewhere, and say what to do', () => {
     const code = globSync('src/ops/doctor/*.ts', { cwd: root })
       .filter((file) => !file.endsWith('/checks.ts'))
       .map((file) => readFileSync(join(root, file), 'utf8'))
@@ -48,23 +47,19 @@ describe('the checks of doctor', () => {
     expect(names.filter((name) => /\.$/.test(checks[name].cure))).to.deep.equal([])
   })
 
-  it('name sections that the table of standards has, or whose standard is in no table', () => {
-    const unknown = names.flatMap((name) => {
-      const row = found(name, '')
-      const [, standard = '', section = ''] = /^(.+) §(.+)$/.exec(row.section ?? '') ?? []
+  it('name sections of the table of standards, or a standard that is in no table', () => {
+    const unknown = names.filter((name) => {
+      const [, standard = '', cited = ''] = /^(.+) §(.+)$/.exec(found(name, '').section ?? '') ?? []
       const known = standards.find((candidate) => candidate.name === standard)
-      if (!known || known.sections.some((candidate) => within(candidate.section, section)))
-        return []
-      return [`${name}: ${row.section}`]
+      // A part of a section is listed under its heading.
+      const isWithin = (one: string, other: string) => `${one}.`.startsWith(`${other}.`)
+      const isListed = ({ section }: { section: string }) =>
+        isWithin(section, cited) || isWithin(cited, section)
+      return known && !known.sections.some(isListed)
     })
     expect(unknown).to.deep.equal([])
   })
 })
-
-/** A part of a section is found under its heading. */
-function within(listed: string, cited: string): boolean {
-  return listed === cited || listed.startsWith(`${cited}.`) || cited.startsWith(`${listed}.`)
-}
 
 const well: ClientFacts = {
   clientId: 'app_1',
@@ -85,25 +80,20 @@ const well: ClientFacts = {
   grantedScopes: ['account:read'],
 }
 
-const weakKey = { kty: 'RSA', e: 'AQAB', n: Buffer.alloc(128, 255).toString('base64url') }
-
 describe('doctor judges a client', () => {
   const judge = (client: Partial<ClientFacts>, privateKeyJwt = false) =>
     checksOf(judgeClients([{ ...well, ...client }], { now, privateKeyJwt }))
 
-  it('and finds nothing of one that is as RFC 9700 and OAuth 2.1 want it', () => {
-    expect(judge({})).to.deep.equal([])
-    expect(judge({ auth_method: 'none', secretsMadeAt: [], application_type: 'native' })).to.be
-      .empty
-  })
-
+  const asked = (redirectUri: string) => ({ redirectUris: [redirectUri] })
+  const byKey = { auth_method: 'private_key_jwt', secretsMadeAt: [] } as const
+  const weakKey = { kty: 'RSA', e: 'AQAB', n: Buffer.alloc(128, 255).toString('base64url') }
   const cases: readonly (readonly [CheckName, string, Partial<ClientFacts>])[] = [
-    ['client.address-in-clear', 'http in the web', { redirectUris: ['http://app.example/cb'] }],
-    ['client.address-pattern', 'a wildcard', { redirectUris: ['https://*.app.example/cb'] }],
-    ['client.address-pattern', 'an encoded one', { redirectUris: ['https://app.example/%2A'] }],
-    ['client.address-fragment', 'a fragment', { redirectUris: ['https://app.example/#cb'] }],
-    ['client.named-loopback', 'localhost', { redirectUris: ['http://localhost:1/cb'] }],
-    ['client.scheme-undotted', 'a scheme of anybody', { redirectUris: ['myapp://callback'] }],
+    ['client.address-in-clear', 'http in the web', asked('http://app.example/cb')],
+    ['client.address-pattern', 'a wildcard', asked('https://*.app.example/cb')],
+    ['client.address-pattern', 'an encoded wildcard', asked('https://app.example/%2A')],
+    ['client.address-fragment', 'a fragment', asked('https://app.example/#cb')],
+    ['client.named-loopback', 'localhost', asked('http://localhost:1/cb')],
+    ['client.scheme-undotted', 'a scheme without a dot', asked('myapp://callback')],
     [
       'client.loopback-beside-web',
       'a callback of its developer',
@@ -114,7 +104,7 @@ describe('doctor judges a client', () => {
     [
       'client.notices-in-clear',
       'notices over http',
-      { backchannel_logout_uri: 'http://app.example/' },
+      { backchannel_logout_uri: 'http://a.example/' },
     ],
     ['client.no-secret', 'no secret', { secretsMadeAt: [] }],
     ['client.secret-old', 'a secret of 366 days', { secretsMadeAt: [now - 366 * DAY_MS] }],
@@ -127,85 +117,146 @@ describe('doctor judges a client', () => {
     [
       'client.key-weak',
       'a key of 1024 bits',
-      {
-        ...{ auth_method: 'private_key_jwt', secretsMadeAt: [] },
-        jwks: JSON.stringify({ keys: [weakKey] }),
-      },
+      { ...byKey, jwks: JSON.stringify({ keys: [weakKey] }) },
     ],
-    [
-      'client.keys-in-clear',
-      'keys over http',
-      { auth_method: 'private_key_jwt', secretsMadeAt: [], jwks_uri: 'http://app.example/keys' },
-    ],
+    ['client.keys-in-clear', 'keys over http', { ...byKey, jwks_uri: 'http://app.example/keys' }],
     ['client.never-used', 'no use ever', { lastUsedAt: undefined }],
     ['client.idle', 'no use for 91 days', { lastUsedAt: now - 91 * DAY_MS }],
     [
       'client.scopes-unused',
-      'a scope nobody allowed',
+      'a scope that was never granted',
       { scopes: ['account:read', 'account:write'] },
     ],
   ]
   for (const [check, what, client] of cases) {
     // [threat 38]
-    it(`finds ${check}: ${what}`, () => {
-      expect(judge(client)).to.deep.equal([check])
-    })
+    it(`finds ${check}: ${what}`, () => expect(judge(client)).to.deep.equal([check]))
   }
 
-  it('finds client.secret-shared where keys may be used instead', () => {
+  it('finds client.secret-shared where keys are possible', () => {
     expect(judge({}, true)).to.deep.equal(['client.secret-shared'])
   })
 
-  it('and leaves it at that on the last good day of each', () => {
-    expect(
-      judge({
-        lastUsedAt: now - 90 * DAY_MS,
-        secretsMadeAt: [now - 365 * DAY_MS, now - 30 * DAY_MS],
-      }),
-    ).to.deep.equal([])
-    expect(judge({ created_at: now - 30 * DAY_MS, lastUsedAt: undefined })).to.deep.equal([])
-  })
+  const secretsMadeAt = [now - 365 * DAY_MS, now - 30 * DAY_MS]
+  for (const [what, client] of Object.entries<Partial<ClientFacts>>({
+    'one as RFC 9700 and OAuth 2.1 recommend': {},
+    'a public native one': { auth_method: 'none', secretsMadeAt: [], application_type: 'native' },
+    'one on the last good day': { lastUsedAt: now - 90 * DAY_MS, secretsMadeAt },
+    'a new one without use': { created_at: now - 30 * DAY_MS, lastUsedAt: undefined },
+  })) {
+    it(`finds nothing at ${what}`, () => expect(judge(client)).to.deep.equal([]))
+  }
 })
 
 describe('doctor', () => {
   const findingsOf = ({ stdout }: Ended): Finding[] => JSON.parse(stdout).findings
   const bad = (ended: Ended) =>
     checksOf(findingsOf(ended).filter(({ severity }) => /weak|wrong/.test(severity)))
+  const problems = ({ stdout }: Ended) =>
+    stdout.split('\n').filter((line) => line.startsWith('wrong'))
 
-  it('reads clients where they are, and ends with 3 for what is weak and 1 for what is wrong', async () => {
+  it('finds nothing wrong with an embedded service, and creates nothing before there is one', async () => {
+    const DATA_DIR = temporaryFolder()
+    const before = await runGatehouse(['doctor'], { DATA_DIR })
+    expect(before.code).to.equal(0)
+    expect(before.stdout).to.include('There is no database in')
+    await using _service = await startProcess({ DATA_DIR })
+    const after = await runGatehouse(['doctor'], { DATA_DIR })
+    expect([after.code, after.stderr, problems(after)]).to.deep.equal([0, '', []])
+    expect(after.stdout)
+      .to.include('The signing keys open with this secret')
+      .and.include('holds the demo campus, whose passwords are public')
+  })
+
+  it('finds readable files, a wrong secret, a reachable demo campus, and a slug that is a route', async () => {
+    const DATA_DIR = await dataFolderWithDemo()
+    const file = join(DATA_DIR, 'gatehouse.db')
+    await using _service = await startProcess({ DATA_DIR })
+    chmodSync(join(DATA_DIR, 'secret'), 0o644)
+    const readable = await runGatehouse(['doctor'], { DATA_DIR })
+    expect([readable.code, readable.stderr]).to.deep.equal([1, 'One thing is wrong.\n'])
+    expect(problems(readable)[0]).to.include('Other users of this machine can read')
+
+    chmodSync(join(DATA_DIR, 'secret'), 0o600)
+    chmodSync(file, 0o644)
+    await using database = await openDatabase({ kind: 'sqlite', file })
+    const rename = database.kysely.updateTable('site').set({ slug: 'graphql' })
+    await rename.where('id', '=', 'sit_northlight').execute()
+    const hidden = await runGatehouse(['doctor'], { DATA_DIR })
+    expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
+    expect(hidden.stdout).to.include(
+      'note   The service itself uses /admin/graphql, so the pages of site sit_northlight are at ' +
+        '/admin/sit_northlight; rename the site if people look for it there.',
+    )
+    chmodSync(DATA_DIR, 0o755)
+    const copied = await runGatehouse(['doctor'], { DATA_DIR })
+    expect(problems(copied).join()).to.match(/can read \S+gatehouse\.db;/)
+    chmodSync(DATA_DIR, 0o700)
+
+    const other = { DATA_DIR, SECRET, BASE_URL: 'https://id.example' }
+    const reachable = await runGatehouse(['doctor'], other)
+    expect([reachable.code, problems(reachable).length]).to.deep.equal([1, 2])
+    expect(problems(reachable)[0]).to.include('was sealed with another secret')
+    expect(problems(reachable)[1]).to.include('the service will not start')
+  })
+
+  it('finds clients in the database, and ends with 3 for a weak and 1 for a wrong one', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const variables = { DATA_DIR, PORT: String(await freePort()) }
     await (await startProcess(variables, patientService)).stop()
     const file = join(DATA_DIR, 'gatehouse.db')
     await using database = await openDatabase({ kind: 'sqlite', file })
-    const addresses = database.kysely.updateTable('oauth_application_redirect_uri')
-    await addresses
-      .set({ uri: 'http://localhost/callback' })
-      .where('uri', '=', 'http://127.0.0.1/callback')
-      .execute()
-    const weak = await runGatehouse(['doctor', '--json'], variables)
+    const change = async (from: string, uri: string) => {
+      const update = database.kysely.updateTable('oauth_application_redirect_uri').set({ uri })
+      await update.where('uri', '=', from).execute()
+      return await runGatehouse(['doctor', '--json'], variables)
+    }
+    const weak = await change('http://127.0.0.1/callback', 'http://localhost/callback')
     expect([weak.code, weak.stderr, bad(weak)]).to.deep.equal([
       ...[3, 'One thing is weak.\n', ['client.named-loopback']],
     ])
-    const [finding] = findingsOf(weak).filter(({ severity }) => severity === 'weak')
+    const finding = findingsOf(weak).find(({ severity }) => severity === 'weak')
     expect(finding?.section).to.equal('RFC 8252 §8.3')
     expect(finding?.sentence).to.include('northlight-notes')
-
-    await addresses
-      .set({ uri: 'http://notes.example/callback' })
-      .where('uri', '=', 'https://notes.example/callback')
-      .execute()
-    const wrong = await runGatehouse(['doctor', '--json'], variables)
+    const wrong = await change('https://notes.example/callback', 'http://notes.example/callback')
     expect([wrong.code, bad(wrong)]).to.deep.equal([
       ...[1, ['client.address-in-clear', 'client.named-loopback']],
     ])
   })
 
-  it('says what PostgreSQL can lose, and that it takes no writes', async function () {
-    const file = askForProgram(this, 'postgres')
-    const common = { DATA_DIR: temporaryFolder(), SECRET, DEMO_DATA: 'on' }
+  it('finds each store that does not answer', async () => {
+    const at = `127.0.0.1:${await freePort()}`
+    const ended = await runGatehouse(['doctor'], {
+      ...{ SECRET, DATABASE_URL: `postgres://${at}/x`, REDIS_URL: `redis://${at}` },
+    })
+    expect([ended.code, ended.stderr]).to.deep.equal([1, '2 things are wrong.\n'])
+    const cure = 'check that it runs and that its address is correct.'
+    expect(problems(ended)).to.deep.equal([
+      `wrong  The database does not answer: PostgreSQL at ${at} cannot be reached; ${cure}`,
+      `wrong  Redis does not answer: Redis at ${at} is not ready; ${cure}`,
+    ])
+  })
+
+  it('checks the clocks of PostgreSQL and Redis, and finds a Redis that evicts', async function () {
+    await using redis = await startRedis(requireProgram(this, 'redis-server'))
+    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
+    const variables = { ...storage, REDIS_URL: redis.url }
+    const good = await runGatehouse(['doctor'], variables)
+    expect([good.code, problems(good)]).to.deep.equal([0, []])
+    expect(good.stdout)
+      .to.include('The clocks of this machine and of the database agree.')
+      .and.include('The clocks of this machine and of Redis agree.')
+      .and.include('There are no signing keys yet')
+    await redis.ask('CONFIG', 'SET', 'maxmemory', '100mb')
+    await redis.ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+    const evicting = await runGatehouse(['doctor'], variables)
+    expect(evicting.code).to.equal(1)
+    expect(problems(evicting)[0]).to.include('maxmemory-policy allkeys-lru')
+  })
+
+  it('finds a PostgreSQL that can lose writes or accepts none', async function () {
     const durable = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on']
-    await using server = await startPostgres(file, durable)
+    await using server = await startPostgres(askForProgram(this, 'postgres'), durable)
     const database = await server.createDatabase('tables')
     for (const [setting, expected] of [
       ['application_name=doctor', []],
@@ -213,25 +264,24 @@ describe('doctor', () => {
       ['default_transaction_read_only=on', ['database.read-only']],
     ] as const) {
       const DATABASE_URL = `${database}?options=${encodeURIComponent(`-c ${setting}`)}`
-      const looked = await runGatehouse(['doctor', '--json'], { ...common, DATABASE_URL })
+      const variables = { DATA_DIR: temporaryFolder(), SECRET, DEMO_DATA: 'on', DATABASE_URL }
+      const looked = await runGatehouse(['doctor', '--json'], variables)
       const found = checksOf(findingsOf(looked)).filter((name) => name.startsWith('database'))
       expect(found, looked.stderr).to.deep.equal(expected)
     }
   })
 
-  it('says how much room the disk has', () => {
+  it('judges the free space of the disk', () => {
     const judged = [99, 101, 1023, 1025].map((mib) => judgeRoom('/data', mib * 1024 * 1024))
     expect(judged.map(({ severity }) => severity)).to.deep.equal(['wrong', 'weak', 'weak', 'ok'])
   })
 
-  it('writes into the bucket, reads and removes; and says when it cannot', async function () {
+  it('writes, reads and deletes in the bucket, and finds one where it cannot', async function () {
     await using s3 = await startS3(askForProgram(this, 'moto_server'))
     const variables = { DATA_DIR: temporaryFolder(), ...s3.environment }
-    const ended = await runGatehouse(['doctor'], variables)
-    expect([ended.code, ended.stdout]).to.satisfy(
-      ([code, said]: [number, string]) =>
-        code === 0 && said.includes('The bucket campus-files stores'),
-    )
+    const { code, stdout } = await runGatehouse(['doctor'], variables)
+    expect(code, stdout).to.equal(0)
+    expect(stdout).to.include('The bucket campus-files stores')
     expect(await s3.listKeys()).to.deep.equal([])
     const other = { ...variables, FILES_S3_BUCKET: 'no-bucket-of-ours' }
     expect(bad(await runGatehouse(['doctor', '--json'], other))).to.deep.equal(['files.bucket'])
@@ -244,11 +294,9 @@ describe('doctor', () => {
     let front: Front
     let variables: Variables
     before(async () => {
-      const port = await freePort()
-      const inner = String(await freePort())
+      const [port, inner] = [await freePort(), String(await freePort())]
       const BASE_URL = `https://127.0.0.1:${port}`
-      const DATA_DIR = temporaryFolder()
-      variables = { BASE_URL, SECRET, DATA_DIR, PORT: inner, DEMO_DATA: 'off' }
+      variables = { BASE_URL, SECRET, DATA_DIR: temporaryFolder(), PORT: inner, DEMO_DATA: 'off' }
       opened.use(await startProcess(variables, patientService))
       front = opened.use(await startFront(port, `http://127.0.0.1:${inner}`))
       variables = { ...variables, NODE_EXTRA_CA_CERTS: front.certificateFile }
@@ -259,18 +307,17 @@ describe('doctor', () => {
     const look = async (more: Variables = {}) =>
       await runGatehouse(['doctor', '--outside', '--json'], { ...variables, ...more })
 
-    it('finds nothing wrong behind a proxy that does as it should', async () => {
+    it('finds nothing wrong behind a correct proxy', async () => {
       const ended = await look()
       expect([ended.code, bad(ended)]).to.deep.equal([0, []])
-      const said = findingsOf(ended).map(({ sentence }) => sentence)
-      expect(
-        said.some((sentence) => /The certificate expires in \d+ days/.test(sentence)),
-      ).to.equal(true)
+      const sentences = findingsOf(ended).map(({ sentence }) => sentence)
+      expect(sentences.join()).to.match(/The certificate expires in \d+ days/)
     })
 
+    const minuteAgo = () => new Date(Date.now() - 60_000).toUTCString()
     const faults: readonly (readonly [string, Change, CheckName])[] = [
-      ['leads away', { status: 301 }, 'outside.redirects'],
-      ['does not forward it', { status: 404 }, 'outside.status'],
+      ['redirects', { status: 301 }, 'outside.redirects'],
+      ['does not forward', { status: 404 }, 'outside.status'],
       ['changes the issuer', { text: [/"issuer":"[^"]*"/, '"issuer":"x"'] }, 'outside.issuer'],
       [
         'changes an address',
@@ -278,10 +325,10 @@ describe('doctor', () => {
         'outside.endpoints',
       ],
       ['hides the keys', { text: [/"keys":\[.*\]/, '"keys":[]'] }, 'outside.key-set'],
-      ['loses CORS', { drop: ['access-control-allow-origin'] }, 'outside.cors'],
-      ['loses Cache-Control', { drop: ['cache-control'] }, 'outside.uncacheable'],
-      ['loses a header of security', { drop: ['x-frame-options'] }, 'outside.headers-lost'],
-      ['loses Authorization', { lose: ['authorization'] }, 'outside.authorization-lost'],
+      ['drops CORS', { drop: ['access-control-allow-origin'] }, 'outside.cors'],
+      ['drops Cache-Control', { drop: ['cache-control'] }, 'outside.uncacheable'],
+      ['drops a security header', { drop: ['x-frame-options'] }, 'outside.headers-lost'],
+      ['drops Authorization', { lose: ['authorization'] }, 'outside.authorization-lost'],
       ['is a minute late', { set: { date: minuteAgo } }, 'outside.clock'],
       ['keeps no connection', { set: { connection: () => 'close' } }, 'outside.connections'],
     ]
@@ -295,7 +342,7 @@ describe('doctor', () => {
       })
     }
 
-    it('finds a certificate that is not trusted, one that ends soon, and a service that does not answer', async () => {
+    it('finds an untrusted certificate, one that ends soon, and a service that does not answer', async () => {
       expect(bad(await look({ NODE_EXTRA_CA_CERTS: '' }))).to.deep.equal(['outside.untrusted'])
       front.certify(Date.now() - 20 * DAY_MS)
       const soon = { NODE_EXTRA_CA_CERTS: front.certificateFile }
@@ -303,15 +350,13 @@ describe('doctor', () => {
       const BASE_URL = `https://127.0.0.1:${await freePort()}`
       expect(bad(await look({ BASE_URL }))).to.deep.equal(['outside.unreachable'])
       const unasked = await runGatehouse(['doctor', '--json'], { ...variables, BASE_URL })
-      expect([
-        unasked.code,
-        checksOf(findingsOf(unasked)).includes('outside.silent'),
-      ]).to.deep.equal([0, true])
+      expect(unasked.code).to.equal(0)
+      expect(checksOf(findingsOf(unasked))).to.include('outside.silent')
     })
   })
 })
 
-/** What a proxy does to requests and answers that it should not. */
+/** What a faulty proxy does to requests and responses. */
 interface Change {
   readonly status?: number
   readonly text?: readonly [from: RegExp, to: string]
@@ -323,11 +368,11 @@ interface Change {
 interface Front extends AsyncDisposable {
   readonly certificateFile: string
   change(change: Change): void
-  /** Takes a certificate that was made at another time. */
+  /** Uses a certificate that was made at another time. */
   certify(nowMs: number): void
 }
 
-/** A proxy that ends TLS, and is as bad as it is told to be. */
+/** Starts a proxy that terminates TLS, with faults on demand. */
 async function startFront(port: number, inner: string): Promise<Front> {
   const certificateFile = join(temporaryFolder(), 'certificate.pem')
   let change: Change = {}
@@ -341,7 +386,8 @@ async function startFront(port: number, inner: string): Promise<Front> {
     for (const name of change.lose ?? []) delete headers[name]
     const { method = 'GET', url = '' } = incoming
     const asked = request(inner + url, { method, headers }, async (answer) => {
-      const body = changedBody(await text(answer), change)
+      const [from, to] = change.text ?? (['', ''] as const)
+      const body = (await text(answer)).replace(from, to)
       outgoing.writeHead(change.status ?? answer.statusCode ?? 502, {
         ...changedHeaders(answer.headers, change),
         'content-length': Buffer.byteLength(body),
@@ -352,7 +398,6 @@ async function startFront(port: number, inner: string): Promise<Front> {
     incoming.pipe(asked)
   }).listen(port, '127.0.0.1')
   await once(server, 'listening')
-  expect((server.address() as AddressInfo).port).to.equal(port)
   return {
     certificateFile,
     change: (next) => {
@@ -365,10 +410,6 @@ async function startFront(port: number, inner: string): Promise<Front> {
       await once(server, 'close')
     },
   }
-}
-
-function changedBody(body: string, { text: replacement }: Change): string {
-  return replacement ? body.replace(replacement[0], replacement[1]) : body
 }
 
 function changedHeaders(headers: IncomingHttpHeaders, { drop = [], set = {}, status }: Change) {

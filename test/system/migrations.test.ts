@@ -11,29 +11,20 @@ import { temporaryFolder } from '../support/programs.ts'
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 
 /**
- * Migrations that take something away, each with the release since which no process uses it any more.
- * Whoever adds a row makes everybody stop the processes of the version before.
+ * Migrations that remove something, each with the release since which no process uses it. A new row forces
+ * operators to stop the processes of the version before.
  */
 const contracting: Readonly<Record<string, string>> = {}
 
 describe('the files of migrations', () => {
-  const names = readdirSync(folder)
-
   it('only add, so that the version before runs beside them (expand, deploy, contract)', () => {
-    const narrowing = names.flatMap((name) =>
-      statementsOf(readFileSync(join(folder, name), 'utf8'))
-        .filter(({ effect }) => effect === 'contract' && !Object.hasOwn(contracting, name))
-        .map(({ text }) => `${name}: ${text}`),
-    )
-    expect(names).to.have.length.greaterThan(0)
-    expect(narrowing).to.deep.equal([])
-  })
-
-  it('that take away are there, and do', () => {
-    const idle = Object.keys(contracting).filter(
-      (name) => effectOf(readFileSync(join(folder, name), 'utf8')) === 'expand',
-    )
-    expect(idle).to.deep.equal([])
+    const files = readdirSync(folder).map((name) => [
+      name,
+      readFileSync(join(folder, name), 'utf8'),
+    ])
+    const removing = files.filter(([, text = '']) => effectOf(text) === 'contract')
+    expect(files).to.have.length.greaterThan(0)
+    expect(removing.map(([name]) => name)).to.have.members(Object.keys(contracting))
   })
 })
 
@@ -72,36 +63,34 @@ describe('a statement of a migration', () => {
       'create trigger t after insert on a\nbegin\n  update b set c = 1;\n  delete from d;\nend;',
     ],
   ] as const) {
-    it(`${effect === 'expand' ? 'only adds' : 'takes away'}: ${sql.replaceAll('\n', ' ')}`, () => {
-      expect(effectOf(sql)).to.equal(effect)
-    })
+    it(`${effect}s: ${sql.replaceAll('\n', ' ')}`, () => expect(effectOf(sql)).to.equal(effect))
   }
 
-  it('says what waits for it', () => {
-    const waits = statementsOf('alter table a add column b text;\ncreate index i on a (b);').map(
-      (statement) => statement.waits,
-    )
-    expect(waits).to.deep.equal(['a, briefly', 'writes to a, until the index is built'])
+  it('names what waits for it', () => {
+    const [...found] = statementsOf('alter table a add column b text;\ncreate index i on a (b);')
+    expect(found.map(({ waits }) => waits)).to.deep.equal([
+      'a, briefly',
+      'writes to a, until the index is built',
+    ])
   })
 })
 
-describe('migrate, apart from a start', () => {
+describe('migrate', () => {
   const newest = readdirSync(folder)
     .filter((name) => /^\d+-[^.]+(\.sqlite)?\.sql$/.test(name))
     .sort()
     .at(-1) as string
 
-  /** A database as a version left it that does not have the newest file. */
+  /** A database without the newest migration. */
   async function behind(): Promise<{ DATA_DIR: string; MIGRATE_AT_START: string }> {
-    const files = temporaryFolder()
+    const [files, DATA_DIR] = [temporaryFolder(), temporaryFolder()]
     cpSync(folder, files, { recursive: true, filter: (source) => !source.endsWith(newest) })
-    const DATA_DIR = temporaryFolder()
     const file = join(DATA_DIR, 'gatehouse.db')
     await using _ = await openDatabase({ kind: 'sqlite', file }, { migrationsFolder: files })
     return { DATA_DIR, MIGRATE_AT_START: 'no' }
   }
 
-  it('a start refuses a schema that is behind, and so does a command that wants the data', async () => {
+  it('is demanded by a start and by commands that need the schema', async () => {
     const variables = await behind()
     for (const ended of [
       await runService(variables),
@@ -112,36 +101,39 @@ describe('migrate, apart from a start', () => {
     }
   })
 
-  it('--dry-run and status name what is pending, and change nothing', async () => {
+  it('names what is pending with --dry-run and status, and changes nothing', async () => {
     const variables = await behind()
-    for (const words of [
-      ['migrate', '--dry-run'],
-      ['migrate', 'status'],
-      ['migrate', '--dry-run'],
-    ]) {
-      const { code, stdout, stderr } = await runGatehouse(words, variables)
+    for (const word of ['--dry-run', 'status', '--dry-run']) {
+      const { code, stdout, stderr } = await runGatehouse(['migrate', word], variables)
       expect([code, stderr]).to.deep.equal([0, ''])
       expect(stdout).to.match(/^\d+ migrations are applied, 1 pending:\n/)
       expect(stdout).to.include(`  ${newest}  only adds`)
     }
   })
 
-  it('doctor says so without changing anything', async () => {
+  it('is named by doctor, which is wrong only where a start does not migrate', async () => {
     const variables = await behind()
-    const strict = await runGatehouse(['doctor'], variables)
-    expect([strict.code, strict.stdout.includes(`is behind by ${newest}`)]).to.deep.equal([1, true])
-    const usual = await runGatehouse(['doctor'], { ...variables, MIGRATE_AT_START: 'yes' })
-    expect([usual.code, usual.stdout.includes(`is behind by ${newest}`)]).to.deep.equal([0, true])
+    for (const [MIGRATE_AT_START, expected] of [
+      ['no', 1],
+      ['yes', 0],
+    ] as const) {
+      const { code, stdout } = await runGatehouse(['doctor'], { ...variables, MIGRATE_AT_START })
+      expect(code).to.equal(expected)
+      expect(stdout).to.include(`is behind by ${newest}`)
+    }
   })
 
-  it('applies them, whereupon the service starts; a second time there is nothing to do', async () => {
+  it('applies what is pending, so that the service starts; a second time it is a no-op', async () => {
     const variables = await behind()
-    const first = await runGatehouse(['migrate'], variables)
-    expect([first.code, first.stdout]).to.deep.equal([0, `Applied ${newest}.\n`])
-    const second = await runGatehouse(['migrate'], variables)
-    expect([second.code, second.stdout.includes('nothing was changed')]).to.deep.equal([0, true])
-    const status = await runGatehouse(['migrate', 'status'], variables)
-    expect(status.stdout).to.include('none is pending')
+    for (const [words, expected] of [
+      [['migrate'], `Applied ${newest}.\n`],
+      [['migrate'], 'nothing was changed'],
+      [['migrate', 'status'], 'none is pending'],
+    ] as const) {
+      const { code, stdout } = await runGatehouse(words, variables)
+      expect(code).to.equal(0)
+      expect(stdout).to.include(expected)
+    }
     await using service = await startProcess(variables)
     expect((await fetch(`${service.url}/readyz`)).status).to.equal(200)
   })

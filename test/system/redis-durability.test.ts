@@ -7,8 +7,8 @@ import {
   lookAtDurability,
   warnOfLoss,
 } from '../../src/platform/store/redis-durability.ts'
-import { type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
-import { requireProgram } from '../support/skipped.ts'
+import { startRedis, startRedisCluster } from '../support/redis.ts'
+import { sharedProgram } from '../support/skipped.ts'
 
 const safe: Durability = {
   address: 'redis:6379',
@@ -28,56 +28,48 @@ const table: readonly [Partial<Durability>, 'ok' | 'note' | 'wrong', RegExp][] =
 ]
 
 describe('what a Redis can lose', () => {
+  const redis = sharedProgram('redis-server')
+
   for (const [change, kind, sentence] of table) {
-    it(`is said of one with ${JSON.stringify(change)}`, () => {
+    it(`is judged from ${JSON.stringify(change)}`, () => {
       const remarks = judgeDurability({ ...safe, ...change })
       expect(remarks.find((remark) => sentence.test(remark.sentence))?.kind).to.equal(kind)
-      const worst = kind === 'ok' ? [] : [kind]
-      expect(
-        remarks.filter((remark) => remark.kind !== 'ok').map((remark) => remark.kind),
-      ).to.deep.equal(worst)
+      const bad = remarks.map((remark) => remark.kind).filter((each) => each !== 'ok')
+      expect(bad).to.deep.equal(kind === 'ok' ? [] : [kind])
     })
   }
 
-  async function said(redis: Pick<RedisServer, 'url'>): Promise<string> {
-    const client = await openRedis({ url: redis.url }, { answerWithinMs: 5_000 })
-    const lines: unknown[] = []
-    await warnOfLoss(client, { warn: (line: unknown) => void lines.push(line) })
-    client.disconnect()
-    return lines.join('\n')
+  const appending = ['--appendonly', 'yes']
+  const always = [...appending, '--appendfsync', 'always']
+  const evicting = [...always, '--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']
+  for (const [options, expected] of [
+    [[], /snapshots only \(appendonly no\)/],
+    [appending, /appendfsync everysec/],
+    [always, /^$/],
+    [evicting, /maxmemory-policy allkeys-lru/],
+    // As a provider does.
+    [
+      [...appending, ...'--user default on nopass ~* &* +@all -config'.split(' ')],
+      /CONFIG is forbidden/,
+    ],
+  ] as const) {
+    it(`is found at a real server: ${options.join(' ')}`, async () => {
+      await using server = await startRedis(redis(), options)
+      const client = await openRedis({ url: server.url }, { answerWithinMs: 5_000 })
+      const lines: unknown[] = []
+      await warnOfLoss(client, { warn: (line: unknown) => void lines.push(line) })
+      client.disconnect()
+      expect(lines.join('\n')).to.match(expected)
+    })
   }
 
-  it('is seen of a real server: snapshots only, then an append-only file', async function () {
-    const file = requireProgram(this, 'redis-server')
-    await using snapshots = await startRedis(file)
-    expect(await said(snapshots)).to.include('snapshots only (appendonly no)')
-    await using appending = await startRedis(file, ['--appendonly', 'yes'])
-    expect(await said(appending)).to.include('appendfsync everysec')
-    await using always = await startRedis(file, ['--appendonly', 'yes', '--appendfsync', 'always'])
-    expect(await said(always)).to.equal('')
-    await using evicting = await startRedis(file, [
-      ...['--appendonly', 'yes', '--appendfsync', 'always'],
-      ...['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'],
-    ])
-    expect(await said(evicting)).to.include('maxmemory-policy allkeys-lru')
-  })
-
-  it('is not known where a provider forbids CONFIG', async function () {
-    await using redis = await startRedis(requireProgram(this, 'redis-server'), [
-      '--appendonly',
-      'yes',
-    ])
-    await redis.ask('ACL', 'SETUSER', 'default', '-config')
-    expect(await said(redis)).to.include('CONFIG is forbidden')
-  })
-
-  it('is seen of each server of a cluster', async function () {
-    await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
+  it('is found at each server of a cluster', async () => {
+    await using cluster = await startRedisCluster(redis())
     const clusterNodes = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
     const client = await openRedis({ clusterNodes }, { answerWithinMs: 5_000 })
     const found = await lookAtDurability(client)
     client.disconnect()
-    expect(found.map(({ address }) => address).sort()).to.deep.equal(clusterNodes.sort())
+    expect(found.map(({ address }) => address)).to.have.members(clusterNodes)
     expect(found.map(({ appends }) => appends)).to.deep.equal([false, false, false])
   })
 })

@@ -19,12 +19,9 @@ import { eventually, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 
-/**
- * Two versions of the program side by side on one database. The newer one is a copy of this one with one
- * migration more, of the kind that test/system/migrations.test.ts admits.
- */
 const root = join(import.meta.dirname, '../..')
 
+const patientWorker = patientService.at(-1) as string
 const NEXT_FILE = '9998-next.sql'
 const NEXT_MIGRATION = `-- What the next version adds.
 alter table oauth_grant add column note text;
@@ -33,7 +30,7 @@ create table next_thing (id text not null primary key, grant_id text references 
 create index oauth_grant_by_note on oauth_grant (note);
 `
 
-/** Starts the program of the next version. */
+/** Returns the command of a next version: a copy of this one with one more migration, which only adds. */
 function nextVersion(): readonly string[] {
   const folder = join(temporaryFolder(), 'next')
   mkdirSync(join(folder, 'test'), { recursive: true })
@@ -45,18 +42,16 @@ function nextVersion(): readonly string[] {
   return [process.execPath, join(folder, patientWorker)]
 }
 
-const patientWorker = patientService.at(-1) as string
-
 describe('an upgrade beside a running service', () => {
   // [threat 36]
-  it('costs no request on SQLite, and there is a way back', async () => {
+  it('fails no request on SQLite, and can be undone', async () => {
     await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
   })
 
-  it('costs no request on PostgreSQL, with a backup in the way of its migration, and there is a way back', async function () {
+  it('fails no request on PostgreSQL while a backup blocks its migration, and can be undone', async function () {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     await upgrade(storage, async (work) => {
-      // What pg_dump holds as long as it runs, for which an `alter table` has to wait.
+      // pg_dump holds such a lock as long as it runs, and `alter table` waits for it.
       const client = new pg.Client({ connectionString: storage.DATABASE_URL })
       await client.connect()
       await client.query('begin; select count(*) from oauth_grant')
@@ -66,8 +61,8 @@ describe('an upgrade beside a running service', () => {
   })
 })
 
-describe('a migration on PostgreSQL whose table others hold', () => {
-  it('lets those who read the table go first, again and again, until nobody holds it', async function () {
+describe('a migration on PostgreSQL of a locked table', () => {
+  it('lets readers of the table go first until its lock ends', async function () {
     const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const migrationsFolder = join(temporaryFolder(), 'migrations')
     cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
@@ -96,10 +91,10 @@ describe('a migration on PostgreSQL whose table others hold', () => {
   })
 })
 
-/** Behind a migration that waited for its turn, a reader would wait as long. */
+/** Behind a migration that waits in line, a reader would wait as long. */
 const HELD_MS = 4_000
 
-/** By itself, when all that was asked of it was answered. */
+/** By itself, with every request answered. */
 const ended = { code: 0, signal: null }
 
 type During = <Result>(work: () => Promise<Result>) => Promise<Result>
@@ -113,14 +108,13 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   const ofFormer = await obtainTokens(balancer.url)
   await traffic.progress()
 
-  // The newer one migrates, and serves beside the other.
-  const command = nextVersion()
-  await using next = await during(async () => await startProcess(variables, command))
+  // The next version migrates, and serves beside the former one.
+  await using next = await during(async () => await startProcess(variables, nextVersion()))
   await traffic.progress()
   balancer.serve([former.url, next.url])
   await traffic.progress()
 
-  // Whatever one of them issues the other takes.
+  // Each accepts the tokens of the other.
   balancer.serve([next.url])
   const ofNext = await obtainTokens(balancer.url)
   for (const { url } of [former, next]) {
@@ -131,12 +125,11 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   expect((await refresh(former.url, ofNext.refreshToken)).status).to.equal(200)
   expect((await refresh(next.url, ofFormer.refreshToken)).status).to.equal(200)
 
-  // The former one has nothing to do any more, and goes.
   await traffic.progress()
   expect(await former.stop()).to.deep.include(ended)
   await traffic.progress()
 
-  // The way back: the former version starts on what the newer one made of the database.
+  // The way back: the former version starts on the migrated database.
   await using again = await startProcess(variables, patientService)
   balancer.serve([again.url])
   await traffic.progress()
@@ -150,9 +143,8 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
 }
 
 const FAMILIES = 3
-const PROGRESS_TIMEOUT_MS = 30_000
 
-/** Members who use their tokens, refresh them, and sign in, without a pause. */
+/** Members use their tokens, refresh them, and sign in, without a pause. */
 async function startTraffic(url: string) {
   let running = true
   let count = 0
@@ -180,12 +172,10 @@ async function startTraffic(url: string) {
     }
   })()
   return {
-    /** Waits until everybody was answered some times more. */
+    /** Waits for some more answers. */
     async progress() {
       const target = count + 10 * FAMILIES
-      await eventually(PROGRESS_TIMEOUT_MS, async () => {
-        if (count < target) throw new Error(`only ${count} of ${target} answers`)
-      })
+      await eventually(30_000, async () => expect(count).to.be.at.least(target))
     },
     async stop() {
       running = false

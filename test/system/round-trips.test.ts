@@ -4,10 +4,7 @@ import { startRedis } from '../support/redis.ts'
 import { type CountedOperation, countRoundTrips, type RoundTrips } from '../support/round-trips.ts'
 import { requireProgram } from '../support/skipped.ts'
 
-/**
- * What one request costs where it cannot depend on the machine. A change that asks the stores once
- * more fails here; one that asks less changes a number of this table and nothing else.
- */
+/** What one request costs, independent of the machine. A change that asks the stores once more fails here. */
 const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
   'code exchange': { sql: 2, redisCommands: 1, redisBatches: 1, deep: 3 },
   refresh: { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
@@ -30,7 +27,7 @@ describe('round trips on PostgreSQL and Redis', () => {
   })
 
   for (const [name, roundTrips] of Object.entries(expected)) {
-    it(`of ${name} are as many as the table says`, () => {
+    it(`of ${name} match the table`, () => {
       expect(Reflect.get(counted, name)).to.deep.equal(roundTrips)
     })
   }

@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -15,6 +12,7 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'
+import { serve } from '../support/serve.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 
@@ -85,69 +83,64 @@ const refusals: readonly [Variables, readonly string[]][] = [
       '/nowhere/integrations.json cannot be read',
     ],
   ],
-  [
-    { BASE_URL: 'https://id.example/' },
+  ...(
     [
-      'SECRET or SECRET_FILE must be set, because BASE_URL is https://id.example, which is not a loopback address',
-    ],
-  ],
-  [
-    { BASE_URL: 'https://localhost:3000' },
-    ['SECRET or SECRET_FILE must be set, because BASE_URL is https'],
-  ],
-  [
-    { DATABASE_URL: 'postgres://127.0.0.1/x' },
-    [
-      'SECRET or SECRET_FILE must be set, because DATABASE_URL is set, and every process must have the same secret',
-    ],
-  ],
-  [
-    { REDIS_URL: 'redis://127.0.0.1' },
-    [
-      'SECRET or SECRET_FILE must be set, because Redis is set, and every process must have the same secret',
-    ],
-  ],
+      [
+        'BASE_URL',
+        'https://id.example/',
+        'BASE_URL is https://id.example, which is not a loopback',
+      ],
+      ['BASE_URL', 'https://localhost:3000', 'BASE_URL is https'],
+      [
+        'DATABASE_URL',
+        'postgres://127.0.0.1/x',
+        'DATABASE_URL is set, and every process must have',
+      ],
+      [
+        'REDIS_URL',
+        'redis://127.0.0.1',
+        'Redis is set, and every process must have the same secret',
+      ],
+    ] as const
+  ).map(([name, value, reason]): [Variables, string[]] => [
+    { [name]: value },
+    [`SECRET or SECRET_FILE must be set, because ${reason}`],
+  ]),
 ]
 
 describe('starting', () => {
-  describe('refuses a configuration in sentences, with exit code 1', () => {
-    for (const [variables, sentences] of refusals) {
-      it(`${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
-        const DATA_DIR = temporaryFolder()
-        const { code, stdout, stderr } = await runService({ DATA_DIR, ...variables })
-        expect([code, stdout]).to.deep.equal([1, ''])
-        const [title, ...lines] = stderr.trimEnd().split('\n')
-        expect(title).to.equal('Gatehouse cannot start:')
-        expect(lines.map((line) => line.slice(2))).to.have.length(sentences.length)
-        for (const sentence of sentences) expect(stderr).to.include(`- ${sentence}`)
-        expect(stderr, 'a secret').not.to.include('pa55')
-      })
-    }
-
-    it('names the problems of the files in the same go', async () => {
-      const CONFIG_DIR = configWith((policy) => ({
-        ...policy,
-        lifetimes: { ...policy.lifetimes, idTokenSeconds: 601 as 600 },
-        storage: { ...policy.storage, answerWithinMs: 5_000 },
-      }))
-      writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
-      const { code, stderr } = await runService({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' })
-      expect(code).to.equal(1)
-      for (const part of [
-        'PORT must be',
-        'LOG_LEVEL must be',
-        'service.json: lifetimes.idTokenSeconds',
-        'service.json: storage.answerWithinMs',
-        'integrations.json is not JSON',
-      ]) {
-        expect(stderr).to.include(part)
-      }
+  for (const [variables, sentences] of refusals) {
+    it(`is refused in sentences: ${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
+      const DATA_DIR = temporaryFolder()
+      const { code, stdout, stderr } = await runService({ DATA_DIR, ...variables })
+      expect([code, stdout]).to.deep.equal([1, ''])
+      const [title, ...lines] = stderr.trimEnd().split('\n')
+      expect([title, lines.length]).to.deep.equal(['Gatehouse cannot start:', sentences.length])
+      for (const sentence of sentences) expect(stderr).to.include(`\n- ${sentence}`)
+      expect(stderr, 'a secret').not.to.include('pa55')
     })
+  }
+
+  it('names the problems of variables and files together', async () => {
+    const CONFIG_DIR = configWith((policy) => ({
+      ...policy,
+      lifetimes: { ...policy.lifetimes, idTokenSeconds: 601 as 600 },
+      storage: { ...policy.storage, answerWithinMs: 5_000 },
+    }))
+    writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
+    const { code, stderr } = await runService({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' })
+    expect(code).to.equal(1)
+    expect(stderr)
+      .to.include('PORT must be')
+      .and.include('LOG_LEVEL must be')
+      .and.include('service.json: lifetimes.idTokenSeconds')
+      .and.include('service.json: storage.answerWithinMs')
+      .and.include('integrations.json is not JSON')
   })
 
   // [threat 39]
-  it('refuses to serve the demo campus where others could reach it, unless asked', async function () {
-    // A busy machine may keep the storage of a start from answering in time.
+  it('refuses to serve the demo campus at a reachable address without DEMO_DATA=on', async function () {
+    // A busy machine may keep the storage from answering in time.
     this.retries(2)
     const { DEMO_DATA, ...variables } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const refused = await runService({ ...variables, PORT: String(await freePort()) })
@@ -162,7 +155,7 @@ describe('starting', () => {
     const reachable = await runService({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
     expect(reachable.code).to.equal(1)
     expect(reachable.stderr).to.include('the embedded database holds the demo campus')
-    // Whatever the service calls itself, others reach it there.
+    // HOST alone makes it reachable, whatever BASE_URL says.
     for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
       const heard = await runService({ DATA_DIR, HOST, PORT: String(await freePort()) })
       expect(heard.code, HOST).to.equal(1)
@@ -170,36 +163,36 @@ describe('starting', () => {
     }
   })
 
-  it('says which store it cannot reach, without the password in its address', async () => {
+  it('names the store it cannot reach, without the password', async () => {
     const port = await freePort()
-    const variables = { SECRET, PORT: String(await freePort()) }
-    const DATABASE_URL = `postgres://user:pa55word@127.0.0.1:${port}/x`
-    const REDIS_URL = `redis://:pa55word@127.0.0.1:${port}`
-    const [database, redis] = await Promise.all([
-      runService({ ...variables, DATABASE_URL }),
-      runService({ ...variables, DATA_DIR: temporaryFolder(), REDIS_URL }),
-    ])
-    expect([database.code, database.stderr]).to.deep.equal([
-      1,
-      `PostgreSQL at 127.0.0.1:${port} cannot be reached.\n`,
-    ])
-    expect([redis.code, redis.stderr]).to.deep.equal([
-      1,
-      `Redis at 127.0.0.1:${port} is not ready.\n`,
-    ])
+    const address = `pa55word@127.0.0.1:${port}`
+    for (const [store, problem] of [
+      [
+        { DATABASE_URL: `postgres://user:${address}/x` },
+        'PostgreSQL at 127.0.0.1: cannot be reached',
+      ],
+      [{ REDIS_URL: `redis://:${address}` }, 'Redis at 127.0.0.1: is not ready'],
+    ] as const) {
+      const PORT = String(await freePort())
+      const ended = await runService({ SECRET, PORT, DATA_DIR: temporaryFolder(), ...store })
+      expect([ended.code, ended.stderr.replace(String(port), '')]).to.deep.equal([
+        1,
+        `${problem}.\n`,
+      ])
+    }
   })
 
-  it('says so when its port is taken', async () => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
-    const ended = await runService({ PORT: String(port), DATA_DIR: temporaryFolder() })
-    other.close()
-    expect(ended.code).to.equal(1)
-    expect(ended.stderr).to.equal(
-      `Port ${port} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
-    )
-  })
+  for (const WORKERS of ['1', '2']) {
+    it(`says that its port is taken, with WORKERS=${WORKERS}`, async () => {
+      await using other = await serve(() => {})
+      const PORT = String(other.port)
+      const { code, stderr } = await runService({ PORT, DATA_DIR: temporaryFolder(), WORKERS })
+      expect([code, stderr]).to.deep.equal([
+        1,
+        `Port ${PORT} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
+      ])
+    })
+  }
 
   it('config/example.env lists every variable with its default', () => {
     expect(
@@ -211,12 +204,11 @@ describe('starting', () => {
     }
   })
 
-  it('starts with every default of config/example.env', async () => {
+  it('succeeds with every default of config/example.env', async () => {
     const lines = readFileSync(example, 'utf8').matchAll(/^# ([A-Z_]+)=(.*)$/gm)
-    const defaults = Object.fromEntries(
+    const { BASE_URL, DATA_DIR, PORT, ...variables } = Object.fromEntries(
       [...lines].map(([, name = '', value = '']) => [name, value]),
     )
-    const { BASE_URL, DATA_DIR, PORT, ...variables } = defaults
     expect([BASE_URL, DATA_DIR, PORT]).to.deep.equal(['http://127.0.0.1:<PORT>', './data', '3000'])
     await using service = await startProcess(variables)
     expect((await fetch(service.url)).status).to.equal(200)

@@ -7,8 +7,8 @@ import { openTraces, readTraceparent } from '../../src/platform/monitoring/trace
 import { obtainTokens, userinfo } from '../support/client.ts'
 import { notes, sam, startService } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
-import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts'
-import { runGatehouse, startProcess } from '../support/process.ts'
+import { startOtlpReceiver } from '../support/otlp-receiver.ts'
+import { runGatehouse, startProcess, type Variables } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'
 import { startWithPlatform } from '../support/upstream.ts'
 import { get, send } from '../support/wire.ts'
@@ -17,37 +17,26 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 const SAMPLED = `00-${TRACE}-${SPAN}-01`
 
-/** What a service sends that is used so, once it has stopped. */
-async function spansOf(
-  receiver: OtlpReceiver,
-  variables: Record<string, string>,
-  use: (url: string) => Promise<unknown>,
-) {
+/** Uses a service and returns what it exported by the time it has stopped. */
+async function exported<Result>(variables: Variables, use: (url: string) => Promise<Result>) {
+  await using receiver = await startOtlpReceiver()
   const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, LOG_LEVEL: 'info', ...variables }
   await using service = await startProcess(settings)
-  await use(service.url)
-  // What was not sent yet goes out before the end.
-  const { code, stdout } = await service.stop()
+  const result = await use(service.url)
+  const { code, stdout: log } = await service.stop()
   expect(code).to.equal(0)
-  return { spans: receiver.spans, log: stdout }
+  return { result, spans: receiver.spans, bytes: receiver.bytes(), log }
 }
 
-describe('traces: sent by OTLP', function () {
-  this.timeout(120_000)
-
-  it('a span for a request, and one below it for each statement', async () => {
-    await using receiver = await startOtlpReceiver()
-    const use = async (url: string) => {
-      const { accessToken, refreshToken, code } = await obtainTokens(url)
-      expect((await userinfo(url, accessToken)).status).to.equal(200)
+describe('traces by OTLP', () => {
+  it('have a span for a request, and one below it for each statement', async () => {
+    const variables = { OTEL_SERVICE_NAME: 'campus', OTEL_RESOURCE_ATTRIBUTES: 'site=north' }
+    const { result, spans, bytes, log } = await exported(variables, async (url) => {
+      const obtained = await obtainTokens(url)
+      expect((await userinfo(url, obtained.accessToken)).status).to.equal(200)
       await send(url, { path: `${paths.userinfo}?access_token=secret-in-the-query` })
       await send(url, { path: '/nobody/knows/this' })
-      return { accessToken, refreshToken, code }
-    }
-    let made: Awaited<ReturnType<typeof use>> | undefined
-    const variables = { OTEL_SERVICE_NAME: 'campus', OTEL_RESOURCE_ATTRIBUTES: 'site=north' }
-    const { spans, log } = await spansOf(receiver, variables, async (url) => {
-      made = await use(url)
+      return obtained
     })
     const asked = spans.find(
       ({ name, attributes }) =>
@@ -57,8 +46,9 @@ describe('traces: sent by OTLP', function () {
     expect(asked?.parentSpanId).to.equal('')
     expect(asked?.resource).to.include({ 'service.name': 'campus', site: 'north' })
     const below = spans.filter(({ parentSpanId }) => parentSpanId === asked?.spanId)
-    expect(below.map(({ name }) => name)).to.deep.equal(['select oauth_grant'])
-    expect(below[0]).to.have.property('traceId', asked?.traceId)
+    expect(below.map(({ name, traceId }) => [name, traceId])).to.deep.equal([
+      ['select oauth_grant', asked?.traceId],
+    ])
     expect(below[0]?.attributes).to.deep.equal({
       'db.system.name': 'sqlite',
       'db.operation.name': 'select',
@@ -69,110 +59,91 @@ describe('traces: sent by OTLP', function () {
       route: 'userinfo',
       id: asked?.attributes['gatehouse.request_id'],
     })
-    const sent = receiver.bytes()
     for (const held of [
-      ...[made?.accessToken, made?.refreshToken, made?.code, 'secret-in-the-query', 'nobody'],
+      ...[result.accessToken, result.refreshToken, result.code, 'secret-in-the-query', 'nobody'],
       ...[sam.login, sam.password, notes.clientId, notes.redirectUri, 'per_', 'sit_'],
     ]) {
-      expect(sent).to.not.include(held)
+      expect(bytes).to.not.include(held)
     }
-    // Nobody's own routes and methods are names of spans.
-    expect(new Set(spans.map(({ name }) => name.split(' ')[0]))).to.not.include('')
+    expect(spans.map(({ name }) => name.split(' ')[0])).to.not.include('')
   })
 
-  it('goes on with the trace of a caller only where that is configured', async () => {
-    for (const [trusted, expected] of [
-      ['no', undefined],
-      ['yes', SPAN],
-    ] as const) {
-      await using receiver = await startOtlpReceiver()
-      const { spans } = await spansOf(receiver, { TRUST_TRACEPARENT: trusted }, async (url) => {
+  for (const [TRUST_TRACEPARENT, parents] of [
+    ['no', []],
+    ['yes', [SPAN]],
+  ] as const) {
+    it(`continue the trace of a caller with TRUST_TRACEPARENT=yes only: ${TRUST_TRACEPARENT}`, async () => {
+      const { spans } = await exported({ TRUST_TRACEPARENT }, async (url) => {
         await get(url + paths.jwks, { traceparent: SAMPLED })
-        // Not sampled by who began it.
+        // The caller does not sample this one.
         await get(url + paths.userinfo, { traceparent: `00-${TRACE}-${SPAN}-00` })
       })
       const joined = spans.filter(({ traceId }) => traceId === TRACE)
-      expect(joined.map(({ parentSpanId }) => parentSpanId)).to.deep.equal(
-        expected === undefined ? [] : [expected],
-      )
-      expect(spans.some(({ name }) => name === 'GET userinfo')).to.equal(trusted === 'no')
-    }
-  })
+      expect(joined.map(({ parentSpanId }) => parentSpanId)).to.deep.equal(parents)
+      const sampled = spans.some(({ name }) => name === 'GET userinfo')
+      expect(sampled).to.equal(TRUST_TRACEPARENT === 'no')
+    })
+  }
 
-  it('of the share of requests that the sampler says, and of none when it is off', async () => {
-    for (const variables of [
-      { OTEL_TRACES_SAMPLER: 'always_off' },
-      { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
-      { OTEL_SDK_DISABLED: 'true' },
-    ]) {
-      await using receiver = await startOtlpReceiver()
-      const { spans, log } = await spansOf(receiver, variables, async (url) => {
-        await get(url + paths.jwks)
-      })
+  for (const variables of [
+    { OTEL_TRACES_SAMPLER: 'always_off' },
+    { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
+    { OTEL_SDK_DISABLED: 'true' },
+  ] as const) {
+    it(`have no span with ${JSON.stringify(variables)}`, async () => {
+      const { spans, log } = await exported(variables, (url) => get(url + paths.jwks))
       expect(spans).to.deep.equal([])
       expect(log).to.not.include('"trace"')
-    }
+    })
+  }
+
+  it('cost no response when the collector is down, which the log says', async () => {
+    const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await freePort()}`
+    const { result, log } = await exported({ OTEL_EXPORTER_OTLP_ENDPOINT }, (url) =>
+      get(url + paths.jwks),
+    )
+    expect(result.status).to.equal(200)
+    expect(log).to.include('spans could not be exported')
   })
 
-  it('a collector that is away costs nobody an answer, and is a line of the log', async () => {
-    const away = `http://127.0.0.1:${await freePort()}`
-    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: away, LOG_LEVEL: 'warn' }
-    await using service = await startProcess(variables)
-    expect((await get(service.url + paths.jwks)).status).to.equal(200)
-    const { code, stdout } = await service.stop()
-    expect(code).to.equal(0)
-    expect(stdout).to.include('spans could not be exported')
-  })
-})
-
-describe('traces: to other services', function () {
-  this.timeout(120_000)
-
-  const settingsFor = ({ url }: OtlpReceiver) => ({
-    address: `${url}/v1/traces`,
-    serviceName: 'gatehouse',
-    sendWithinMs: 3_000,
-    sampler: 'always_on' as const,
-    ratio: 1,
-    trustParent: false,
-  })
-
-  it('the platform’s own API is sent the trace, in place of what the caller sent', async () => {
+  it('continue at the platform’s own API, in place of the caller’s trace', async () => {
     await using receiver = await startOtlpReceiver()
-    const traces = openTraces(settingsFor(receiver), pino({ level: 'silent' }))
-    {
-      await using service = await startWithPlatform({ watchers: { traces } })
-      const token = await operatorToken(service.url, readScope('coupons'))
-      const answer = await get(`${service.url}/admin/api/coupons`, {
-        authorization: `Bearer ${token}`,
-        traceparent: SAMPLED,
-      })
-      expect(answer.status).to.equal(200)
-      const { seen } = await service.platform.seen()
-      const came = readTraceparent(seen.at(-1)?.headers['traceparent'] ?? '')
-      expect(came?.traceId).to.match(/^[0-9a-f]{32}$/)
-      expect(came?.traceId).to.not.equal(TRACE)
-      await traces[Symbol.asyncDispose]()
-      const sending = receiver.spans.find(({ spanId }) => spanId === came?.spanId)
-      expect(sending?.name).to.match(/^send 127\.0\.0\.1:\d+$/)
-      const request = receiver.spans.find(({ spanId }) => spanId === sending?.parentSpanId)
-      expect(request?.attributes['http.route']).to.equal(paths.upstream)
-      expect(receiver.bytes()).to.not.include(token)
-    }
+    const settings = { serviceName: 'gatehouse', sendWithinMs: 3_000, ratio: 1, trustParent: false }
+    const address = `${receiver.url}/v1/traces`
+    const traces = openTraces(
+      { ...settings, address, sampler: 'always_on' },
+      pino({ level: 'silent' }),
+    )
+    await using service = await startWithPlatform({ watchers: { traces } })
+    const token = await operatorToken(service.url, readScope('coupons'))
+    const answer = await get(`${service.url}/admin/api/coupons`, {
+      authorization: `Bearer ${token}`,
+      traceparent: SAMPLED,
+    })
+    expect(answer.status).to.equal(200)
+    const { seen } = await service.platform.seen()
+    const came = readTraceparent(seen.at(-1)?.headers['traceparent'] ?? '')
+    expect(came?.traceId)
+      .to.match(/^[0-9a-f]{32}$/)
+      .and.not.equal(TRACE)
+    await traces[Symbol.asyncDispose]()
+    const sending = receiver.spans.find(({ spanId }) => spanId === came?.spanId)
+    expect(sending?.name).to.match(/^send 127\.0\.0\.1:\d+$/)
+    const request = receiver.spans.find(({ spanId }) => spanId === sending?.parentSpanId)
+    expect(request?.attributes['http.route']).to.equal(paths.upstream)
+    expect(receiver.bytes()).to.not.include(token)
   })
 
-  it('without traces the header of the caller passes as it came', async () => {
+  it('may be off when a caller sends traceparent', async () => {
     await using service = await startService()
     expect((await get(service.url + paths.jwks, { traceparent: SAMPLED })).status).to.equal(200)
   })
-})
 
-describe('traceparent (W3C Trace Context §3.2)', () => {
-  it('is read as it is written down there, and is nothing otherwise', () => {
+  it('read traceparent by W3C Trace Context §3.2 only', () => {
     expect(readTraceparent(SAMPLED)).to.deep.equal({
       ...{ traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true },
     })
-    // A version that is not known yet may have more behind the flags.
+    // A later version may have more behind the flags.
     expect(readTraceparent(`01-${TRACE}-${SPAN}-03-more`)?.traceFlags).to.equal(1)
     for (const wrong of [
       ...['', 'x', `ff-${TRACE}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01-more`, `${SAMPLED}0`],
@@ -184,37 +155,38 @@ describe('traceparent (W3C Trace Context §3.2)', () => {
   })
 })
 
-describe('doctor: where metrics are read and traces are sent', function () {
-  this.timeout(60_000)
-
-  it('says that both are good, beside a running service too', async () => {
+describe('doctor on metrics and traces', () => {
+  it('reports that both are good, beside a running service too', async () => {
     await using receiver = await startOtlpReceiver()
     const METRICS_PORT = String(await freePort())
     const variables = { METRICS_PORT, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }
+    const look = async () => {
+      const { code, stdout } = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
+      expect(code).to.equal(0)
+      return stdout
+    }
     const metrics = `http://127.0.0.1:${METRICS_PORT}/metrics`
     const DATA_DIR = temporaryFolder()
-    const first = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
-    expect(first.stdout).to.include(`ok     Metrics can be served at ${metrics}.`)
-    expect(first.stdout).to.include(`ok     The trace collector at ${receiver.url} answers.`)
+    expect(await look())
+      .to.include(`ok     Metrics can be served at ${metrics}.`)
+      .and.include(`ok     The trace collector at ${receiver.url} answers.`)
     await using _service = await startProcess(variables)
-    const second = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
-    expect(second.stdout).to.include(`ok     A service answers at ${metrics}.`)
-    expect([first.code, second.code]).to.deep.equal([0, 0])
+    expect(await look()).to.include(`ok     A service answers at ${metrics}.`)
   })
 
-  it('says what is wrong: a port that another program has, a collector that is away, an open address', async () => {
+  it('reports a port in use, an unreachable collector and an open address', async () => {
     await using receiver = await startOtlpReceiver()
-    const { port } = new URL(receiver.url)
     const away = `http://127.0.0.1:${await freePort()}`
     const { code, stdout } = await runGatehouse(['doctor'], {
       ...{ DATA_DIR: temporaryFolder(), OTEL_EXPORTER_OTLP_ENDPOINT: away },
-      ...{ METRICS_PORT: port, METRICS_HOST: '0.0.0.0' },
+      ...{ METRICS_PORT: new URL(receiver.url).port, METRICS_HOST: '0.0.0.0' },
     })
     expect(code).to.equal(1)
-    expect(stdout).to.match(
-      /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
-    )
-    expect(stdout).to.include('restrict it to Prometheus with a firewall')
-    expect(stdout).to.include(`wrong  The trace collector at ${away} is unreachable; check that`)
+    expect(stdout)
+      .to.match(
+        /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
+      )
+      .and.include('restrict it to Prometheus with a firewall')
+      .and.include(`wrong  The trace collector at ${away} is unreachable; check that`)
   })
 })

@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -12,12 +9,11 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, userinfo } from '../support/client.ts'
+import { authorizeUrl, obtainTokens, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'
 import { sam } from '../support/gatehouse.ts'
-import { configWith, dataFolderWithDemo, runService } from '../support/process.ts'
+import { configWith, dataFolderWithDemo } from '../support/process.ts'
 import { eventually, temporaryFolder } from '../support/programs.ts'
-import { getTokens } from '../support/relying-party.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 import {
@@ -36,35 +32,34 @@ const FAILURES_MAX = 4
 /** Some 200 bytes each: more than pipes and their readers hold. */
 const LINES = 4_000
 
-const fewFailures = (folder = configWith((policy) => policy)) => {
-  const file = join(folder, 'service.json')
-  const policy = JSON.parse(readFileSync(file, 'utf8'))
-  policy.signIn.failuresPerAccountAndAddressMax = FAILURES_MAX
-  writeFileSync(file, JSON.stringify(policy))
-  return folder
-}
+const fewFailures = () =>
+  configWith((policy) => ({
+    ...policy,
+    signIn: { ...policy.signIn, failuresPerAccountAndAddressMax: FAILURES_MAX },
+  }))
 
-const tokenAt = async (service: Workers) => ({
-  url: service.url,
-  accessToken: await accessTokenOf(service),
+const living = (service: Workers) => service.served().filter(isAlive)
+const tokenAt = async ({ url }: Workers) => ({
+  url,
+  accessToken: (await obtainTokens(url)).accessToken,
 })
-const accessTokenOf = async ({ url }: Workers) => (await getTokens(url)).tokens.access_token
 
 describe('workers', function () {
   this.timeout(180_000)
 
-  it('share one port, agree on one new database, and greet once', async () => {
+  it('share one port and one new database, and print one welcome', async () => {
     const DATA_DIR = temporaryFolder()
     await using service = await startWorkers(4, { DATA_DIR })
     expect(new Set(service.served())).to.have.property('size', 4)
     await eventually(WAIT_MS, async () => {
       await fetch(service.url + paths.jwks, { headers: { connection: 'close' } })
-      expect(answering(service)).to.have.members(service.served())
+      const answering = service.lines().flatMap(({ id, pid }) => (id === undefined ? [] : pid))
+      expect([...new Set(answering)]).to.have.members(service.served())
     })
     expect(readdirSync(DATA_DIR).filter((file) => file.startsWith('secret'))).to.eql(['secret'])
-    const token = await accessTokenOf(service)
+    const { accessToken } = await tokenAt(service)
     for (const _ of service.served())
-      expect((await userinfo(service.url, token)).status).to.eql(200)
+      expect((await userinfo(service.url, accessToken)).status).to.eql(200)
     const { code, stderr } = await service.stop()
     expect([code, stderr.match(/Gatehouse serves/g)?.length]).to.deep.equal([0, 1])
     expect(stderr).to.match(/^Gatehouse serves [^\n]+ 4 workers\)\n(.+\n)*$/)
@@ -77,15 +72,15 @@ describe('workers', function () {
   })
 
   it('divide the connections to the database', async function () {
-    const { DATABASE_URL, ...storage } = await postgresWithDemo(requireProgram(this, 'postgres'))
+    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     const CONFIG_DIR = configWith((policy) => ({
       ...policy,
       storage: { ...policy.storage, databaseConnectionsMax: 5 },
     }))
-    await using service = await startWorkers(2, { ...storage, DATABASE_URL, CONFIG_DIR })
+    await using service = await startWorkers(2, { ...storage, CONFIG_DIR })
     const load = startLoad(await tokenAt(service), { connections: 16 })
     await load.progress(200)
-    const location = { kind: 'postgres', url: DATABASE_URL, connectionsMax: 1 } as const
+    const location = { kind: 'postgres', url: storage.DATABASE_URL, connectionsMax: 1 } as const
     await using database = await openDatabase(location, patiently)
     const { rows } = await sql<{ count: number }>`
       select count(*) from pg_stat_activity
@@ -94,26 +89,24 @@ describe('workers', function () {
     expect(rows[0]?.count).to.be.within(2, 4)
   })
 
-  it('count failed sign-ins together without Redis', async () => {
-    // A guess is three requests and workers take turns, so that each next guess meets the other one.
+  it('count failed sign-ins together without Redis, also when one of them dies', async () => {
+    // A guess is three requests and workers take turns, so each next guess meets the other worker.
     await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
     const statuses = []
     for (let turn = 0; turn < FAILURES_MAX + 3; turn += 1) statuses.push(await guess(service))
     expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429, 429])
-  })
-
-  it('go on counting where they are when one of them dies', async () => {
-    await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
-    for (let turn = 0; turn < FAILURES_MAX; turn += 1) expect(await guess(service)).to.equal(401)
-    process.kill(service.served()[0] ?? 0, 'SIGKILL')
+    const [victim = 0] = service.served()
+    process.kill(victim, 'SIGKILL')
+    expect(await service.says('a worker died')).to.include({ worker: victim })
     await service.says('a worker serves', 3)
     for (let turn = 0; turn < 4; turn += 1) expect(await guess(service)).to.equal(429)
+    expect(living(service)).to.have.length(2)
+    expect((await service.stop()).code).to.equal(0)
   })
 
-  it('each count for themselves while the primary does not answer', async () => {
+  it('count by themselves while the primary does not answer', async () => {
     await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
-    // On one connection, which its worker has already got. `fetch` would now and then open a second
-    // one, to the other worker, which has a count of its own.
+    // One connection stays at one worker.
     const kept = keepConnection(service.url)
     expect(await guessOn(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
@@ -123,19 +116,8 @@ describe('workers', function () {
       statuses.push(await guessOn(service, kept))
     service.signal('SIGCONT')
     kept.close()
-    // What it counted itself it knows without the primary.
     expect(statuses.slice(0, FAILURES_MAX - 1)).to.deep.equal([401, 401, 401])
     expect(statuses.at(-1)).to.equal(429)
-  })
-
-  it('one that dies is replaced', async () => {
-    await using service = await startWorkers(2)
-    const [victim = 0] = service.served()
-    process.kill(victim, 'SIGKILL')
-    expect(await service.says('a worker died')).to.include({ worker: victim })
-    await service.says('a worker serves', 3)
-    expect(service.served().filter(isAlive)).to.have.length(2)
-    expect((await service.stop()).code).to.equal(0)
   })
 
   it('one of them sweeps, and when it dies another one', async () => {
@@ -154,25 +136,22 @@ describe('workers', function () {
     await expectSwept(DATA_DIR)
   })
 
-  it('a task that another process does is left out', async () => {
+  it('leave out a task that another process runs', async () => {
     const [done, logger] = [[] as string[], pino({ level: 'silent' })]
-    const task = (name: string, onlyWhen?: () => boolean) => ({
-      name,
-      everySeconds: 0.001,
-      run: async () => done.push(name),
-      onlyWhen,
-    })
     let mine = false
-    await using _tasks = startBackgroundTasks([task('sweep', () => mine), task('flush')], {
-      logger,
-    })
+    const run = (name: string) => async () => done.push(name)
+    const tasks = [
+      { name: 'sweep', everySeconds: 0.001, run: run('sweep'), onlyWhen: () => mine },
+      { name: 'flush', everySeconds: 0.001, run: run('flush') },
+    ]
+    await using _tasks = startBackgroundTasks(tasks, { logger })
     await eventually(WAIT_MS, async () => expect(done).to.have.length.above(3))
     expect(done).not.to.include('sweep')
     mine = true
     await eventually(WAIT_MS, async () => expect(done).to.include('sweep'))
   })
 
-  it('write whole lines of log into a pipe, also while nobody reads it', async () => {
+  it('write whole lines of log into a pipe, also while no program reads it', async () => {
     const pipe = join(temporaryFolder(), 'pipe')
     const script = `mkfifo "${pipe}"; cat "${pipe}" & exec node src/main.ts > "${pipe}"`
     await using service = await startWorkers(2, {}, ['sh', '-c', script])
@@ -187,12 +166,8 @@ describe('workers', function () {
     expect(ids.length).to.be.at.least(LINES)
     expect(new Set(ids)).to.have.property('size', ids.length)
   })
-})
 
-describe('workers that are reloaded', function () {
-  this.timeout(180_000)
-
-  it('lose no request of those who keep their connections', async () => {
+  it('lose no request on kept connections during a reload', async () => {
     await using service = await startWorkers(2)
     const load = startLoad(await tokenAt(service), { connections: 12 })
     await load.progress(100)
@@ -209,7 +184,7 @@ describe('workers that are reloaded', function () {
     expect((await service.stop()).code).to.equal(0)
   })
 
-  it('answer once more on each connection, and say that it ends', async () => {
+  it('answer once more on each connection during a reload, with Connection: close', async () => {
     await using service = await startWorkers(2)
     const connections = [1, 2, 3, 4].map(() => keepConnection(service.url))
     for (const { get } of connections) expect((await get(paths.health)).statusCode).to.equal(200)
@@ -217,8 +192,7 @@ describe('workers that are reloaded', function () {
     const untilItEnds = async ({ get, close }: KeptConnection) => {
       await eventually(WAIT_MS, async () => {
         const { statusCode, headers } = await get(paths.health)
-        expect(statusCode).to.equal(200)
-        expect(headers.connection).to.equal('close')
+        expect([statusCode, headers.connection]).to.deep.equal([200, 'close'])
       })
       close()
     }
@@ -226,20 +200,19 @@ describe('workers that are reloaded', function () {
     await service.says('reloaded')
   })
 
-  it('are as many as before when one dies while another one is replaced', async () => {
+  it('are as many as before when one dies during a reload', async () => {
     await using service = await startWorkers(2)
     const [, other = 0] = service.served()
     service.signal('SIGHUP')
     process.kill(other, 'SIGKILL')
     await service.says('reloaded')
     await eventually(WAIT_MS, async () => {
-      expect(service.served().filter(isAlive)).to.have.length(2)
-      expect(service.served()).to.have.length(4)
+      expect([living(service).length, service.served().length]).to.deep.equal([2, 4])
     })
   })
 
-  it('read the configuration again, and keep serving when it is wrong', async () => {
-    const CONFIG_DIR = fewFailures()
+  it('read the configuration again on a reload, and keep serving when it is wrong', async () => {
+    const CONFIG_DIR = configWith((policy) => policy)
     await using service = await startWorkers(2, { CONFIG_DIR })
     const before = service.served()
     const file = join(CONFIG_DIR, 'service.json')
@@ -256,20 +229,16 @@ describe('workers that are reloaded', function () {
       expect(await page.text()).to.include('Another Name')
     }
   })
-})
 
-describe('workers that end', function () {
-  this.timeout(180_000)
-
-  it('stop under load: what is answered is answered whole, and nobody is left', async () => {
+  it('stop under load with whole responses, and leave no process', async () => {
     await using service = await startWorkers(2)
     const load = startLoad(await tokenAt(service), { connections: 8 })
     await load.progress(100)
     const { code, signal } = await service.stop()
     await load.end()
     expect({ code, signal }).to.deep.equal({ code: 0, signal: null })
-    expect(service.served().filter(isAlive)).to.deep.equal([])
-    // A connection that is closed while it is idle gives no answer at all.
+    expect(living(service)).to.deep.equal([])
+    // A connection that is closed while it is idle gives no response at all.
     const others = load.outcomes.filter((outcome) => outcome !== 200)
     expect(others.length).to.be.at.most(8)
     for (const other of others) expect(other).to.match(/ECONNREFUSED|ECONNRESET|socket hang up/)
@@ -277,30 +246,13 @@ describe('workers that end', function () {
 
   it('end by themselves when their primary is gone', async () => {
     await using service = await startWorkers(2)
-    // Their standard output is closed when the last of them has ended.
+    // Resolves when their standard output is closed, so when the last of them has ended.
     await service.kill()
-    expect(service.served().filter(isAlive)).to.deep.equal([])
-  })
-
-  it('none of which could start: ends with 1 and the reason, as one process does', async () => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const PORT = String((other.address() as AddressInfo).port)
-    const ended = await runService({ PORT, DATA_DIR: temporaryFolder(), WORKERS: '2' })
-    other.close()
-    expect([ended.code, ended.stderr]).to.deep.equal([
-      1,
-      `Port ${PORT} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
-    ])
+    expect(living(service)).to.deep.equal([])
   })
 })
 
-/** The workers that have answered a request so far. */
-function answering(service: Workers): number[] {
-  return [...new Set(service.lines().flatMap(({ id, pid }) => (id === undefined ? [] : pid)))]
-}
-
-/** Signs in with a wrong password, on connections of its own, and gives the status. */
+/** Signs in with a wrong password, on new connections, and returns the status. */
 async function guess({ url }: Workers): Promise<number> {
   const headers = { connection: 'close' }
   const person = makeHeadlessPerson(sam)
@@ -324,22 +276,16 @@ function wrongGuess(form: string): URLSearchParams {
   return new URLSearchParams({ csrf, login: sam.login, password: 'a-wrong-guess' })
 }
 
-/** Puts something that has expired into the database of a service, and waits until it is gone. */
+/** Inserts an expired row into the database of a service, and waits until it is gone. */
 async function expectSwept(dataDir: string): Promise<void> {
   const location = { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const
   await using database = await openDatabase(location, patiently)
+  const { kysely } = database
   const id = `swept-${Date.now()}`
-  const row = { model: 'Session', id, payload: '{}', expires_at: 1 }
-  await database.kysely
-    .insertInto('oauth_state')
-    .values(row as never)
-    .execute()
+  const row = { model: 'Session', id, payload: '{}', expires_at: 1 } as never
+  await kysely.insertInto('oauth_state').values(row).execute()
   await eventually(WAIT_MS, async () => {
-    const left = await database.kysely
-      .selectFrom('oauth_state')
-      .select('id')
-      .where('id', '=', id)
-      .execute()
-    expect(left).to.deep.equal([])
+    const left = kysely.selectFrom('oauth_state').select('id').where('id', '=', id)
+    expect(await left.execute()).to.deep.equal([])
   })
 }
