@@ -3,8 +3,6 @@ import { buffer } from 'node:stream/consumers'
 
 import { listen } from './listen.ts'
 
-export type OtlpReceiver = Awaited<ReturnType<typeof startOtlpReceiver>>
-
 /** Receives traces like a collector: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
 export async function startOtlpReceiver() {
   const spans: ReturnType<typeof spansIn> = []

@@ -54,8 +54,6 @@ export async function startRedis(file: string, extraArguments: readonly string[]
   }
 }
 
-export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>
-
 const SLOTS = 16_384
 const MASTERS = 3
 
