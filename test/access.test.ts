@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { type AccessFacts, judgeAccess } from '../src/oauth/grants/access.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
+import { type AccessFacts, judgeAccess } from '../src/oauth/grants/judge-access.ts'
 import { makeFindAccount } from '../src/oauth/token/claims.ts'
 import { logFields } from '../src/platform/http/request-log.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { type Allowed, allowedByEither, allowedScopes } from '../src/oauth/grants/allowed.ts'
+import { type Allowed, allowedByEither, allowedScopes } from '../src/oauth/grants/allowed-scopes.ts'
 
 /** What a person allowed, as the grant keeps it: pure, and asked at every refresh. */
 const HERE = 'https://id.campus.example'

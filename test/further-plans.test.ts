@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { furtherPlans } from '../src/config/service-policy.ts'
-import { lacksPlan } from '../src/oauth/clients/further-plans.ts'
+import { lacksProtocol } from '../src/oauth/clients/optional-protocols.ts'
 import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { authorizeUrl } from './support/client.ts'
 import { startService } from './support/gatehouse.ts'
@@ -126,8 +126,8 @@ describe('further plans', () => {
       [{ authMethod: 'none', pushesRequests: true }, true],
       [{ authMethod: 'none', bindsTokens: true }, true],
     ] as const) {
-      expect(lacksPlan(promise, { ...everyPlan, ...off })).to.equal(lacks)
-      expect(lacksPlan(promise, everyPlan)).to.equal(false)
+      expect(lacksProtocol(promise, { ...everyPlan, ...off })).to.equal(lacks)
+      expect(lacksProtocol(promise, everyPlan)).to.equal(false)
     }
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { readKeySet } from '../src/oauth/clients/further-plans.ts'
+import { readKeySet } from '../src/oauth/clients/optional-protocols.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
 import { readWantedScopes } from '../src/resource/resource-server/forward-auth-route.ts'
 

@@ -72,7 +72,7 @@ const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** The enabled optional standards (oauth/clients/further-plans.ts); none by default. */
+/** The enabled optional standards (oauth/clients/optional-protocols.ts); none by default. */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),

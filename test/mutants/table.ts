@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
     ["return hasAudience(scopes, 'member')", "return hasAudience(scopes, 'operator')"],
     ['findScope(name)?.audience === audience', 'findScope(name)?.audience !== audience'],
   ]),
-  ...inFile('oauth/grants/access.ts', 'access', [
+  ...inFile('oauth/grants/judge-access.ts', 'access', [
     ["if (!facts) return 'the grant does not exist'", "if (!facts) throw new Error('gone')"],
     ['if (facts.personDisabled) return', 'if (false) return'],
     ['.clientDeleted || (needsResource(scopes) && !facts.isApplication)', '.clientDeleted'],
@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
     ["new Set(['owner', 'admin'])", "new Set(['owner', 'admin', 'lecturer'])"],
     ['.some((role) => operatorRoles.has(role))', '.every((role) => operatorRoles.has(role))'],
   ]),
-  ...inFile('oauth/grants/allowed.ts', 'allowed', [
+  ...inFile('oauth/grants/allowed-scopes.ts', 'allowed', [
     ['scope) => !refused.has(scope) || (resource === undefined && scope === OPENID)', ') => true'],
     [
       'const given = scopes(resource === undefined ? openid?.scope : resources?.[resource])',

@@ -1,4 +1,4 @@
-import type { ServiceFacts } from '../../src/api/discovery/facts.ts'
+import type { ServiceFacts } from '../../src/api/discovery/service-facts.ts'
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
 
 /** What a service says of itself that serves a campus. */

@@ -14,9 +14,10 @@ import {
 } from './commerce.ts'
 import type { AdminCaller, AdminContext, AdminParts } from './context.ts'
 import { courseResolvers, curriculumResolvers } from './courses.ts'
+import { makeScopesNeeded } from './field-scopes.ts'
 import { lecturerResolvers, memberResolvers } from './people.ts'
 import { postResolvers } from './posts.ts'
-import { makeScopesNeeded, schemaText } from './published-schema.ts'
+import { schemaText } from './schema-text.ts'
 import { appearanceResolvers, siteResolvers } from './site.ts'
 import { studentResolvers } from './students.ts'
 

@@ -3,7 +3,7 @@ import { type Figures, siteFigures } from '../../school/analytics/analytics.ts'
 import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/counting.ts'
 import { badArgument, type PageArguments } from '../graphql/connections.ts'
 import type { AdminContext, AdminResolver } from './context.ts'
-import { siteList } from './field-resolvers.ts'
+import { siteList } from './resolver-factories.ts'
 import { inTurnOf } from './site-queue.ts'
 
 const DAYS_DEFAULT = 30

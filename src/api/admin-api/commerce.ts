@@ -35,7 +35,7 @@ import {
   listed,
   payloadWith,
   siteList,
-} from './field-resolvers.ts'
+} from './resolver-factories.ts'
 
 /** Resolvers for digital products of the site: `digital_products:read` and `digital_products:write`. */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {

@@ -23,7 +23,7 @@ import {
   itemResolvers,
   payloadWith,
   updates,
-} from './field-resolvers.ts'
+} from './resolver-factories.ts'
 
 /** Resolvers for courses of the site: `courses:read` and `courses:write`. */
 export const courseResolvers = itemResolvers('Course', courses, {

@@ -9,7 +9,7 @@ import type { UploadLimits } from '../../school/files/receive-file.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
-import { schemaText } from './published-schema.ts'
+import { schemaText } from './schema-text.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
 
 /**

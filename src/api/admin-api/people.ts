@@ -19,7 +19,7 @@ import {
 } from '../../school/members/people-list.ts'
 import { findMember, type HeldRole, listHeldRoles } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, creates, deletes, found, listed, updates } from './field-resolvers.ts'
+import { batched, creates, deletes, found, listed, updates } from './resolver-factories.ts'
 
 /** A role as spelled in the schema. */
 type RoleName = Uppercase<SiteRole>

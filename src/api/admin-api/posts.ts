@@ -15,7 +15,7 @@ import {
   listed,
   payloadWith,
   updates,
-} from './field-resolvers.ts'
+} from './resolver-factories.ts'
 
 const payload = payloadWith('post', mustFindPost)
 

@@ -12,8 +12,8 @@ import {
 } from '../../school/members/enrolments.ts'
 import { listStudents, type SitePerson } from '../../school/members/people-list.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, changes, listed, payloadWith, updates } from './field-resolvers.ts'
 import { personWith, rolesOf } from './people.ts'
+import { batched, changes, listed, payloadWith, updates } from './resolver-factories.ts'
 
 const payload = payloadWith('enrolment', findEnrolment)
 

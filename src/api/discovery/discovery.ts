@@ -12,7 +12,6 @@ import {
   renderDocument,
   sendDocument,
 } from './cached-documents.ts'
-import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
   type ProtectedResource,
@@ -29,6 +28,7 @@ import {
   serverCardType,
   toolServers,
 } from './server-card.ts'
+import type { ServiceFacts } from './service-facts.ts'
 
 const preflightMaxAgeSeconds = 3600
 

@@ -10,8 +10,8 @@ import {
 } from '../../directory/scopes/catalogue.ts'
 import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import { paths, planPaths } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './facts.ts'
 import { catalogType, serverCardType } from './server-card.ts'
+import type { ServiceFacts } from './service-facts.ts'
 import { fillTemplate } from './template.ts'
 
 /** Creates the OpenAPI 3.1 description of all fixed paths of the service, from openapi.txt. */

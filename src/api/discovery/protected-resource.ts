@@ -1,7 +1,7 @@
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
 import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import { paths } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './facts.ts'
+import type { ServiceFacts } from './service-facts.ts'
 
 export type ProtectedResource = 'origin' | 'mcp' | 'mcpMember' | 'mcpAdmin' | 'graphql' | 'admin'
 
@@ -24,14 +24,15 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
-    (scopeUses) => scopesOfAdminApi(scopeUses).filter((name) => findScope(name)?.access === 'read'),
+    (scopeUses) =>
+      servedAdminScopes(scopeUses).filter((name) => findScope(name)?.access === 'read'),
   ],
   graphql: [paths.graphql, ' Member API', () => scopeNames('member')],
-  admin: [paths.adminGraphql, ' Admin API', scopesOfAdminApi],
+  admin: [paths.adminGraphql, ' Admin API', servedAdminScopes],
 }
 
 /** Returns the scopes of the Admin API. Some areas of the catalogue exist only in the platform's own API. */
-function scopesOfAdminApi({ addressesOf }: ServiceFacts['scopeUses']): string[] {
+function servedAdminScopes({ addressesOf }: ServiceFacts['scopeUses']): string[] {
   return scopeNames('operator').filter((name) => addressesOf(name).includes(paths.adminGraphql))
 }
 

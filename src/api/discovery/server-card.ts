@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { pages, paths } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './facts.ts'
+import type { ServiceFacts } from './service-facts.ts'
 
 /**
  * A tool server as listed in server cards and their catalogue, which clients read to find the tools of an origin (MCP,

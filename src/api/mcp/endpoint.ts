@@ -24,7 +24,7 @@ import { type Message, readMessage } from './message.ts'
 import { once, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
 import {
   addressFor,
-  judgeAccess,
+  judgeToolAccess,
   type ScopesFor,
   scopesNeeded,
   toolAddresses,
@@ -136,7 +136,7 @@ function refusedAt(
 ): Refused | undefined {
   if (verdict.kind === 'anonymous' && !audience) return undefined
   const judged = audience
-    ? judgeAccess({ kind: 'audience', audience }, verdict, scopesFor)
+    ? judgeToolAccess({ kind: 'audience', audience }, verdict, scopesFor)
     : verdict
   return judged.kind === 'granted' ? undefined : judged
 }
@@ -160,7 +160,7 @@ async function answer(
   if (used) {
     logFields(ctx).tool = used.name
     const { access } = used
-    const verdict = judgeAccess(access, verdictOn(caller), scopesFor)
+    const verdict = judgeToolAccess(access, verdictOn(caller), scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
       const scopes = scopesNeeded(access, scopesFor)
       return await refuse(ctx, verdict, protection(ports, address, scopes))

@@ -4,8 +4,8 @@ import { classifyInboundRequest } from '@modelcontextprotocol/server'
 
 import { callTool } from './call-tool.ts'
 import {
-  identityOf,
   protocolVersions,
+  serverInfoOf,
   type Tool,
   type ToolAddress,
   type ToolCall,
@@ -110,7 +110,7 @@ function hasOnly(value: object, names: readonly string[]): boolean {
 
 /** Creates the function that renders responses to plain requests as JSON text. @throws internal errors of tools */
 export function makePlainAnswers(parts: ToolParts) {
-  const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': identityOf(parts) })
+  const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfoOf(parts) })
   const modernEnd = `,"_meta":${meta}`
   // Lists depend on the token, so clients must not reuse them for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`

@@ -11,7 +11,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { callTool, type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
-import { identityOf, protocolVersions, type ToolAudience, type ToolCall } from './tool.ts'
+import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from './tool.ts'
 import { addressFor } from './tool-access.ts'
 import { describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
@@ -46,7 +46,7 @@ export function makeToolServer() {
 function serverFor(exchange: Exchange | undefined): Server {
   if (!exchange) throw new Error('a request bypassed the tool endpoint')
   const { call } = exchange
-  const server = new Server(identityOf(call.parts), {
+  const server = new Server(serverInfoOf(call.parts), {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
     capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },

@@ -57,7 +57,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
 }
 
 /** Decides on access, given the verdict on the token. */
-export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
+export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
     ? demandScopes(verdict, asked(access.audience), scopeNames(access.audience))
@@ -68,7 +68,7 @@ export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesF
 export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return (
     access.kind === 'public' ||
-    judgeAccess(access, verdictOn(caller), scopeNames).kind === 'granted'
+    judgeToolAccess(access, verdictOn(caller), scopeNames).kind === 'granted'
   )
 }
 

@@ -100,7 +100,7 @@ export interface ToolParts {
 }
 
 /** Returns the serverInfo of MCP. */
-export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
+export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
   const src = baseUrl + pages.iconPng
   const icons = [{ src, mimeType: 'image/png', sizes: ['128x128'] }]
   return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }

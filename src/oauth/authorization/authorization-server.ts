@@ -4,7 +4,7 @@ import { listHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
-import type { FindGrant } from '../grants/access.ts'
+import type { FindGrant } from '../grants/judge-access.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
@@ -17,7 +17,7 @@ import type {
   AuthorizationServerSettings,
   EngineDependencies,
 } from './engine-dependencies.ts'
-import { makeInteractions } from './interactions.ts'
+import { makeInteractions } from './engine-interactions.ts'
 import { createProvider } from './provider.ts'
 
 /** Paths that clients may send as `resource`, besides the origin (design 3). */

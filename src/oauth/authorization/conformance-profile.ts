@@ -4,7 +4,7 @@ import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
-import type { FurtherPlans } from '../clients/further-plans.ts'
+import type { OptionalProtocols } from '../clients/optional-protocols.ts'
 import type { SuiteClaims } from '../token/claims.ts'
 
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
@@ -43,7 +43,7 @@ const suiteClaims = {
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
-  { backChannelLogout }: Pick<FurtherPlans, 'backChannelLogout'>,
+  { backChannelLogout }: Pick<OptionalProtocols, 'backChannelLogout'>,
 ) {
   const { suiteBaseUrl, alias, clients, claims } = settings
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })

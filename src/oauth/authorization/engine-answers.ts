@@ -13,7 +13,7 @@ import {
 } from '../clients/authenticate-client.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import { explainRedirect } from '../clients/redirect-difference.ts'
-import { explainRefusedScopes, problemOfScopes } from '../clients/scope-advice.ts'
+import { explainRefusedScopes, problemOfScopes } from '../clients/refused-scopes.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 
 /** Changes the engine's responses where no setting of it meets the specification or a design decision. */

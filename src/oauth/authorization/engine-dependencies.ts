@@ -4,7 +4,7 @@ import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import type { Clients, FindKeptClient } from '../clients/find-client.ts'
-import type { FurtherPlans } from '../clients/further-plans.ts'
+import type { OptionalProtocols } from '../clients/optional-protocols.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { Proofs } from '../keys/proofs.ts'
 import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
@@ -37,7 +37,7 @@ export interface AuthorizationServerSettings {
     readonly sessionSeconds: number
     readonly interactionSeconds: number
   }
-  readonly furtherPlans: FurtherPlans
+  readonly furtherPlans: OptionalProtocols
   readonly requestLengths: RequestLengths
   /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]

@@ -10,7 +10,7 @@ import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'
+import { type FindGrant, judgeAccess, type LostReason } from '../grants/judge-access.ts'
 import type { BegunSession } from '../token/authorization-code.ts'
 
 export interface SignOutPorts {

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
 import type { VerifyAssertion } from '../keys/proofs.ts'
 import type { Client } from './client.ts'
-import { demandsFapi } from './further-plans.ts'
+import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
 /** Properties of a client that decide its authentication and its rights. */

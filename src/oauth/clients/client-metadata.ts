@@ -2,7 +2,7 @@ import { type ClientMetadata, Provider } from 'oidc-provider'
 
 import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
 import { type Client, requestableScopes } from './client.ts'
-import { demandsFapi } from './further-plans.ts'
+import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
 /** Our own client properties that the engine passes through. */

@@ -5,7 +5,7 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
-import { type FurtherPlans, lacksPlan } from './further-plans.ts'
+import { lacksProtocol, type OptionalProtocols } from './optional-protocols.ts'
 
 /** A vendor platform listed in `config/integrations.json`. */
 export interface IntegrationRow {
@@ -22,7 +22,7 @@ export interface IntegrationRow {
 export interface ClientStoreDependencies {
   readonly database: Database
   readonly integrations: readonly IntegrationRow[]
-  readonly furtherPlans: FurtherPlans
+  readonly furtherPlans: OptionalProtocols
   readonly now: () => number
 }
 
@@ -50,7 +50,7 @@ export function makeClientStore({
   }
 }
 
-function applicationReader({ kysely }: Database, plans: FurtherPlans) {
+function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
   const query = compiled(kysely, (value: Valued<{ clientId: string }>) =>
     kysely
       .selectFrom('oauth_application as app')
@@ -70,7 +70,7 @@ function applicationReader({ kysely }: Database, plans: FurtherPlans) {
     if (!row) return undefined
     const chosen = choiceOf(row)
     const featureOff = row.kind === 'site' && row.feature_enabled_at === null
-    const isOff = row.disabled_at !== null || featureOff || lacksPlan(chosen, plans)
+    const isOff = row.disabled_at !== null || featureOff || lacksProtocol(chosen, plans)
     const live = isOff ? 'off' : 'active'
     const state: ClientState = row.deleted_at === null ? live : 'deleted'
     return {

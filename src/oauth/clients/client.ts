@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
-import type { ClientKeys } from './further-plans.ts'
+import type { ClientKeys } from './optional-protocols.ts'
 
 /**
  * A client of any origin. A resource server has none of the four policy origins, because it only introspects tokens

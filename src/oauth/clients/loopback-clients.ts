@@ -1,30 +1,22 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
-import { networkOf } from '../../platform/limits/client-network.ts'
-import type { Database } from '../../platform/store/database.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
+import { countUnused, forgetUnused, type UnusedClientDependencies } from './unused-client-limit.ts'
 
 export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
 
-export interface LoopbackClientDependencies {
+export interface LoopbackClientDependencies extends UnusedClientDependencies {
   /** Stores the records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
-  readonly database: Database
-  /** Key of the network digests, which keep IP addresses out of the database. */
-  readonly networkKey: Buffer
   readonly loopbackHosts: readonly string[]
-  readonly registration: {
-    /** Lifetime of a client without any consent. */
-    readonly unusedClientSeconds: number
-    readonly unusedClientsPerNetworkMax: number
+  readonly registration: UnusedClientDependencies['registration'] & {
     /** Lifetime of other clients since their last use. */
     readonly idleClientSeconds: number
   }
-  readonly now: () => number
 }
 
 const ID_PREFIX = 'loopback_'
@@ -78,10 +70,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       const found = await find(clientId)
       if (!found?.unused) return
       await keep(clientId, { ...found, unused: false, usedAtMs: now() })
-      await dependencies.database.kysely
-        .deleteFrom('unused_client')
-        .where('client_id', '=', clientId)
-        .execute()
+      await forgetUnused(clientId, dependencies)
     },
     /**
      * Registers a client. Limits the number of unused clients of each network.
@@ -104,46 +93,6 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       return { clientId, issuedAtSeconds: Math.floor(now() / 1000) }
     },
   }
-}
-
-/**
- * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the oldest
- * unused clients. Rejecting new clients instead would let one caller block its whole network. A client in an ongoing
- * sign-in is only seconds old, so it stays.
- *
- * @returns the ids of the removed clients
- */
-async function countUnused(
-  clientId: string,
-  address: string,
-  { database: { kysely }, networkKey, registration, now }: LoopbackClientDependencies,
-): Promise<readonly string[]> {
-  const { unusedClientSeconds, unusedClientsPerNetworkMax: max } = registration
-  const digest = createHmac('sha256', networkKey).update(networkOf(address)).digest('base64url')
-  const network = digest.slice(0, 22)
-  const registeredAt = now()
-  await kysely
-    .insertInto('unused_client')
-    .values({
-      client_id: clientId,
-      network,
-      registered_at: registeredAt,
-      expires_at: registeredAt + unusedClientSeconds * 1000,
-    })
-    .execute()
-  const displaced = await kysely
-    .selectFrom('unused_client')
-    .select('client_id')
-    .where('network', '=', network)
-    .orderBy('registered_at', 'desc')
-    .orderBy('client_id')
-    .offset(max)
-    .limit(max)
-    .execute()
-  const ids = displaced.map((row) => row.client_id)
-  if (ids.length === 0) return []
-  await kysely.deleteFrom('unused_client').where('client_id', 'in', ids).execute()
-  return ids
 }
 
 function clientOf(

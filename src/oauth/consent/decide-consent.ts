@@ -7,7 +7,7 @@ import { decideReview } from '../../directory/sites/review-policy.ts'
 import type { HeldSite, SiteDecision } from '../../directory/sites/site-choice.ts'
 import type { DocumentState } from '../clients/client.ts'
 import type { ClientFacts } from '../clients/client-metadata.ts'
-import type { Grant } from '../grants/access.ts'
+import type { Grant } from '../grants/judge-access.ts'
 
 /**
  * Whether to ask for consent each time, because several programs can share this client_id (design 17):

@@ -4,7 +4,7 @@ import { needsOperator, needsToChange } from '../../directory/scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../../directory/sites/site-choice.ts'
 import type { DocumentState } from '../clients/client.ts'
 import { factsOf } from '../clients/client-metadata.ts'
-import type { FindGrant } from '../grants/access.ts'
+import type { FindGrant } from '../grants/judge-access.ts'
 import { isApproved } from './decide-consent.ts'
 
 export interface RequestedSiteDependencies {

@@ -5,10 +5,10 @@ import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './access.ts'
-import type { Allowed } from './allowed.ts'
+import type { Allowed } from './allowed-scopes.ts'
 import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
+import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './judge-access.ts'
 
 /** The clients that the configuration admits. */
 export interface AdmittedClients {

@@ -7,9 +7,9 @@ import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Grant } from './access.ts'
-import { type Allowed, allowedByEither } from './allowed.ts'
+import { type Allowed, allowedByEither } from './allowed-scopes.ts'
 import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
+import type { Grant } from './judge-access.ts'
 
 /**
  * A new grant: what a person allowed a client, stored as one row (design 30). The engine's Grant model is served from

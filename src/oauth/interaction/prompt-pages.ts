@@ -16,7 +16,7 @@ import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { contentSecurityPolicy, formTarget } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { PendingInteraction } from '../authorization/interactions.ts'
+import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
 export interface PromptPagesDependencies {
   readonly database: Database

@@ -1,14 +1,14 @@
 import type { FindAccount } from 'oidc-provider'
 
 import { logFields } from '../../platform/http/request-log.ts'
+import { type Allowed, allowedScopes } from '../grants/allowed-scopes.ts'
 import {
   type AccessFacts,
   type FindGrant,
   judgeAccess,
   type PersonFacts,
   type ToldOfPerson,
-} from '../grants/access.ts'
-import { type Allowed, allowedScopes } from '../grants/allowed.ts'
+} from '../grants/judge-access.ts'
 
 /** Claims about a person, by the scope that releases them (specification, UserInfo / id_token claims). */
 export const claimsByScope = {

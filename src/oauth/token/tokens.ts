@@ -1,5 +1,5 @@
-import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { Family } from '../grants/family-store.ts'
+import type { AccessFacts, FindGrant } from '../grants/judge-access.ts'
 import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/keys.ts'
+import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/key-rings.ts'
 import { type Change, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'

@@ -5,7 +5,7 @@ import {
   listKeys,
   loadKeyRing,
   rotateKeys,
-} from '../../oauth/keys/keys.ts'
+} from '../../oauth/keys/key-rings.ts'
 import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: one line for each key, without private parts. */

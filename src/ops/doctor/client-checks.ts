@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { readKeySet } from '../../oauth/clients/further-plans.ts'
+import { readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
-import { listKeys, readKeyRing } from '../../oauth/keys/keys.ts'
+import { listKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
 import { isLoopbackInterface } from '../../platform/http/loopback.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import { PROXY_IGNORED } from '../../platform/http/request-target.ts'

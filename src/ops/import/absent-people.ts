@@ -1,4 +1,4 @@
-import { endAllAccess } from '../../oauth/grants/end-access-after-password-change.ts'
+import { endAllAccess } from '../../oauth/grants/end-access.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 

@@ -27,7 +27,7 @@ const form = z
     applicationType: z.enum(['web', 'native']),
     /** The id of the assistant that it was created for (config/assistants.json). */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
-    // See oauth/clients/further-plans.ts.
+    // See oauth/clients/optional-protocols.ts.
     jwks: optional(keySet),
     jwksUri: optional(serverUrl),
     pushedRequestsRequiredAt: optional(time),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/further-plans.ts'
+import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isTime } from './campus-time.ts'
 
 /** Validates data. Each problem has its path and, unless the form has a message, our own description. */

@@ -1,10 +1,6 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 
-import {
-  endAllAccess,
-  endSessions,
-  findPeopleToSignOut,
-} from '../../oauth/grants/end-access-after-password-change.ts'
+import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { adoptPeople, markImported } from './adopt-people.ts'
 import { resolveTime } from './campus-time.ts'

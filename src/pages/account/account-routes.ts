@@ -23,7 +23,7 @@ import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
-import { areaOf, type MemberQueries, queryRoutes } from './query-routes.ts'
+import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
 /** Declares a page of an account. `current` is its link in the navigation. */
 type DeclarePage = (
@@ -66,7 +66,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
     })
   })
   appRoutes(router, page, ownPages)
-  queryRoutes(router, ownPages, queries)
+  memberQueryRoutes(router, ownPages, queries)
 
   page(pages.signOutEverywhere, pages.account, (area) =>
     signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.account }),

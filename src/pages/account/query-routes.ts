@@ -35,7 +35,7 @@ export interface MemberQueries {
  * signed-in member has the scope `account:read`. The script of the page, which sends the CSRF token, also has
  * `account:write`.
  */
-export function queryRoutes(
+export function memberQueryRoutes(
   router: Router,
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,

@@ -2,7 +2,7 @@ import type { TryQuery } from '../../api/graphql/query-page.ts'
 import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
-import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
+import { type OptionalProtocols, offersProtocols } from '../../oauth/clients/optional-protocols.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
@@ -15,7 +15,7 @@ import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 export interface AdminPolicy {
   readonly loopbackHosts: readonly string[]
   readonly assistants: readonly Assistant[]
-  readonly furtherPlans: FurtherPlans
+  readonly furtherPlans: OptionalProtocols
 }
 
 /** The caller of a trial query, for the Admin API. */
@@ -48,7 +48,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     assistants,
     furtherPlans,
     /** Whether operators can choose any optional protocol. */
-    offersChoices: hasFurtherPlan(furtherPlans),
+    offersChoices: offersProtocols(furtherPlans),
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),

@@ -11,7 +11,7 @@ import { assistantRoutes } from './assistant-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
-import { queryRoutes } from './query-routes.ts'
+import { operatorQueryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
@@ -23,7 +23,7 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)
   auditRoutes(operatorPages, parts)
-  queryRoutes(operatorPages, parts)
+  operatorQueryRoutes(operatorPages, parts)
   applicationFormRoutes(operatorPages, parts)
   applicationRoutes(operatorPages, parts)
   resourceServerRoutes(operatorPages, parts)

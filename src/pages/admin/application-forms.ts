@@ -16,7 +16,7 @@ import {
   checkChoices,
   type TypedChoices,
   typedChoicesOf,
-} from '../applications/further-choices.ts'
+} from '../applications/protocol-choices.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'

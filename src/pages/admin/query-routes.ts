@@ -13,7 +13,10 @@ import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /** Creates the page on which an operator tries queries of the Admin API, without a token. */
-export function queryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts): void {
+export function operatorQueryRoutes(
+  operatorPages: OperatorPages,
+  { api, baseUrl }: AdminParts,
+): void {
   const { tryQuery } = api.admin
   const { queryTool } = api.member
   const show = async ({ area, site, address }: Operator, ctx: Context, tried?: Tried) => {

@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
-import { choicesOf } from './further-choices.ts'
+import { choicesOf } from './protocol-choices.ts'
 
 /** An OAuth application as shown to operators of its site. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>

@@ -11,7 +11,7 @@ import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret, subjectOf } from './application-secrets.ts'
-import { authMethodWith, columnsOf, type FurtherChoices } from './further-choices.ts'
+import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choices.ts'
 
 /** The input for a new application, from the form or the table of assistants. */
 export interface NewApplication extends CheckedApplication {
@@ -219,7 +219,7 @@ async function update(
 async function choose(
   trx: Transaction<Schema>,
   app: Application,
-  choices: FurtherChoices,
+  choices: ProtocolChoices,
   actor: Actor,
 ): Promise<void> {
   const authMethod = authMethodWith(choices, app.authMethod)
@@ -237,7 +237,7 @@ async function choose(
 }
 
 /** Returns the values for the audit trail, without the keys. */
-function choiceFactsOf(authMethod: string, choices: FurtherChoices) {
+function choiceFactsOf(authMethod: string, choices: ProtocolChoices) {
   return {
     authMethod,
     keys: choices.jwksUri ?? (choices.jwks === undefined ? '' : 'a set'),

@@ -20,7 +20,7 @@ import {
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import type { Keys } from '../../oauth/keys/keys.ts'
+import type { Keys } from '../../oauth/keys/key-rings.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 

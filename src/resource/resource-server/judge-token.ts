@@ -1,4 +1,4 @@
-import { judgeAccess } from '../../oauth/grants/access.ts'
+import { judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
 import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
 

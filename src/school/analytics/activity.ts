@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import {
   addTo,
   type Counted,
-  dayOf,
+  dayOfColumn,
   idsOfSite,
   inPieces,
   type Question,
@@ -36,7 +36,7 @@ export async function countActive<Key>(
   watched: Watched,
   by: 'day' | 'course',
 ): Promise<readonly Counted<Key>[]> {
-  const key = by === 'day' ? dayOf('w.watched_at') : sql.ref('lecture.course_id')
+  const key = by === 'day' ? dayOfColumn('w.watched_at') : sql.ref('lecture.course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(distinct w.person_id) as total ${watched}
       and w.watched_at >= ${fromMs} and w.watched_at < ${untilMs}
@@ -51,7 +51,7 @@ export async function countCompleted<Key>(
   watched: Watched,
   by: 'day' | 'course',
 ): Promise<readonly Counted<Key>[]> {
-  const key = by === 'day' ? dayOf('completed.at') : sql.ref('completed.course_id')
+  const key = by === 'day' ? dayOfColumn('completed.at') : sql.ref('completed.course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(*) as total from (
       select lecture.course_id, max(w.watched_at) as at ${watched}

@@ -53,7 +53,7 @@ export function addTo<Key extends string | number>(
 }
 
 /** Converts a time column to a day, in SQL. The divisor is a literal, so that a query can group by the result. */
-export function dayOf(column: string): RawBuilder<number> {
+export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
 

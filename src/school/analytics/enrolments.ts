@@ -3,7 +3,14 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
+import {
+  addTo,
+  type Counted,
+  dayOfColumn,
+  inPieces,
+  type Question,
+  type Tally,
+} from './counting.ts'
 
 /** Maximum number of enrolments that one statement reads. */
 const ENROLMENTS_PER_PIECE = 10_000
@@ -59,7 +66,7 @@ async function count<Key>(
   span: Span,
 ): Promise<readonly Counted<Key>[]> {
   const halves = halvesOf(span)
-  const key = by === 'day' ? dayOf('purchased_at') : sql.ref('course_id')
+  const key = by === 'day' ? dayOfColumn('purchased_at') : sql.ref('course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(*) as total
     from (

@@ -1,7 +1,14 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { addTo, type Counted, dayOf, idsOfSite, type Question, type Tally } from './counting.ts'
+import {
+  addTo,
+  type Counted,
+  dayOfColumn,
+  idsOfSite,
+  type Question,
+  type Tally,
+} from './counting.ts'
 
 const GRANTS_PER_PIECE = 1000
 
@@ -13,7 +20,7 @@ export async function countSignIns(
   const { fromMs, untilMs } = question
   return await countByGrants(kysely, question, async (grantIds) => {
     const { rows } = await sql<Counted<number>>`
-      select ${dayOf('started_at')} as key, count(*) as total from refresh_token_family
+      select ${dayOfColumn('started_at')} as key, count(*) as total from refresh_token_family
       where grant_id in (${sql.join(grantIds)})
         and started_at >= ${fromMs} and started_at < ${untilMs}
       group by 1`.execute(kysely)
@@ -54,9 +61,9 @@ export async function countConnected(
   return await countByGrants(kysely, question, async (grantIds) => {
     const { rows } = await sql<Lives>`
       select begins, ends, count(*) as total from (
-        select ${dayOf('granted_at')} as begins,
-          case when ended_at < expires_at then ${dayOf('ended_at')}
-            else ${dayOf('expires_at')} end as ends
+        select ${dayOfColumn('granted_at')} as begins,
+          case when ended_at < expires_at then ${dayOfColumn('ended_at')}
+            else ${dayOfColumn('expires_at')} end as ends
         from oauth_grant where id in (${sql.join(grantIds)})
       ) as life
       where begins <= ${lastDay} and ends >= ${firstDay}

@@ -58,7 +58,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   },
   {
     what: 'scopes of a document',
-    file: 'src/api/admin-api/published-schema.ts',
+    file: 'src/api/admin-api/schema-text.ts',
     bound: 'as long as the document, one per operation',
   },
   { what: 'lists of tools by scopes', file: 'src/api/mcp/tool-catalogue.ts', bound: '500' },

@@ -1,5 +1,5 @@
 import type { FurtherPage } from '../../../views/admin-application-further.ts'
-import { type FurtherPlans, readKeySet } from '../../oauth/clients/further-plans.ts'
+import { type OptionalProtocols, readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
@@ -7,7 +7,7 @@ import type { ClientAuthMethod } from '../../platform/store/schema.ts'
  * The choices of an operator for an application, among the optional protocols enabled here. Choices of a disabled
  * protocol stay unchanged.
  */
-export interface FurtherChoices {
+export interface ProtocolChoices {
   /** A JWK set as text. */
   readonly jwks: string | undefined
   readonly jwksUri: string | undefined
@@ -24,7 +24,7 @@ export type TypedChoices = FurtherPage['typed']
 export type ChoiceProblems = FurtherPage['problems']
 
 /** Fills in the form with the current choices. */
-export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
+export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   return {
     keys: choices.jwks ?? choices.jwksUri ?? '',
     logoutUri: choices.logoutUri ?? '',
@@ -39,10 +39,10 @@ export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
 /** @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
-  before: FurtherChoices & { readonly authMethod: ClientAuthMethod },
-  plans: FurtherPlans,
+  before: ProtocolChoices & { readonly authMethod: ClientAuthMethod },
+  plans: OptionalProtocols,
 ):
-  | { readonly kind: 'good'; readonly choices: FurtherChoices }
+  | { readonly kind: 'good'; readonly choices: ProtocolChoices }
   | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {
   const hasLogout = plans.backChannelLogout
   // A public application cannot keep a private key secret.
@@ -84,7 +84,7 @@ interface ReadKeys {
   readonly problem?: string | undefined
 }
 
-function readKeys(typed: string, { privateHosts }: FurtherPlans): ReadKeys {
+function readKeys(typed: string, { privateHosts }: OptionalProtocols): ReadKeys {
   if (typed === '') return {}
   if (!typed.startsWith('{')) {
     const problem = problemOfServerAddress(typed, privateHosts)
@@ -96,7 +96,7 @@ function readKeys(typed: string, { privateHosts }: FurtherPlans): ReadKeys {
     : { jwks: JSON.stringify(read.jwks) }
 }
 
-export function choicesOf(row: ReturnType<typeof columnsOf>): FurtherChoices {
+export function choicesOf(row: ReturnType<typeof columnsOf>): ProtocolChoices {
   return {
     jwks: row.jwks ?? undefined,
     jwksUri: row.jwks_uri ?? undefined,
@@ -107,7 +107,7 @@ export function choicesOf(row: ReturnType<typeof columnsOf>): FurtherChoices {
   }
 }
 
-export function columnsOf(choices: FurtherChoices, nowMs: number) {
+export function columnsOf(choices: ProtocolChoices, nowMs: number) {
   const since = (chosen: boolean) => (chosen ? nowMs : null)
   return {
     jwks: choices.jwks ?? null,
@@ -121,7 +121,7 @@ export function columnsOf(choices: FurtherChoices, nowMs: number) {
 
 /** Returns the authentication method: an application with keys authenticates with them instead of its secrets. */
 export function authMethodWith(
-  { jwks, jwksUri }: Pick<FurtherChoices, 'jwks' | 'jwksUri'>,
+  { jwks, jwksUri }: Pick<ProtocolChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,
 ): ClientAuthMethod {
   if (before === 'none') return 'none'

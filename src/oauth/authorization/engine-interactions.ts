@@ -9,7 +9,7 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { Clients } from '../clients/find-client.ts'
 import { newGrantId } from '../consent/remembered-grant.ts'
-import { allowedIn } from '../grants/allowed.ts'
+import { allowedIn } from '../grants/allowed-scopes.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
@@ -22,7 +22,7 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * Wraps the engine's interactions for the pages (oauth/interaction/routes.ts). Methods that complete an interaction
+ * Wraps the engine's interactions for the pages (oauth/interaction/interaction-routes.ts). Methods that complete an interaction
  * return the URL to redirect to.
  */
 export function makeInteractions(

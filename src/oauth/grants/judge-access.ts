@@ -2,7 +2,7 @@ import { needsOperator, needsResource, needsToChange } from '../../directory/sco
 import type { ReviewState } from '../../directory/sites/review-policy.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
-import type { Allowed } from './allowed.ts'
+import type { Allowed } from './allowed-scopes.ts'
 import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
 

@@ -4,7 +4,7 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /** The optional protocols that a deployment has enabled in `config/service.json`. Clients may choose among them. */
-export interface FurtherPlans {
+export interface OptionalProtocols {
   /** OpenID Connect Back-Channel Logout 1.0. */
   readonly backChannelLogout: boolean
   /** RFC 9126. */
@@ -18,7 +18,7 @@ export interface FurtherPlans {
 }
 
 /** Whether an operator can choose any optional protocol for an application. */
-export function hasFurtherPlan({ privateHosts, ...plans }: FurtherPlans): boolean {
+export function offersProtocols({ privateHosts, ...plans }: OptionalProtocols): boolean {
   return Object.values(plans).some(Boolean)
 }
 
@@ -29,9 +29,9 @@ interface Needing {
 }
 
 /** Whether the client chose a protocol that this deployment has disabled. Such a client is disabled. */
-export function lacksPlan(
+export function lacksProtocol(
   { authMethod, pushesRequests, bindsTokens }: Needing,
-  { privateKeyJwt, pushedAuthorizationRequests, dpop }: FurtherPlans,
+  { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,
 ): boolean {
   if (authMethod === 'private_key_jwt' && !privateKeyJwt) return true
   return (

@@ -1,25 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import {
-  type DocumentNode,
-  type GraphQLField,
-  GraphQLList,
-  GraphQLNonNull,
-  type GraphQLSchema,
-  GraphQLString,
-  getOperationAST,
-  Kind,
-  parse,
-  separateOperations,
-  TypeInfo,
-  valueFromAST,
-  visit,
-  visitWithTypeInfo,
-} from 'graphql'
-
 import { expandPages, nounOf } from '../graphql/connections.ts'
-import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
 /** The schema files, one per area. */
 const fileNames = [
@@ -120,61 +102,4 @@ export const schemaText: string = expandPages(
 
 function readSchema(name: string): string {
   return readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8')
-}
-
-/**
- * Collects the `@needs` scopes of all fields in an operation, in document order. Ignores `@skip` and `@include`, so
- * that the result depends on the document alone.
- */
-export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
-  const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
-  return (document, operationName) => {
-    const operation = getOperationAST(document, operationName)
-    if (!operation) return []
-    const name = operation.name?.value ?? ''
-    const ofDocument = known.get(document) ?? new Map<string, readonly string[]>()
-    known.set(document, ofDocument)
-    const before = ofDocument.get(name)
-    if (before) return before
-    const needed = scopesIn(separateOperations(document)[name] ?? document, schema)
-    ofDocument.set(name, needed)
-    return needed
-  }
-}
-
-function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly string[] {
-  const scopes = new Set<string>()
-  const types = new TypeInfo(schema)
-  visit(
-    document,
-    visitWithTypeInfo(types, {
-      Field() {
-        for (const scope of scopesOfField(types.getFieldDef())) scopes.add(scope)
-      },
-    }),
-  )
-  return [...scopes]
-}
-
-/** Returns all scopes in the published schema. */
-export function scopesOfAdminApi(): ReadonlySet<string> {
-  const scopes = new Set<string>()
-  visit(parse(schemaText), {
-    FieldDefinition(astNode) {
-      for (const scope of scopesOfField({ astNode })) scopes.add(scope)
-    },
-  })
-  return scopes
-}
-
-const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))
-
-/** Returns the scopes in the `@needs` directive of a field. */
-export function scopesOfField(
-  field: Pick<GraphQLField<unknown, unknown>, 'astNode'> | null | undefined,
-): readonly string[] {
-  const needs = field?.astNode?.directives?.find(({ name }) => name.value === 'needs')
-  const value = needs?.arguments?.find(({ name }) => name.value === 'scopes')?.value
-  if (value?.kind !== Kind.LIST) return []
-  return (valueFromAST(value, NAMES) as string[] | undefined) ?? []
 }

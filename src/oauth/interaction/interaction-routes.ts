@@ -12,7 +12,11 @@ import { checkFormToken, formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { Interactions, PendingInteraction, PromptName } from '../authorization/interactions.ts'
+import type {
+  Interactions,
+  PendingInteraction,
+  PromptName,
+} from '../authorization/engine-interactions.ts'
 import {
   cancelAddresses,
   formToken,
