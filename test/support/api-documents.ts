@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { makeAdminSchema } from '../../src/api/admin-api/admin-api.ts'
-import { scopesOfField } from '../../src/api/admin-api/published-schema.ts'
+import { scopesOfField } from '../../src/api/admin-api/field-scopes.ts'
 import { scopeNames, writeScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { startOperator } from './admin-api.ts'
