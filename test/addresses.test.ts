@@ -15,27 +15,18 @@ import { mapping } from './support/upstream.ts'
 const patterns: readonly string[] = Object.values({ ...paths, ...pages, ...enginePages })
 
 const values = {
-  uid: 'the-uid',
-  site: 'northlight',
-  client: 'northlight-notes',
-  secret: 'the-secret',
-  person: 'the-person',
-  file: stylesheet.file,
-  path: 'coupons',
-  token: 'the-token',
-  name: 'the-name',
-  digest: 'the-digest',
+  ...{ uid: 'the-uid', site: 'northlight', client: 'northlight-notes', secret: 'the-secret' },
+  ...{ person: 'the-person', file: stylesheet.file, path: 'coupons', token: 'the-token' },
+  ...{ name: 'the-name', digest: 'the-digest' },
 }
 
 describe('every address of the table', () => {
-  // Where no client may describe itself, nobody reviews one.
+  // Each of these settings adds pages. The upstream is never reached without a token.
   const service = sharedService({
     policy: (policy) => ({
       ...policy,
       metadataDocuments: { hosts: [], openRegistration: true },
-      // Nobody comes so far without a token.
       upstreams: mapping(1),
-      // Its page is there while a plan is on.
       furtherPlans: { ...policy.furtherPlans, dpop: true },
     }),
   })
@@ -50,12 +41,9 @@ describe('every address of the table', () => {
     )
 
   for (const pattern of patterns) {
-    it(`${pattern} is served`, async () => {
+    it(`${pattern} is served in one spelling only (decision 3)`, async () => {
       const found = await statuses(addressOf(pattern, values))
       expect(found.some((status) => status !== 404)).to.equal(true)
-    })
-
-    it(`${pattern} is spelled in one way only (decision 3)`, async () => {
       for (const address of otherSpellings(pattern)) {
         expect(await statuses(address), address).to.deep.equal([404, 404])
       }
@@ -63,7 +51,7 @@ describe('every address of the table', () => {
   }
 })
 
-describe('the names that no site can have', () => {
+describe('the reserved names of sites', () => {
   it('are those that follow /admin/ in another address', () => {
     expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
     for (const slug of takenSlugs) {
@@ -74,7 +62,7 @@ describe('the names that no site can have', () => {
   })
 })
 
-/** Upper case in one segment or in all, and a slash more; a parameter is left as it is. */
+/** Upper case in one segment or in all, and a trailing slash. Parameters stay unchanged. */
 function otherSpellings(pattern: string): string[] {
   if (pattern === pages.welcome) return []
   const segments = pattern.split('/')
@@ -90,7 +78,7 @@ function otherSpellings(pattern: string): string[] {
     .map((spelling) => addressOf(spelling, values))
 }
 
-/** `/applications/NEW` is no spelling of `/applications/new` but the application called NEW. */
+/** `/applications/NEW` is not a spelling of `/applications/new`, but the application NEW. */
 function covers(pattern: string, address: string): boolean {
   const names = pattern.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
   return new RegExp(`^${names}$`).test(address)

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 
 import { type Allowed, allowedByEither, allowedScopes } from '../src/oauth/grants/allowed-scopes.ts'
 
-/** What a person allowed, as the grant keeps it: pure, and asked at every refresh. */
 const HERE = 'https://id.campus.example'
 const ELSEWHERE = 'https://id.school.example'
 
@@ -11,8 +10,8 @@ const allowed: Allowed = {
   resources: { [HERE]: 'openid account:read account:write', [ELSEWHERE]: 'courses:read' },
 }
 
-describe('what a person allowed', () => {
-  it('is what was agreed to for this very resource, or for none', () => {
+describe('the allowed scopes of a grant', () => {
+  it('are those of one resource, or of none', () => {
     expect(allowedScopes(allowed)).to.deep.equal(['openid', 'profile', 'email'])
     expect(allowedScopes(allowed, HERE)).to.deep.equal(['openid', 'account:read', 'account:write'])
     expect(allowedScopes(allowed, ELSEWHERE)).to.deep.equal(['courses:read'])
@@ -20,19 +19,19 @@ describe('what a person allowed', () => {
     expect(allowedScopes({}, HERE)).to.deep.equal([])
   })
 
-  it('is without what was refused later, where it was refused', () => {
+  it('lack scopes that were refused later for the same resource', () => {
     const rejected = { openid: { scope: 'email' }, resources: { [HERE]: 'openid account:write' } }
     expect(allowedScopes({ ...allowed, rejected })).to.deep.equal(['openid', 'profile'])
     expect(allowedScopes({ ...allowed, rejected }, HERE)).to.deep.equal(['account:read'])
     expect(allowedScopes({ ...allowed, rejected }, ELSEWHERE)).to.deep.equal(['courses:read'])
   })
 
-  it('never loses the sign-in itself', () => {
+  it('keep openid', () => {
     const rejected = { openid: { scope: 'openid profile' } }
     expect(allowedScopes({ ...allowed, rejected })).to.deep.equal(['openid', 'email'])
   })
 
-  it('is what either of two consents allowed, and what the later one refused', () => {
+  it('join those of two consents, with the refusals of the later one', () => {
     const later: Allowed = {
       openid: { scope: 'openid', claims: ['email', 'name'] },
       resources: { [HERE]: 'account:read courses:read' },

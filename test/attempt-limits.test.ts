@@ -9,8 +9,8 @@ import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openSharedCounts } from '../src/platform/store/shared-counts.ts'
 import { configFolder } from './support/gatehouse.ts'
-import { startRedis } from './support/redis.ts'
-import { requireProgram } from './support/skipped.ts'
+import { type RedisServer, startRedis } from './support/redis.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
 
 const failureWindowSeconds = 900
@@ -28,7 +28,9 @@ const policy = {
   },
 }
 
-/** The limits as one process has them; several count together in Redis. */
+type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
+
+/** The limits of one process. Processes with the same Redis count together. */
 function limitsOf(redis?: Redis) {
   const database = { engine: 'sqlite' } as Database
   const shared = openSharedCounts({ database, redis }, false)
@@ -36,168 +38,148 @@ function limitsOf(redis?: Redis) {
   const limits = makeAttemptLimits(requestLimits)
   return {
     size: requestLimits.size,
-    begin: async (attempt: Attempt) => {
-      const begun = await limits.begin(attempt)
-      return 'waitSeconds' in begun ? begun.waitSeconds : undefined
-    },
-    /** An attempt that is no failure after all. */
-    async beginAndGiveBack(attempt: Attempt) {
+    /** The wait of a limited attempt. Successful attempts are given back. */
+    async begin(attempt: Attempt, succeeds = false) {
       const begun = await limits.begin(attempt)
       if ('waitSeconds' in begun) return begun.waitSeconds
-      await limits.giveBack(begun.taken)
+      if (succeeds) await limits.giveBack(begun.taken)
       return undefined
     },
+    [Symbol.asyncDispose]: async () => redis?.disconnect(),
   }
 }
+
+type Limits = ReturnType<typeof limitsOf>
 
 const sam = 'sam@northlight.example'
 const address = '192.0.2.1'
 
-/** The limits in one process, and as several processes share them. */
-function limitsSuite(start: (context: Mocha.Context) => Promise<LimitsInUse>): void {
-  const begin = async (limits: Limits, count: number, of: (turn: number) => Attempt) => {
-    const answers = []
-    for (let turn = 0; turn < count; turn += 1) answers.push(await limits.begin(of(turn)))
-    return answers.filter((wait) => wait === undefined).length
+/** How many of so many attempts are not limited. */
+async function begin(limits: Limits, count: number, of: (turn: number) => Attempt) {
+  let free = 0
+  for (let turn = 0; turn < count; turn += 1) {
+    if ((await limits.begin(of(turn))) === undefined) free += 1
+  }
+  return free
+}
+
+function limitsSuite(start: () => Limits): void {
+  for (const [title, of, max] of [
+    ['one account from one address', () => ({ login: sam, address }), 3],
+    [
+      'one account from everywhere',
+      (turn: number) => ({ login: sam, address: `192.0.2.${turn}` }),
+      5,
+    ],
+    [
+      'all accounts from one address, known or not',
+      (turn: number) => ({ login: `${turn}@nowhere.example`, address }),
+      7,
+    ],
+    [
+      'all addresses of one IPv6 network (CVE-2026-45364)',
+      (turn: number) => ({ login: `${turn}@x.example`, address: `2001:db8::${turn}` }),
+      7,
+    ],
+  ] as const) {
+    it(`admit ${max} failures of ${title}`, async () => {
+      await using limits = start()
+      expect(await begin(limits, 20, of)).to.equal(max)
+      expect(await limits.begin(of(0))).to.be.within(1, failureWindowSeconds)
+    })
   }
 
-  it('lets the configured number of failures of one account from one address through', async function () {
-    await using use = await start(this)
-    expect(await begin(use.limits, 20, () => ({ login: sam, address }))).to.equal(3)
-    const wait = await use.limits.begin({ login: sam, address })
-    expect(wait).to.be.within(1, failureWindowSeconds)
-    const elsewhere = await use.limits.begin({ login: sam, address: '198.51.100.7' })
-    expect(elsewhere, 'the person elsewhere is not locked out').to.equal(undefined)
-  })
-
-  it('of one account from everywhere', async function () {
-    await using use = await start(this)
-    const of = (turn: number) => ({ login: sam, address: `192.0.2.${turn}` })
-    expect(await begin(use.limits, 20, of)).to.equal(5)
-  })
-
-  it('of all accounts from one address, whether they exist or not', async function () {
-    await using use = await start(this)
-    const of = (turn: number) => ({ login: `${turn}@nowhere.example`, address })
-    expect(await begin(use.limits, 20, of)).to.equal(7)
-  })
-
-  it('of all addresses of one IPv6 network (CVE-2026-45364)', async function () {
-    await using use = await start(this)
-    const of = (turn: number) => ({ login: `${turn}@x.example`, address: `2001:db8::${turn}` })
-    expect(await begin(use.limits, 20, of)).to.equal(7)
+  it('do not lock a person out elsewhere', async () => {
+    await using limits = start()
+    await begin(limits, 4, () => ({ login: sam, address }))
+    expect(await limits.begin({ login: sam, address: '198.51.100.7' })).to.equal(undefined)
   })
 
   // [threat 4]
-  it('lets no parallel guess slip past', async function () {
-    await using use = await start(this)
-    const guesses = Array.from({ length: 50 }, () => use.limits.begin({ login: sam, address }))
+  it('count parallel guesses', async () => {
+    await using limits = start()
+    const guesses = Array.from({ length: 50 }, () => limits.begin({ login: sam, address }))
     const free = (await Promise.all(guesses)).filter((wait) => wait === undefined)
     expect(free).to.have.lengthOf(3)
   })
 
-  it('gives back what was no failure', async function () {
-    await using use = await start(this)
+  it('count no success', async () => {
+    await using limits = start()
     const attempt = { login: sam, address }
     for (let turn = 0; turn < 30; turn += 1) {
-      expect(await use.limits.beginAndGiveBack(attempt), `turn ${turn}`).to.equal(undefined)
+      expect(await limits.begin(attempt, true), `turn ${turn}`).to.equal(undefined)
     }
-    expect(await begin(use.limits, 20, () => attempt)).to.equal(3)
+    expect(await begin(limits, 20, () => attempt)).to.equal(3)
   })
 
-  it('lets attempts from networks that have not failed through for a while longer', async function () {
-    await using use = await start(this)
+  it('reserve attempts for networks without failures', async () => {
+    await using limits = start()
     const ofFew = (turn: number) => ({ login: sam, address: `192.0.${turn % 2}.${turn}` })
-    expect(await begin(use.limits, 20, ofFew)).to.equal(5)
-    expect(await use.limits.begin({ login: sam, address: '192.0.1.77' })).to.be.a('number')
+    expect(await begin(limits, 20, ofFew)).to.equal(5)
+    expect(await limits.begin({ login: sam, address: '192.0.1.77' })).to.be.a('number')
     const fresh = (turn: number) => ({ login: sam, address: `198.51.${turn}.1` })
-    expect(await use.limits.beginAndGiveBack(fresh(0)), 'the right password').to.equal(undefined)
-    expect(await begin(use.limits, 20, fresh)).to.equal(4)
+    expect(await limits.begin(fresh(0), true), 'the right password').to.equal(undefined)
+    expect(await begin(limits, 20, fresh)).to.equal(4)
   })
 
-  it('keeps a browser that is known out for its own failures only', async function () {
-    await using use = await start(this)
+  it('count only its own failures for a known browser', async () => {
+    await using limits = start()
     const strangers = (turn: number) => ({ login: sam, address: `192.0.${turn}.1` })
-    await begin(use.limits, 40, strangers)
+    await begin(limits, 40, strangers)
     const known = { login: sam, address: '192.0.1.1', browserId: 'one' }
-    expect(await begin(use.limits, 40, () => known)).to.equal(
-      policy.signIn.failuresPerKnownBrowserMax,
-    )
-    expect(await use.limits.begin({ ...known, browserId: 'two' })).to.equal(undefined)
+    expect(await begin(limits, 40, () => known)).to.equal(policy.signIn.failuresPerKnownBrowserMax)
+    expect(await limits.begin({ ...known, browserId: 'two' })).to.equal(undefined)
   })
 
-  it('counts nothing of an account for an address that has nothing left (weakness 4)', async function () {
-    await using use = await start(this)
+  it('keep no counts of accounts for an exhausted address (weakness 4)', async () => {
+    await using limits = start()
     const of = (turn: number) => ({ login: `${turn}@x.example`, address })
-    await begin(use.limits, 7, of)
-    const before = use.size()
-    expect(await begin(use.limits, 2000, (turn) => of(turn + 100))).to.equal(0)
-    expect(use.size() - before).to.be.at.most(4)
+    await begin(limits, 7, of)
+    const before = limits.size()
+    expect(await begin(limits, 2000, (turn) => of(turn + 100))).to.equal(0)
+    expect(limits.size() - before).to.be.at.most(4)
   })
 }
 
-type Limits = ReturnType<typeof limitsOf>
-type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
-interface LimitsInUse extends AsyncDisposable {
-  readonly limits: Limits
-  /** How many keys are counted. */
-  readonly size: () => number
-}
-
-const inUse = (limits: Limits) => ({ limits, size: limits.size })
-
-describe('attempt limits in one process', () => {
-  limitsSuite(async () => ({ ...inUse(limitsOf()), async [Symbol.asyncDispose]() {} }))
-})
+describe('attempt limits in one process', () => limitsSuite(limitsOf))
 
 describeOnServers('attempt limits with Redis', () => {
-  limitsSuite(async (context) => {
-    const server = await startRedis(requireProgram(context, 'redis-server'))
-    const redis = new Redis(server.port, '127.0.0.1')
-    return {
-      ...inUse(limitsOf(redis)),
-      async [Symbol.asyncDispose]() {
-        redis.disconnect()
-        await server[Symbol.asyncDispose]()
-      },
-    }
+  const file = sharedProgram('redis-server')
+  let server: RedisServer
+  beforeEach(async () => {
+    server = await startRedis(file())
   })
+  afterEach(async () => await server[Symbol.asyncDispose]())
 
-  it('several processes count together, and keep neither address nor account in clear', async function () {
-    await using server = await startRedis(requireProgram(this, 'redis-server'))
-    const connections = [1, 2].map(() => new Redis(server.port, '127.0.0.1'))
-    const [one, two] = connections.map((redis) => limitsOf(redis))
-    const attempt = { login: sam, address }
+  limitsSuite(() => limitsOf(new Redis(server.port, '127.0.0.1')))
+
+  it('are shared by processes, and store neither address nor account in clear', async () => {
+    await using one = limitsOf(new Redis(server.port, '127.0.0.1'))
+    await using two = limitsOf(new Redis(server.port, '127.0.0.1'))
+    const attempt = () => ({ login: sam, address })
     let free = 0
     for (let turn = 0; turn < 5; turn += 1) {
-      for (const limits of [one, two]) {
-        if ((await limits?.begin(attempt)) === undefined) free += 1
-      }
+      for (const limits of [one, two]) free += await begin(limits, 1, attempt)
     }
     expect(free).to.equal(3)
     expect(String(await server.ask('KEYS', '*'))).to.not.include('sam')
-    for (const redis of connections) redis.disconnect()
   })
 
-  it('each counts by itself while Redis is out of reach', async function () {
-    await using server = await startRedis(requireProgram(this, 'redis-server'))
+  it('are counted by each process while Redis is unavailable', async () => {
     const redis = new Redis(server.port, '127.0.0.1', {
       ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null },
     })
     redis.on('error', () => {})
-    const limits = limitsOf(redis)
+    await using limits = limitsOf(redis)
     const attempt = { login: sam, address }
     expect(await limits.begin(attempt)).to.equal(undefined)
     await server.kill()
-    const answers = []
-    for (let turn = 0; turn < 10; turn += 1) answers.push(await limits.begin(attempt))
-    expect(answers.filter((wait) => wait === undefined).length).to.be.within(1, 3)
-    expect(answers.at(-1)).to.be.a('number')
-    redis.disconnect()
+    expect(await begin(limits, 10, () => attempt)).to.be.within(1, 3)
+    expect(await limits.begin(attempt)).to.be.a('number')
   })
 })
 
-describe('attempt limits: which network an address counts for', () => {
+describe('attempt limits: the network of an address', () => {
   for (const [written, network] of [
     ['192.0.2.1', '192.0.2.1'],
     ['192.0.2.1:4711', '192.0.2.1'],
@@ -219,12 +201,12 @@ describe('attempt limits: which network an address counts for', () => {
     ['unknown', 'unknown'],
     ['', ''],
   ] as const) {
-    it(`${JSON.stringify(written)} counts for ${JSON.stringify(network)}`, () => {
+    it(`${JSON.stringify(written)} is in ${JSON.stringify(network)}`, () => {
       expect(networkOf(written)).to.equal(network)
     })
   }
 
-  it('every address of a /64 is one, in whatever spelling, and those of two are two', () => {
+  it('is the /64 of IPv6 in any spelling', () => {
     const half = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 4, maxLength: 4 })
     fc.assert(
       fc.property(half, half, half, (network, one, two) => {
@@ -240,7 +222,7 @@ describe('attempt limits: which network an address counts for', () => {
     )
   })
 
-  it('and in which wide network that is: what is rented or handed out together', () => {
+  it('is in a wide network of addresses that are rented together', () => {
     for (const [one, other] of [
       ['192.0.2.1', '192.0.2.200'],
       ['::ffff:192.0.2.1', '192.0.2.9'],

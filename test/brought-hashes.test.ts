@@ -7,7 +7,7 @@ import { kinds } from '../src/ops/import/record-kinds.ts'
 import { withDatabases } from './support/database.ts'
 import { importRecords } from './support/import.ts'
 
-/** As PHP makes them unless it is told otherwise: five times what ours cost. */
+/** The default cost of PHP: five times that of our hashes. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
 
 const person = (id: string, passwordHash?: string) => ({
@@ -15,8 +15,8 @@ const person = (id: string, passwordHash?: string) => ({
   ...{ createdAt: 'now', passwordHash },
 })
 
-withDatabases('Password hashes that a platform brings along', (open) => {
-  it('have a stand-in of the same cost for unknown addresses and people without a password', async () => {
+withDatabases('imported password hashes', (open) => {
+  it('have a substitute of the same cost for accounts without a hash', async () => {
     await using database = await open()
     const [bea, dan] = ['bea', 'dan'].map((id) => hashSync(`the password of ${id}`, costly))
     const unset = ['ann', 'cem', 'eve'].map((id) => person(id))
@@ -43,20 +43,20 @@ withDatabases('Password hashes that a platform brings along', (open) => {
   })
 })
 
-describe('Password hashes that a platform brings along', () => {
+describe('imported password hashes', () => {
   const { verify } = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
   const theirs = hashSync('the password of somebody else', costly)
 
-  it('do not sign in with the password of the stand-in', async () => {
+  it('do not match by the password of the substitute', async () => {
     for (const own of [undefined, 'what nobody can read']) {
       expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
     }
     expect(await verify(theirs, 'the password of somebody else', theirs)).to.equal(true)
   })
 
-  it('take the time of the one that stands in where there is no other', async function () {
+  it('take the time of the substitute when there is no hash', async function () {
     this.retries(4)
-    // The fastest of some: a busy machine makes any of them slower, and none of them faster.
+    // A busy machine makes runs slower, never faster, so compare the fastest.
     const fastestOf = async (check: () => Promise<boolean>) => {
       let fastestMs = Number.POSITIVE_INFINITY
       for (let run = 0; run < 7; run += 1) {
@@ -69,7 +69,7 @@ describe('Password hashes that a platform brings along', () => {
     const known = await fastestOf(() => verify(theirs, 'wrong', theirs))
     const unknown = await fastestOf(() => verify(undefined, 'wrong', theirs))
     const unreadable = await fastestOf(() => verify('no hash at all', 'wrong', theirs))
-    // One of ours is a fifth of it, and two of them are twice as much.
+    // One of our hashes takes a fifth of it, and two of theirs twice as much.
     for (const other of [unknown, unreadable]) {
       expect(other).to.be.within(known / 2, known * 1.9)
     }
@@ -86,13 +86,13 @@ describe('Password hashes that a platform brings along', () => {
     ['is of another algorithm', argon2id('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
     ['is of another version', argon2id('m=19456,t=2,p=1').replace('v=19', 'v=16')],
     ['has no version', argon2id('m=19456,t=2,p=1').replace('v=19$', '')],
-    // Where one character less is missing, it may be a whole hash that is a byte shorter.
+    // Without one character it could be a complete hash that is a byte shorter.
     ['is cut', argon2id('m=19456,t=2,p=1').slice(0, -2)],
     ['takes 4 GiB of memory', argon2id('m=4194304,t=1,p=1')],
     ['takes a thousand passes', argon2id('m=65536,t=1000,p=1')],
     ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],
   ] as const) {
-    it(`are refused where one ${what}`, () => {
+    it(`are refused when one ${what}`, () => {
       const { error } = kinds.person.form.safeParse(recordOf(text))
       expect(error?.issues.map(({ path, message }) => `${path}: ${message}`).join()).to.match(
         /^passwordHash: must be an Argon2id hash/,
@@ -100,13 +100,9 @@ describe('Password hashes that a platform brings along', () => {
     })
   }
 
-  for (const cost of [
-    'm=19456,t=2,p=1',
-    'm=65536,t=4,p=1',
-    'm=47104,t=1,p=1',
-    'm=262144,t=3,p=4',
-  ]) {
-    it(`are taken of the cost ${cost}`, () => {
+  const costs = ['m=19456,t=2,p=1', 'm=65536,t=4,p=1', 'm=47104,t=1,p=1', 'm=262144,t=3,p=4']
+  for (const cost of costs) {
+    it(`are accepted with the cost ${cost}`, () => {
       expect(kinds.person.form.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
     })
   }

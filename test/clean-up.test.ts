@@ -23,33 +23,34 @@ import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { retention } from './support/reference-data.ts'
-import { requireProgram } from './support/skipped.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
 import { refusalOf, send } from './support/wire.ts'
 
 const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
+const pause = async () => await otherWork()
 const STATEMENT_ROWS_MAX = 1000
 const HOUR_MS = 3_600_000
 /** SQLite writes 4 MB of its write-ahead log back at a time. */
 const LOG_BYTES_MAX = 32_000_000
 
 withDatabases('clean-up', (open, newPlace) => {
-  it('removes every expired row of each kind and none that lives, in small statements', async function () {
+  it('removes all expired rows and no others, in small statements', async function () {
     this.timeout(HOUR_MS)
     await using place = await newPlace()
     await using database = await openDatabase(place.location, { answerWithinMs: HOUR_MS })
     const rows = manyRows
-    // How long the disk takes says nothing about the statements.
+    // The time of the disk says nothing about the statements.
     if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
     await fillExpiring(database, { rows, nowMs })
     if (database.engine === 'sqlite') await run(database, 'pragma wal_checkpoint(truncate)')
 
     const { database: watched, statements } = watch(database)
-    const { cleanUp, log } = setUp({ database: watched, pause: async () => await otherWork() })
+    const { run: cleanUp, log } = setUp({ database: watched, pause })
     const delay = monitorEventLoopDelay({ resolution: 1 })
     delay.enable()
-    await cleanUp.run(never)
+    await cleanUp(never)
     delay.disable()
 
     expect(await rowsOf(database)).to.deep.equal(livingRows(rows))
@@ -69,15 +70,15 @@ withDatabases('clean-up', (open, newPlace) => {
     )
   })
 
-  it('two processes that remove at once share the work', async () => {
+  it('shares the work of two processes at once', async () => {
     await using place = await newPlace()
     await using one = await openDatabase(place.location, patiently)
     await using other = await openDatabase(place.location, patiently)
     await fillExpiring(one, { rows: 1000, nowMs })
     const cleanUps = [one, other].map((database) => setUp({ database }))
-    await Promise.all(cleanUps.map(async ({ cleanUp }) => await cleanUp.run(never)))
-    // What one of them held, the other has left to it.
-    await cleanUps[0]?.cleanUp.run(never)
+    await Promise.all(cleanUps.map(async (cleanUp) => await cleanUp.run(never)))
+    // The other process skips rows that one of them locks.
+    await cleanUps[0]?.run(never)
     expect(await rowsOf(one)).to.deep.equal(livingRows(1000))
     const removed = cleanUps.flatMap(({ log }) => log.map((line) => Object(line['removed'])))
     const ofState = removed.map(({ oauth_state = 0 }) => oauth_state)
@@ -89,50 +90,41 @@ withDatabases('clean-up', (open, newPlace) => {
     await fillExpiring(database, { rows: 100, nowMs })
     const pausesMs: number[] = []
     let clockMs = 0
-    const { cleanUp } = setUp({
+    const { run: cleanUp } = setUp({
       database,
       clock: () => (clockMs += 4),
       pause: async (ms) => void pausesMs.push(ms),
     })
-    await cleanUp.run(never)
+    await cleanUp(never)
     expect(new Set(pausesMs)).to.deep.equal(new Set([12]))
   })
 
-  it('ends a run after its time, says what waits, and goes on with the next', async () => {
+  it('ends a run after its time, logs what is left, and continues with the next', async () => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
     let clockMs = 0
-    const { cleanUp, log } = setUp({
-      database,
-      runSeconds: 60,
-      clock: () => (clockMs += 5000),
-      pause: async () => await otherWork(),
-    })
-    await cleanUp.run(never)
+    const clock = () => (clockMs += 5000)
+    const { run: cleanUp, log } = setUp({ database, runSeconds: 60, clock, pause })
+    await cleanUp(never)
     const [line] = log
     expect(line).to.include({ level: 40, msg: 'expired rows wait: clean-up does not keep up' })
     expect(line?.['waiting']).to.include('oauth_grant')
     expect(await rowsOf(database)).not.to.deep.equal(livingRows(1000))
     for (let runs = 0; runs < 1000 && log.at(-1)?.['level'] === 40; runs += 1) {
-      await cleanUp.run(never)
+      await cleanUp(never)
     }
     expect(await rowsOf(database)).to.deep.equal(livingRows(1000))
   })
 
-  it('ends at once when the service stops', async () => {
+  it('ends when the service stops', async () => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
     let clockMs = 0
-    // The first statement seems to take an hour, so that the pause after it takes three.
-    const { cleanUp, log, logger } = setUp({
-      database,
-      runSeconds: 24 * 3600,
-      clock: () => (clockMs += HOUR_MS),
-    })
-    const tasks = startBackgroundTasks(
-      [{ name: 'clean-up', everySeconds: 0.01, run: cleanUp.run }],
-      { logger },
-    )
+    // The first statement seems to take an hour, so the pause after it takes three.
+    const clock = () => (clockMs += HOUR_MS)
+    const { run: cleanUp, log, logger } = setUp({ database, runSeconds: 24 * 3600, clock })
+    const task = { name: 'clean-up', everySeconds: 0.01, run: cleanUp }
+    const tasks = startBackgroundTasks([task], { logger })
     await eventually(10_000, async () => {
       expect((await rowsOf(database))['oauth_state']).to.be.below(1100)
     })
@@ -142,7 +134,7 @@ withDatabases('clean-up', (open, newPlace) => {
 })
 
 describe('clean-up and codes', () => {
-  it('a code is good once, although its client may not refresh and its access token ended long before it [190]', async () => {
+  it('keep the single use of a code that outlives its access token [190]', async () => {
     await using service = await startService({
       policy: (policy) => ({
         ...policy,
@@ -169,7 +161,7 @@ describe('clean-up and codes', () => {
 })
 
 describe('a background task', () => {
-  it('has no turns gather behind one that takes long, as when nobody reads a stream', async () => {
+  it('skips the turns that a slow run misses', async () => {
     const held = Promise.withResolvers<void>()
     let runs = 0
     const run = async () => {
@@ -183,21 +175,18 @@ describe('a background task', () => {
     expect(runs).to.equal(1)
     held.resolve()
     await delay(0)
-    // Those of a tenth of a second would run at once.
+    // Queued turns of a tenth of a second would run at once.
     expect(runs).to.be.below(10)
     await eventually(10_000, async () => expect(runs).to.be.above(3))
     await tasks[Symbol.asyncDispose]()
   })
 })
 
-describe('what clean-up removes', () => {
-  let database: Database
-  before(async () => {
-    database = await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
-  })
-  after(async () => await database[Symbol.asyncDispose]())
+describe('the table of clean-up', () => {
+  const open = async () => await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
 
-  it('is found by an index', async () => {
+  it('has an index for each expiry', async () => {
+    await using database = await open()
     for (const { table, expiry } of whatExpires(keeping)) {
       const { rows } = await sql<{ name: string }>`
         select c.name from pragma_index_list(${table}) as i, pragma_index_info(i.name) as c
@@ -206,66 +195,56 @@ describe('what clean-up removes', () => {
     }
   })
 
-  it('is documented, with how long every other table keeps its rows', async () => {
+  it('is documented with the retention of every other table', async () => {
+    await using database = await open()
     const { rows } = await sql<{ name: string }>`
       select name from sqlite_master where type = 'table' and name not like 'sqlite%'`.execute(
       database.kysely,
     )
     const documented = retention.flatMap(([names = '']) => names.split(', '))
-    expect(documented.toSorted()).to.deep.equal(rows.map(({ name }) => name).toSorted())
+    expect(documented).to.have.members(rows.map(({ name }) => name))
   })
 })
 
-describeOnServers('clean-up on a PostgreSQL server that is slow', () => {
-  let postgres = ''
-  before(function () {
-    postgres = requireProgram(this, 'postgres')
-  })
+describeOnServers('clean-up on a slow PostgreSQL server', () => {
+  const postgres = sharedProgram('postgres')
 
-  /** A hundred rows of each kind; to delete one of the OAuth state takes so long. */
-  const openSlowly = async (seconds: number, whenCancelled = 'raise') => {
-    const { location } = await postgresPlace(postgres)
-    const database = await openDatabase(location, { answerWithinMs: 250 })
+  /** Cleans up a hundred rows of each kind, where deleting one of the OAuth state takes so long. */
+  const cleanUpSlowly = async (seconds: number, whenCancelled = 'raise') => {
+    const { location } = await postgresPlace(postgres())
+    await using database = await openDatabase(location, { answerWithinMs: 250 })
     await fillExpiring(database, { rows: 100, nowMs })
     const wait = `begin perform pg_sleep(${seconds}); return old;
       exception when query_canceled then ${whenCancelled}; return old; end`
     await run(database, `create function wait() returns trigger language plpgsql as '${wait}'`)
-    await run(
-      database,
-      'create trigger slow before delete on oauth_state for each row execute function wait()',
-    )
-    return database
+    const each = 'before delete on oauth_state for each row execute function wait()'
+    await run(database, `create trigger slow ${each}`)
+    const { run: cleanUp, log } = setUp({ database, pause })
+    await cleanUp(never)
+    return { rows: await rowsOf(database), line: log[0] }
   }
 
-  it('halves what the server cancels until it goes through', async () => {
-    await using database = await openSlowly(0.02)
-    const { cleanUp, log } = setUp({ database, pause: async () => await otherWork() })
-    await cleanUp.run(never)
-    expect(await rowsOf(database)).to.deep.equal(livingRows(100))
-    expect(log[0]?.['cancelled']).to.be.at.least(1)
+  it('halves cancelled batches until they succeed', async () => {
+    const { rows, line } = await cleanUpSlowly(0.02)
+    expect(rows).to.deep.equal(livingRows(100))
+    expect(line?.['cancelled']).to.be.at.least(1)
   })
 
-  it('goes on with the rest when the server does not even cancel in time', async () => {
-    await using database = await openSlowly(0.5, 'perform pg_sleep(15)')
-    const { cleanUp, log } = setUp({ database, pause: async () => await otherWork() })
-    await cleanUp.run(never)
-    const { oauth_state, ...others } = await rowsOf(database)
-    const { oauth_state: _living, ...expected } = livingRows(100)
-    expect([oauth_state, others]).to.deep.equal([110, expected])
-    expect(log[0]?.['cancelled']).to.be.at.least(2)
+  it('continues with other tables when the server does not cancel in time', async () => {
+    const { rows, line } = await cleanUpSlowly(0.5, 'perform pg_sleep(15)')
+    expect(rows).to.deep.equal({ ...livingRows(100), oauth_state: 110 })
+    expect(line?.['cancelled']).to.be.at.least(2)
   })
 
-  it('leaves for the next run what is cancelled for a single row, and removes the rest', async () => {
-    await using database = await openSlowly(0.5)
-    const { cleanUp, log } = setUp({ database, pause: async () => await otherWork() })
-    await cleanUp.run(never)
-    expect(await rowsOf(database)).to.deep.equal({ ...livingRows(100), oauth_state: 110 })
-    expect(log[0]).to.deep.include({ level: 40, waiting: ['oauth_state'] })
+  it('leaves a single row that is cancelled for the next run, and removes the rest', async () => {
+    const { rows, line } = await cleanUpSlowly(0.5)
+    expect(rows).to.deep.equal({ ...livingRows(100), oauth_state: 110 })
+    expect(line).to.deep.include({ level: 40, waiting: ['oauth_state'] })
   })
 })
 
 describe('a service', () => {
-  it('cleans up by itself, every storage.sweepSeconds', async () => {
+  it('cleans up every storage.sweepSeconds', async () => {
     await using running = await startService({
       policy: (policy) => ({ ...policy, storage: { ...policy.storage, sweepSeconds: 1 } }),
     })
@@ -279,20 +258,18 @@ describe('a service', () => {
       ])
       .execute()
     await eventually(10_000, async () => {
-      const rows = await kysely.selectFrom('oauth_state').select('id').execute()
-      expect(rows).to.deep.equal([{ id: 'lives' }])
-    })
-    await eventually(10_000, async () => {
       expect(running.log.join('')).to.include('"removed":{"oauth_state":1}')
     })
+    const rows = await kysely.selectFrom('oauth_state').select('id').execute()
+    expect(rows).to.deep.equal([{ id: 'lives' }])
   })
 })
 
 describe('the size of a batch', () => {
-  const limits = { rowsMax: 1000, statementMs: 10 }
+  const start = () => makeBatchSize(1000, 10)
 
-  it('doubles while statements are quick and there is more, up to the largest', () => {
-    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
+  it('doubles up to the maximum while statements are fast and rows are left', () => {
+    const size = start()
     const sizes = Array.from({ length: 7 }, () => {
       size.took(1, true)
       return size.rows
@@ -302,8 +279,8 @@ describe('the size of a batch', () => {
     expect(size.rows).to.equal(1000)
   })
 
-  it('halves when one takes long, and not below the first: that would not make a disk faster', () => {
-    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
+  it('halves after a slow statement, but not below the first size', () => {
+    const size = start()
     size.took(1, true)
     size.took(7, true)
     expect(size.rows).to.equal(64)
@@ -315,7 +292,7 @@ describe('the size of a batch', () => {
   })
 
   it('halves down to one row when the database cancels', () => {
-    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
+    const size = start()
     const sizes: number[] = []
     while (size.cancelled()) sizes.push(size.rows)
     expect(sizes).to.deep.equal([16, 8, 4, 2, 1])
@@ -324,18 +301,14 @@ describe('the size of a batch', () => {
   })
 })
 
-interface LogLine {
-  readonly [name: string]: unknown
-}
-
 function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {
-  const log: LogLine[] = []
+  const log: Record<string, unknown>[] = []
   const logger = pino({ base: null }, { write: (line) => void log.push(JSON.parse(line)) })
   const usual = { keeping, logger, runSeconds: 3600, now: () => nowMs }
-  return { cleanUp: { run: makeCleanUp({ ...usual, ...ports }) }, log, logger }
+  return { run: makeCleanUp({ ...usual, ...ports }), log, logger }
 }
 
-/** The database, with how many rows each statement gave back. */
+/** The database, and the number of rows that each statement returns. */
 function watch(database: Database) {
   const statements: number[] = []
   const plugin: KyselyPlugin = {

@@ -1,5 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -9,6 +9,7 @@ import { readConfig } from '../src/config/config.ts'
 import { environmentVariables, readEnvironment } from '../src/config/environment.ts'
 import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { configFolder } from './support/gatehouse.ts'
+import { temporaryFolder } from './support/programs.ts'
 
 type Variables = Record<string, string>
 
@@ -17,9 +18,7 @@ const SECRET = 'this-root-secret-is-only-for-the-tests-of-it'
 function problemsOf(variables: Variables): string[] {
   const problems: string[] = []
   const environment = readEnvironment(variables, problems)
-  expect(environment === undefined, 'a value exactly when nothing is wrong').to.equal(
-    problems.length > 0,
-  )
+  expect(environment === undefined, 'a value or problems').to.equal(problems.length > 0)
   return problems
 }
 
@@ -30,30 +29,21 @@ function read(variables: Variables) {
   return environment
 }
 
-describe('environment: works without a single variable (design, Errors and configuration)', () => {
-  it('on a loopback address, with everything embedded', () => {
+describe('environment: defaults (design, Errors and configuration)', () => {
+  it('are a loopback address and embedded stores', () => {
     expect(read({})).to.deep.equal({
-      baseUrl: 'http://127.0.0.1:3000',
-      host: '127.0.0.1',
-      port: 3000,
-      workers: 1,
-      dataDir: './data',
-      databaseUrl: undefined,
-      redis: undefined,
-      secrets: undefined,
-      filesS3: undefined,
-      trustProxy: false,
-      demoData: 'auto',
-      conformanceProfile: 'off',
-      auditStream: undefined,
-      logLevel: 'info',
-      metricsAddress: undefined,
-      traces: undefined,
-      migrateAtStart: true,
+      ...{ baseUrl: 'http://127.0.0.1:3000', host: '127.0.0.1', port: 3000, workers: 1 },
+      ...{ dataDir: './data', databaseUrl: undefined, redis: undefined, secrets: undefined },
+      ...{ filesS3: undefined, trustProxy: false, demoData: 'auto', conformanceProfile: 'off' },
+      ...{ auditStream: undefined, logLevel: 'info', metricsAddress: undefined },
+      ...{ traces: undefined, migrateAtStart: true },
     })
+    const names = Object.keys(environmentVariables.shape)
+    const empty = Object.fromEntries(names.map((name) => [name, ' ']))
+    expect(read(empty), 'with empty variables').to.deep.equal(read({}))
   })
 
-  it('with as many processes as are asked for, or one for each processor', () => {
+  it('are one process; WORKERS is a number of processes, or auto for one a processor', () => {
     expect(read({ WORKERS: '3' }).workers).to.equal(3)
     expect(read({ WORKERS: 'auto' }).workers).to.equal(availableParallelism())
     for (const WORKERS of ['0', '-1', '1.5', '257', 'all']) {
@@ -61,10 +51,9 @@ describe('environment: works without a single variable (design, Errors and confi
     }
   })
 
-  it('with metrics and traces where a variable says so, and only there', () => {
-    expect(read({ METRICS_PORT: '9464' }).metricsAddress).to.deep.equal({
-      ...{ host: '127.0.0.1', port: 9464 },
-    })
+  it('are no metrics and no traces', () => {
+    const { metricsAddress } = read({ METRICS_PORT: '9464' })
+    expect(metricsAddress).to.deep.equal({ host: '127.0.0.1', port: 9464 })
     const OTEL_EXPORTER_OTLP_ENDPOINT = 'https://collector.example/otlp/'
     const { traces } = read({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME: 'campus' })
     expect(traces).to.deep.equal({
@@ -76,13 +65,6 @@ describe('environment: works without a single variable (design, Errors and confi
     expect(read(both).traces?.address).to.equal('https://traces.example/here')
     expect(read({ ...both, OTEL_SDK_DISABLED: 'true' }).traces).to.equal(undefined)
     expect(read({ METRICS_HOST: '0.0.0.0' }).metricsAddress).to.equal(undefined)
-  })
-
-  it('an empty variable is as good as none', () => {
-    const empty = Object.fromEntries(
-      Object.keys(environmentVariables.shape).map((name) => [name, ' ']),
-    )
-    expect(read(empty)).to.deep.equal(read({}))
   })
 })
 
@@ -100,31 +82,19 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
   }
 
   for (const given of [
-    'id.example',
-    '//id.example',
-    'ftp://id.example',
-    'javascript:alert(1)',
-    'https://ID.example',
-    'HTTPS://id.example',
-    'https://id.example:443',
-    'https://id.example/login',
-    'https://id.example//',
-    'https://id.example?x',
-    'https://id.example#x',
-    'https://user:pw@id.example',
-    'https://id example',
-    'https://bücher.example',
-    'http://id.example',
-    'http://0.0.0.0:3000',
-    'http://127.0.0.2:3000',
-    'http://localhost.evil.example',
+    ...['id.example', '//id.example', 'ftp://id.example', 'javascript:alert(1)'],
+    ...['https://ID.example', 'HTTPS://id.example', 'https://id.example:443'],
+    ...['https://id.example/login', 'https://id.example//', 'https://id.example?x'],
+    ...['https://id.example#x', 'https://user:pw@id.example', 'https://id example'],
+    ...['https://b\u00fccher.example', 'http://id.example', 'http://0.0.0.0:3000'],
+    ...['http://127.0.0.2:3000', 'http://localhost.evil.example'],
   ]) {
     it(`${given} is refused`, () => {
       expect(problemsOf({ BASE_URL: given, SECRET }).join()).to.match(/^BASE_URL must be /)
     })
   }
 
-  it('says which addresses only the machine itself reaches', () => {
+  it('recognizes loopback addresses', () => {
     for (const url of ['http://127.0.0.1:1', 'http://localhost', 'https://[::1]']) {
       expect(isLoopbackUrl(url), url).to.equal(true)
     }
@@ -134,7 +104,7 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
   })
 })
 
-describe('environment: every problem at once, and no secret in any (design, Errors and configuration)', () => {
+describe('environment: all problems at once, without secrets (design, Errors and configuration)', () => {
   const wrong: readonly (readonly [variables: Variables, says: RegExp])[] = [
     [{ PORT: '0' }, /^PORT/],
     [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
@@ -147,7 +117,7 @@ describe('environment: every problem at once, and no secret in any (design, Erro
     [{ CONFORMANCE_PROFILE: 'yes' }, /^CONFORMANCE_PROFILE/],
   ]
 
-  it('whichever of them come together', () => {
+  it('names each problem of any combination', () => {
     fc.assert(
       fc.property(fc.subarray([...wrong]), (chosen) => {
         const together = Object.assign({}, ...chosen.map(([variables]) => variables))
@@ -161,12 +131,12 @@ describe('environment: every problem at once, and no secret in any (design, Erro
     )
   })
 
-  it('a secret that is missing is named with the rest', () => {
+  it('names a missing secret with the rest', () => {
     const problems = problemsOf({ BASE_URL: 'https://id.example', PORT: 'x', LOG_LEVEL: 'loud' })
     expect(problems.join('\n')).to.match(/^PORT.*LOG_LEVEL.*SECRET or SECRET_FILE must be set/s)
   })
 
-  it('no value that holds a password is repeated, wherever it was put by mistake', () => {
+  it('repeats no password, wherever it was put by mistake', () => {
     const password = 'hunter2-hunter2-hunter2'
     for (const variables of [
       { SECRET: password },
@@ -186,7 +156,7 @@ describe('environment: every problem at once, and no secret in any (design, Erro
     }
   })
 
-  it('whatever the variables hold, it throws nothing', () => {
+  it('throws for no value', () => {
     const name = fc.constantFrom(...Object.keys(environmentVariables.shape))
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.constantFrom('on', '80'))
     fc.assert(fc.property(fc.dictionary(name, value), (variables) => void problemsOf(variables)))
@@ -196,192 +166,155 @@ describe('environment: every problem at once, and no secret in any (design, Erro
 describe('environment: secrets', () => {
   const other = `${SECRET}-the-second`
 
-  it('several are in their order, separated by any white space', () => {
+  it('are several in order, separated by white space', () => {
     expect(read({ SECRET: `${SECRET}  ${other}` }).secrets).to.deep.equal([SECRET, other])
   })
 
-  it('a file holds one a line', () => {
-    using folder = temporaryFolder()
-    const file = join(folder.path, 'secret')
+  it('are the lines of a file, which must not be empty', () => {
+    const file = join(temporaryFolder(), 'secret')
     writeFileSync(file, `${SECRET}\n${other}\n`)
     expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
-  })
-
-  it('an empty file is a problem, not a reason to make a secret', () => {
-    using folder = temporaryFolder()
-    const file = join(folder.path, 'secret')
     writeFileSync(file, '\n')
     expect(problemsOf({ SECRET_FILE: file }).join()).to.match(/^each secret must have 32/)
   })
 
   for (const [why, variables] of [
-    ['others can reach the service', { BASE_URL: 'https://id.example' }],
+    ['other machines can reach the service', { BASE_URL: 'https://id.example' }],
     ['it is https', { BASE_URL: 'https://localhost' }],
     ['processes share a database', { DATABASE_URL: 'postgres://h/x' }],
     ['processes share Redis', { REDIS_URL: 'redis://h' }],
     ['processes share a cluster', { REDIS_CLUSTER_NODES: 'h:1,i:2' }],
   ] as const) {
-    it(`one is needed when ${why}`, () => {
+    it(`are required when ${why}`, () => {
       expect(problemsOf(variables).join()).to.match(/^SECRET or SECRET_FILE must be set/)
       expect(problemsOf({ ...variables, SECRET })).to.deep.equal([])
     })
   }
 })
 
+/** A folder with files of the repository, some of them changed. */
+function folderWith(changes: Readonly<Record<string, (value: never) => unknown>>): string {
+  const folder = temporaryFolder()
+  for (const name of new Set(['service.json', 'integrations.json', ...Object.keys(changes)])) {
+    const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8')) as never
+    const changed = changes[name]?.(value) ?? value
+    writeFileSync(join(folder, name), JSON.stringify(changed))
+  }
+  return folder
+}
+
+/** Reads a configuration with these settings on top of those of service.json. */
+function readWith(settings: Record<string, unknown>) {
+  const folder = folderWith({ 'service.json': (value: object) => ({ ...value, ...settings }) })
+  return readConfig({ CONFIG_DIR: folder }, configFolder)
+}
+
 describe('config: the files (design, Errors and configuration)', () => {
-  it('those of the repository are good, and cannot be changed while it runs', () => {
-    const config = readConfig({}, configFolder)
-    expect(config.service.lifetimes.idTokenSeconds).to.equal(600)
-    expect(Object.isFrozen(config)).to.equal(true)
+  const { service } = readConfig({}, configFolder)
+
+  it('of the repository are valid and read-only', () => {
+    expect(service.lifetimes.idTokenSeconds).to.equal(600)
+    expect(Object.isFrozen(readConfig({}, configFolder))).to.equal(true)
   })
 
-  for (const [why, file, change, says] of [
-    ['an unknown setting', 'service.json', { nonsense: 1 }, 'service.json: : '],
-    ['a setting of another type', 'service.json', { name: 7 }, 'service.json: name'],
-    ['an id_token of another life', 'service.json', lifetimes({ idTokenSeconds: 601 }), 'idToken'],
-    ['a life of no length', 'service.json', lifetimes({ accessTokenSeconds: 0 }), 'accessToken'],
-    ['a life without end', 'service.json', lifetimes({ accessTokenSeconds: 1e9 }), 'accessToken'],
-    ['half a second', 'service.json', lifetimes({ accessTokenSeconds: 0.5 }), 'accessToken'],
-    ['a loopback host of another kind', 'service.json', { loopbackHosts: ['0.0.0.0'] }, 'loopback'],
-    ['no loopback host', 'service.json', { loopbackHosts: [] }, 'loopbackHosts'],
+  const living = (change: object) => ({ lifetimes: { ...service.lifetimes, ...change } })
+  for (const [why, change, problem] of [
+    ['an unknown setting', { nonsense: 1 }, 'service.json: : '],
+    ['a setting of another type', { name: 7 }, 'service.json: name'],
+    ['another lifetime of id_tokens', living({ idTokenSeconds: 601 }), 'idToken'],
+    ['a lifetime of zero', living({ accessTokenSeconds: 0 }), 'accessToken'],
+    ['an endless lifetime', living({ accessTokenSeconds: 1e9 }), 'accessToken'],
+    ['half a second', living({ accessTokenSeconds: 0.5 }), 'accessToken'],
+    ['a loopback host of another kind', { loopbackHosts: ['0.0.0.0'] }, 'loopback'],
+    ['no loopback host', { loopbackHosts: [] }, 'loopbackHosts'],
   ] as const) {
     it(`refuse ${why}, and name the file and the setting`, () => {
-      using folder = temporaryFolder()
-      for (const name of ['service.json', 'integrations.json']) {
-        const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
-        writeFileSync(
-          join(folder.path, name),
-          JSON.stringify(name === file ? merge(value, change) : value),
-        )
-      }
-      expect(() => readConfig({}, folder.path)).to.throw(says)
+      expect(() => readWith(change)).to.throw(problem)
     })
   }
 
-  for (const [why, platform, says] of [
-    ['twice the same name', { client_name: 'Claude' }, 'Claude is listed twice'],
-    [
-      'twice the same id',
-      { client_id: 'integration-claude' },
-      'integration-claude is listed twice',
-    ],
+  const added = {
+    ...{ client_name: 'New', client_id: 'integration-new' },
+    redirect_uris: ['https://new.example/callback'],
+  }
+  const claudeId = { client_id: 'integration-claude' }
+  for (const [why, platform, problem] of [
+    ['a duplicate name', { client_name: 'Claude' }, 'Claude is listed twice'],
+    ['a duplicate id', claudeId, 'integration-claude is listed twice'],
     ['no address', { redirect_uris: [] }, 'redirect_uris'],
-    ['an address that is a script', { redirect_uris: ['javascript:alert(1)'] }, 'redirect_uris'],
+    ['a script as address', { redirect_uris: ['javascript:alert(1)'] }, 'redirect_uris'],
     ['a secret', { client_secret: 'x' }, 'client_secret'],
     ['another method', { token_endpoint_auth_method: 'private_key_jwt' }, 'token_endpoint'],
     ['an id with a space', { client_id: 'a b c' }, 'client_id'],
   ] as const) {
     it(`refuse a vendor platform with ${why}`, () => {
-      using folder = temporaryFolder()
-      for (const name of ['service.json', 'integrations.json']) {
-        const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
-        const added = {
-          ...{ client_name: 'New', client_id: 'integration-new' },
-          ...{ redirect_uris: ['https://new.example/callback'], ...platform },
-        }
-        const changed = name === 'integrations.json' ? [...value, added] : value
-        writeFileSync(join(folder.path, name), JSON.stringify(changed))
-      }
-      expect(() => readConfig({}, folder.path)).to.throw(says)
+      const list = (value: object[]) => [...value, { ...added, ...platform }]
+      const folder = folderWith({ 'integrations.json': list })
+      expect(() => readConfig({}, folder)).to.throw(problem)
     })
   }
 
   const coupons = {
-    path: 'coupons',
-    readScope: 'coupons:read',
-    address: 'https://platform.internal/api/coupons',
+    ...{ path: 'coupons', readScope: 'coupons:read' },
+    ...{ address: 'https://platform.internal/api/coupons' },
     audience: 'https://platform.internal/api',
   }
-
-  for (const [why, rows, says] of [
-    ['a scope that nobody knows', [{ ...coupons, readScope: 'vouchers:read' }], '0.readScope'],
-    ['a scope of members', [{ ...coupons, readScope: 'account:read' }], '0.readScope'],
-    ['to read with a scope to write', [{ ...coupons, readScope: 'coupons:write' }], '0.readScope'],
-    ['no scope', [{ ...coupons, readScope: undefined }], 'needs a readScope'],
-    ['the same path twice', [coupons, coupons], 'coupons overlaps with coupons'],
-    ['paths that overlap', [coupons, { ...coupons, path: 'coupons/old' }], 'overlaps'],
-    ['a path with dots', [{ ...coupons, path: '../x' }], '0.path'],
-    ['a slash at the end', [{ ...coupons, path: 'coupons/' }], '0.path'],
-    ['http to another machine', [{ ...coupons, address: 'http://platform.internal' }], '0.address'],
-    ['a query', [{ ...coupons, address: 'https://platform.internal/?a=b' }], '0.address'],
-    ['a password', [{ ...coupons, address: 'https://a:b@platform.internal' }], '0.address'],
-    ['an audience that is no URI', [{ ...coupons, audience: 'platform' }], '0.audience'],
-    ['the issuer', [{ ...coupons, audience: 'http://127.0.0.1:3000' }], 'must not be the issuer'],
-    ['the issuer with a slash', [{ ...coupons, audience: 'http://127.0.0.1:3000/' }], 'the issuer'],
-    ['a client_id', [{ ...coupons, audience: 'https://app.example/client.json' }], 'client_id'],
+  for (const [why, change, problem] of [
+    ['an unknown scope', { readScope: 'vouchers:read' }, '0.readScope'],
+    ['a member scope', { readScope: 'account:read' }, '0.readScope'],
+    ['a write scope for reading', { readScope: 'coupons:write' }, '0.readScope'],
+    ['no scope', { readScope: undefined }, 'needs a readScope'],
+    ['a path with dots', { path: '../x' }, '0.path'],
+    ['a trailing slash', { path: 'coupons/' }, '0.path'],
+    ['http to another machine', { address: 'http://platform.internal' }, '0.address'],
+    ['a query', { address: 'https://platform.internal/?a=b' }, '0.address'],
+    ['a password', { address: 'https://a:b@platform.internal' }, '0.address'],
+    ['an audience that is no URI', { audience: 'platform' }, '0.audience'],
+    ['the issuer', { audience: 'http://127.0.0.1:3000' }, 'must not be the issuer'],
+    ['the issuer with a slash', { audience: 'http://127.0.0.1:3000/' }, 'the issuer'],
+    ['a client_id', { audience: 'https://app.example/client.json' }, 'client_id'],
   ] as const) {
     it(`refuse an upstream with ${why}`, () => {
-      expect(() => readWith({ upstreams: rows })).to.throw(says)
+      expect(() => readWith({ upstreams: [{ ...coupons, ...change }] })).to.throw(problem)
     })
   }
 
-  it('name every problem of every upstream at once', () => {
-    const wrong = [
+  it('refuse upstreams with overlapping paths', () => {
+    const twice = [coupons, coupons]
+    expect(() => readWith({ upstreams: twice })).to.throw('coupons overlaps with coupons')
+    const inside = [coupons, { ...coupons, path: 'coupons/old' }]
+    expect(() => readWith({ upstreams: inside })).to.throw('overlaps')
+  })
+
+  it('name all problems of all upstreams', () => {
+    const upstreams = [
       { ...coupons, path: '/' },
       { ...coupons, address: 'x', audience: 'y' },
     ]
-    expect(() => readWith({ upstreams: wrong })).to.throw(
-      /0\.path[\s\S]*1\.address[\s\S]*1\.audience/,
-    )
+    expect(() => readWith({ upstreams })).to.throw(/0\.path[\s\S]*1\.address[\s\S]*1\.audience/)
   })
 
-  it('take an upstream whose audience nobody could have for a client_id', () => {
+  it('accept an upstream whose audience cannot be a client_id', () => {
+    const limits = { answerWithinSeconds: 15, bodyBytesMax: 1_048_576 }
     for (const audience of [coupons.audience, 'urn:platform:api', 'https://platform.example']) {
-      const [read] = readWith({ upstreams: [{ ...coupons, audience }] }).service.upstreams
-      expect(read).to.deep.equal({
-        ...coupons,
-        audience,
-        answerWithinSeconds: 15,
-        bodyBytesMax: 1_048_576,
-      })
+      const { upstreams } = readWith({ upstreams: [{ ...coupons, audience }] }).service
+      expect(upstreams).to.deep.equal([{ ...coupons, audience, ...limits }])
     }
     const local = { ...coupons, address: 'http://127.0.0.1:8080/api' }
     expect(readWith({ upstreams: [local] }).service.upstreams).to.have.length(1)
   })
 
-  /** The configuration with other settings in service.json. */
-  function readWith(change: Record<string, unknown>) {
-    using folder = temporaryFolder()
-    for (const name of ['service.json', 'integrations.json']) {
-      const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
-      const changed = name === 'service.json' ? { ...value, ...change } : value
-      writeFileSync(join(folder.path, name), JSON.stringify(changed))
-    }
-    return readConfig({ CONFIG_DIR: folder.path }, configFolder)
-  }
-
-  it('take the assistants of the repository where a folder has none of its own, and else those', () => {
+  it('have the assistants of the repository, unless the folder has its own', () => {
     const [claude, ...others] = readWith({}).assistants
     expect([claude?.id, others.length]).to.deep.equal(['claude', 8])
-    using folder = temporaryFolder()
-    for (const name of ['service.json', 'integrations.json', 'assistants.json']) {
-      const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
-      const changed = name === 'assistants.json' ? value.slice(1, 2) : value
-      writeFileSync(join(folder.path, name), JSON.stringify(changed))
+    const readAssistants = (change: (value: object[]) => unknown) => {
+      const folder = folderWith({ 'assistants.json': change })
+      return readConfig({ CONFIG_DIR: folder }, configFolder).assistants
     }
-    const own = readConfig({ CONFIG_DIR: folder.path }, configFolder)
-    expect(own.assistants.map(({ id }) => id)).to.deep.equal(['claude-code'])
-    writeFileSync(join(folder.path, 'assistants.json'), JSON.stringify([{ id: 'x y' }]))
-    expect(() => readConfig({ CONFIG_DIR: folder.path }, configFolder)).to.throw(
+    const own = readAssistants((value) => value.slice(1, 2))
+    expect(own.map(({ id }) => id)).to.deep.equal(['claude-code'])
+    expect(() => readAssistants(() => [{ id: 'x y' }])).to.throw(
       /assistants\.json: 0\.id[\s\S]*assistants\.json: 0\.name/,
     )
   })
-
-  function lifetimes(change: Record<string, number>) {
-    return { lifetimes: change }
-  }
-
-  function merge(value: Record<string, object>, change: Record<string, unknown>) {
-    const merged: Record<string, unknown> = { ...value }
-    for (const [name, to] of Object.entries(change)) {
-      const inner = typeof to === 'object' && !Array.isArray(to)
-      merged[name] = inner ? { ...value[name], ...to } : to
-    }
-    return merged
-  }
 })
-
-function temporaryFolder(): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
-}

@@ -9,7 +9,7 @@ import { makePagePerson } from './support/page-person.ts'
 import { limitRows } from './support/reference-data.ts'
 import { sharedService } from './support/shared-service.ts'
 
-/** The documented limits: at an OAuth endpoint, on a sign-in page, on a page for signed-in people. */
+/** The documented limits of endpoints, sign-in pages and pages for signed-in people. */
 const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] =
   limitRows
     .find(([what = '']) => what.startsWith('Form body'))?.[1]
@@ -25,8 +25,8 @@ describe('the documented limits of forms', () => {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
 
-  it('hold at an OAuth endpoint', async () => {
-    // What is read comes back in the Location, which is more than fetch reads of a header.
+  it('apply to an OAuth endpoint', async () => {
+    // The form comes back in the Location header, which is too long for fetch.
     const status = async (bytes: number) => {
       const { body, ...rest } = form(bytes)
       const asked = request(service().url + paths.authorization, {
@@ -45,7 +45,7 @@ describe('the documented limits of forms', () => {
     ['a page of a sign-in', addressOf(pages.login, { uid: 'x' }), atSignIn],
     ['a page for signed-in people', pages.removeApp, whenSignedIn],
   ] as const) {
-    it(`hold at ${where}`, async () => {
+    it(`apply to ${where}`, async () => {
       const person = makePagePerson(service().url, sam)
       await person.visit(pages.account)
       expect((await person.open(address, form(limit))).status).to.equal(403)

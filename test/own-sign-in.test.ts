@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
@@ -7,15 +9,15 @@ import { paths } from '../src/platform/http/paths.ts'
 const baseUrl = 'https://gatehouse.example'
 const now = 1_800_000_000_000
 
-/** What an answer may get wrong, and still look like one (specification, Authentication 7). */
+/** Wrong responses that look like right ones (specification, Authentication 7). */
 const wrongAnswers: Record<string, Partial<Answer>> = {
   'another nonce': { claims: { nonce: 'another' } },
   'no nonce': { claims: { nonce: undefined } },
   'another issuer': { claims: { iss: 'https://elsewhere.example' } },
   'another audience': { claims: { aud: 'northlight-notes' } },
   'no subject': { claims: { sub: undefined } },
-  'a time that is over': { claims: { exp: now / 1000 - 60 } },
-  'a signature of another key': { foreignKey: true },
+  'a past expiry': { claims: { exp: now / 1000 - 60 } },
+  'a signature with another key': { foreignKey: true },
   'another iss beside the code (RFC 9207)': { iss: 'https://elsewhere.example' },
   'no code': { code: undefined },
   'another state': { state: 'another' },
@@ -31,64 +33,53 @@ interface Answer {
 }
 
 describe('the sign-in of our own pages', () => {
-  it('takes the person from an id_token that is right in everything', async () => {
+  it('takes the person from a valid id_token', async () => {
     const signedInAt = now - 86_400_000
-    expect(await complete({ claims: { auth_time: signedInAt / 1000 } })).to.deep.equal({
-      personId: 'per_sam',
-      signedInAt,
-    })
+    const outcome = await complete({ claims: { auth_time: signedInAt / 1000 } })
+    expect(outcome).to.deep.equal({ personId: 'per_sam', signedInAt })
   })
 
   for (const [what, wrong] of Object.entries(wrongAnswers)) {
     // [RFC 9207 §2.4; OpenID Connect Core §3.1.3.7]
     // [Authentication 7.4; Authentication 7.5; Authentication 7.7]
-    it(`refuses an answer with ${what}`, async () => {
+    it(`refuses a response with ${what}`, async () => {
       const outcome = await complete(wrong).catch((error: unknown) => error)
       expect(outcome).to.have.property('error', 'invalid_request')
     })
   }
 
-  it('says that storage is out of reach, when that is why no tokens came [design 24]', async () => {
-    const { pending } = await beginSignIn('/account', baseUrl)
-    const answer = new URLSearchParams({ iss: baseUrl, code: 'c', state: pending.state })
-    const outcome = await completeSignIn(answer, pending, {
-      baseUrl,
-      ownFetch: async () => Response.json({ error: 'temporarily_unavailable' }, { status: 503 }),
-      now: () => now,
-    }).catch((error: unknown) => error)
+  it('is unavailable when the token endpoint is [design 24]', async () => {
+    const ownFetch = async () =>
+      Response.json({ error: 'temporarily_unavailable' }, { status: 503 })
+    const { outcome } = await completeWith(ownFetch)
     expect(outcome).to.include({ error: 'temporarily_unavailable', statusCode: 503 })
   })
 
-  it('proves with the verifier that it began the request (RFC 7636)', async () => {
-    const { pending, address } = await beginSignIn('/account', baseUrl)
-    const sent: URLSearchParams[] = []
-    const answer = new URLSearchParams({ iss: baseUrl, code: 'c', state: pending.state })
-    await completeSignIn(answer, pending, {
-      baseUrl,
-      ownFetch: async (_address, { body }) => {
-        sent.push(new URLSearchParams(String(body)))
-        return Response.json({ error: 'invalid_grant' }, { status: 400 })
-      },
-      now: () => now,
-    }).catch(() => undefined)
-    const { createHash } = await import('node:crypto')
+  it('sends the verifier of its challenge (RFC 7636)', async () => {
+    let verifier = ''
+    const { address } = await completeWith(async (_address, { body }) => {
+      verifier = new URLSearchParams(String(body)).get('code_verifier') ?? ''
+      return Response.json({ error: 'invalid_grant' }, { status: 400 })
+    })
     const challenge = new URLSearchParams(address.split('?')[1]).get('code_challenge')
-    const verifier = sent[0]?.get('code_verifier') ?? ''
     expect(createHash('sha256').update(verifier).digest('base64url')).to.equal(challenge)
   })
 })
+
+async function completeWith(ownFetch: Parameters<typeof completeSignIn>[2]['ownFetch']) {
+  const { pending, address } = await beginSignIn('/account', baseUrl)
+  const answer = new URLSearchParams({ iss: baseUrl, code: 'c', state: pending.state })
+  const ports = { baseUrl, ownFetch, now: () => now }
+  const outcome = await completeSignIn(answer, pending, ports).catch((error: unknown) => error)
+  return { outcome, address }
+}
 
 async function complete({ claims, foreignKey = false, ...answer }: Partial<Answer>) {
   const { pending } = await beginSignIn('/account', baseUrl)
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const payload = {
-    iss: baseUrl,
-    aud: 'gatehouse-pages',
-    sub: 'per_sam',
-    nonce: pending.nonce,
-    iat: now / 1000,
-    exp: now / 1000 + 600,
-    ...claims,
+    ...{ iss: baseUrl, aud: 'gatehouse-pages', sub: 'per_sam', nonce: pending.nonce },
+    ...{ iat: now / 1000, exp: now / 1000 + 600, ...claims },
   } as JWTPayload
   const id_token = await new SignJWT(payload)
     .setProtectedHeader({ alg: 'ES256', kid: 'k' })

@@ -2,30 +2,19 @@ import { expect } from 'chai'
 
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { authorizeUrl } from './support/client.ts'
+import { asClaude, authorizeUrl } from './support/client.ts'
 import { amir, startService } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
 import { encode } from './support/wire.ts'
 
 const name = 'Harbour & Hill'
-const claude = { redirect_uri: 'https://claude.ai/api/mcp/auth_callback' }
 const seen = new Map<string, string>()
 
-/** Every kind of page that a person meets, by the id of its `main`. */
+/** The ids of `main` of all kinds of pages. */
 const expected = [
-  'account-page',
-  'admin-page',
-  'admin-sites-page',
-  'apps-page',
-  'consent-page',
-  'error-page',
-  'login-page',
-  'logout-page',
-  'logout-success',
-  'member-api-page',
-  'not-signed-in-page',
-  'site-page',
-  'welcome-page',
+  ...['account-page', 'admin-page', 'admin-sites-page', 'apps-page', 'consent-page', 'error-page'],
+  ...['login-page', 'logout-page', 'logout-success', 'member-api-page', 'not-signed-in-page'],
+  ...['site-page', 'welcome-page'],
 ]
 
 describe('the name of the service (config/service.json, name)', () => {
@@ -38,7 +27,7 @@ describe('the name of the service (config/service.json, name)', () => {
       if (id !== undefined) seen.set(id, text)
       return response
     }
-    // Two services of one process, each with a name of its own.
+    // Two services of one process with different names.
     await using other = await startService()
     await using service = await startService({ policy: (policy) => ({ ...policy, name }) })
     await visit(other.url)
@@ -49,7 +38,7 @@ describe('the name of the service (config/service.json, name)', () => {
   })
 
   for (const id of expected) {
-    it(`stands in the title and the header of ${id}, and no other name`, () => {
+    it(`is the only one in the title and header of ${id}`, () => {
       const markup = seen.get(id) ?? ''
       expect(markup).to.match(/<title>[^<]+ – Harbour &#38; Hill<\/title>/)
       expect(markup).to.include('<span>Harbour &#38; Hill</span>')
@@ -58,7 +47,7 @@ describe('the name of the service (config/service.json, name)', () => {
   }
 })
 
-/** Goes through every kind of page once. */
+/** Opens each kind of page. */
 async function visit(url: string): Promise<void> {
   const asBrowser = { headers: { accept: 'text/html' } }
   await fetch(url + pages.welcome, asBrowser)
@@ -66,19 +55,15 @@ async function visit(url: string): Promise<void> {
   await fetch(authorizeUrl(url, { client_id: 'nobody' }), asBrowser)
 
   const person = makeHeadlessPerson(amir)
-  const operator = { client_id: 'integration-claude', ...claude, scope: 'openid courses:read' }
-  await person.authorize(authorizeUrl(url, operator), claude.redirect_uri)
-  const question = await (await person.open(new URL(paths.endSession, url))).text()
-  const fields = { xsrf: /name="xsrf" value="([^"]+)"/.exec(question)?.[1] ?? '', logout: 'yes' }
-  const action = new URL(/action="([^"]+)"/.exec(question)?.[1] ?? '', url)
-  const answer = await person.open(action, { method: 'POST', body: encode(fields) })
+  const operator = { ...asClaude, scope: 'openid courses:read' }
+  await person.authorize(authorizeUrl(url, operator), asClaude.redirect_uri)
+  const answer = await confirmSignOut(person, new URL(paths.endSession, url))
   await person.open(new URL(answer.headers.get('location') ?? '', url))
 
   const member = makePagePerson(url, amir)
-  await member.visit(pages.account)
-  await member.visit(pages.apps)
-  await member.visit(pages.admin)
-  await member.visit('/admin/northlight')
+  for (const path of [pages.account, pages.apps, pages.admin, '/admin/northlight']) {
+    await member.visit(path)
+  }
 
   await cancel(url)
 }
@@ -91,7 +76,6 @@ async function cancel(url: string): Promise<void> {
     return location === null ? address : await follow(new URL(location, url))
   }
   const login = await follow(new URL(pages.account, url))
-  const [, csrf = ''] = /name="csrf" value="([^"]+)"/.exec(seen.get('login-page') ?? '') ?? []
-  const refusal = new URL(`${login.pathname}/cancel`, url)
-  await follow(refusal, { method: 'POST', body: encode({ csrf }) })
+  const body = encode({ csrf: hiddenField(seen.get('login-page') ?? '') })
+  await follow(new URL(`${login.pathname}/cancel`, url), { method: 'POST', body })
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import { flushingSoon } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { sharedService } from '../support/shared-service.ts'
 import type { Answer } from '../support/wire.ts'
@@ -46,7 +47,7 @@ export function tableOf(title: string, file: string, rows: readonly Row[]): Case
 /** Runs each case as a test, all on one service and from one IP address. */
 export function runTable({ title, cases }: CaseTable): void {
   describe(title, () => {
-    const service = sharedService({ policy: withoutAnyLimit })
+    const service = sharedService({ policy: (policy) => flushingSoon(withoutAnyLimit(policy)) })
     let world: World
     before(() => {
       world = makeWorld(service())

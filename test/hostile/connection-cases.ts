@@ -1,40 +1,28 @@
 import { expect } from 'chai'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { type Answer, bearer, get, send, sendBytes } from '../support/wire.ts'
+import { get, send, sendBytes, type WireRequest } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 
 /** Repeated, because headers are collected into lists. */
-const everyObjectHas = ['__proto__', '__proto__', 'constructor', 'toString'].flatMap((name) => [
-  name,
-  'x',
-])
+const inherited = ['__proto__', '__proto__', 'constructor', 'toString']
+const everyObjectHas = inherited.flatMap((name) => [name, 'x'])
 
 /** Documents that contain the address of this service. */
 const documents = [
-  paths.openidConfiguration,
-  paths.authorizationServer,
-  paths.protectedResource,
-  paths.protectedResourceMcp,
-  paths.openApi,
-  paths.authMd,
-  paths.llmsTxt,
-  paths.aiCatalog,
-  paths.serverCard,
+  ...[paths.openidConfiguration, paths.authorizationServer, paths.protectedResource],
+  ...[paths.protectedResourceMcp, paths.openApi, paths.authMd, paths.llmsTxt],
+  ...[paths.aiCatalog, paths.serverCard],
 ] as const
 
 /** Headers that name another host (CVE-2025-64101, GHSA-93m4-mfpg-c3xf, CVE-2026-33495). */
-const names: readonly (readonly [what: string, headers: readonly string[]])[] = [
-  ['Host', ['Host', 'evil.example']],
-  [
-    'X-Forwarded-Host',
-    ['X-Forwarded-Host', 'evil.example', 'X-Forwarded-Port', '666', 'X-Forwarded-Proto', 'https'],
-  ],
-  ['Forwarded', ['Forwarded', 'host=evil.example;proto=https;for=1.2.3.4']],
-  [
-    'X-Original-URL and X-Rewrite-URL',
-    ['X-Original-URL', '//evil.example/', 'X-Rewrite-URL', '//evil.example/'],
-  ],
+const forwarded = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Port': '666' }
+const rewritten = { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }
+const names: readonly (readonly [what: string, headers: Record<string, string>])[] = [
+  ['Host', { Host: 'evil.example' }],
+  ['X-Forwarded-Host', { ...forwarded, 'X-Forwarded-Proto': 'https' }],
+  ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
+  ['X-Original-URL and X-Rewrite-URL', rewritten],
 ]
 
 const nameRows = documents.flatMap((path, at) =>
@@ -53,122 +41,62 @@ const nameRows = documents.flatMap((path, at) =>
   ),
 )
 
+const notFound = '404 not_found'
+const invalidToken = '401 invalid_token'
+const foreignHost = { Host: 'evil.example', Accept: 'text/html' }
+const options = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
+
 /** Challenges and redirects that a foreign host could change, and odd request targets. */
 const others: readonly Row[] = [
-  [
-    3450,
-    'foreign Host before the challenge of the Member API',
-    '401 invalid_token',
-    async ({ url }) =>
-      ours(
-        await send(url, { method: 'POST', path: paths.graphql, headers: ['Host', 'evil.example'] }),
-      ),
-  ],
-  [
-    3451,
-    'foreign Host before the challenge of UserInfo',
-    '401 invalid_token',
-    async ({ url }) =>
-      ours(
-        await send(url, {
-          path: paths.userinfo,
-          headers: ['Host', 'evil.example', ...bearer('x')],
-        }),
-      ),
-  ],
-  [
-    3452,
-    'foreign Host before a page that redirects',
-    'to /oauth/authorize',
-    async ({ url }) =>
-      ours(
-        await send(url, {
-          path: '/account',
-          headers: ['Host', 'evil.example', 'Accept', 'text/html'],
-        }),
-      ),
-  ],
-  [
-    3453,
-    'absolute URL of a foreign host as request target',
-    '200',
-    async ({ url }) =>
-      ours(await send(url, { path: `http://evil.example${paths.openidConfiguration}` })),
-  ],
-  [
-    3454,
-    'absolute URL of another service, as for a proxy',
-    '404 not_found',
-    async ({ url }) => ours(await send(url, { path: 'http://169.254.169.254/latest/meta-data' })),
-  ],
-  [
-    3455,
-    'line break in the path (header injection)',
-    '404 not_found',
-    async ({ url }) => ours(await send(url, { path: '/%0d%0aSet-Cookie:%20x=1' })),
-  ],
-  [
-    3456,
-    'invalid percent-encoding',
-    '404 not_found',
-    async ({ url }) => [
-      await send(url, { path: '/interaction/%/login' }),
-      await send(url, { path: '/interaction/%zz/login' }),
-      await send(url, { path: '/interaction/%e0%a4%a/consent' }),
-    ],
-  ],
-  [
-    3704,
-    'fragment in the request target (CVE-2025-32395)',
-    '404 not_found',
-    async ({ url }) => [
-      await send(url, { path: '/member/graphql#/../public' }),
-      await send(url, { path: '/api/oauth/userinfo?a=1#b' }),
-      await send(url, { path: '/admin/api/orders#/public' }),
-      await send(url, { method: 'POST', path: '/mcp#x', headers: ['Content-Type', 'text/plain'] }),
-    ],
-  ],
-  [
-    3705,
-    'header named like an inherited property (CVE-2026-21710)',
-    '401 invalid_token',
-    async ({ url }) => [
-      await send(url, { path: '/api/oauth/userinfo', headers: everyObjectHas }),
-      await send(url, { path: '/member/graphql', headers: everyObjectHas }),
-      await send(url, { method: 'POST', path: '/mcp/member', headers: everyObjectHas }),
-    ],
-  ],
-  [
-    3706,
-    'so many headers that the last are dropped (CVE-2026-58044)',
-    '431',
-    async ({ url }) =>
-      await send(url, {
-        path: '/api/oauth/userinfo',
-        headers: [
-          ...Array.from({ length: 2500 }, () => ['a', 'b']).flat(),
-          'X-Forwarded-For',
-          '::1',
-        ],
-      }),
-  ],
-  [
-    3457,
-    'path of 15,000 characters',
-    '404 not_found',
-    async ({ url }) => await send(url, { path: `/${'x'.repeat(15_000)}` }),
-  ],
-  [
-    3458,
-    'OPTIONS of a foreign page at an endpoint without CORS',
-    '404 not_found',
-    async ({ url }) =>
-      await send(url, {
-        method: 'OPTIONS',
-        path: paths.authorization,
-        headers: ['Origin', 'https://evil.example', 'Access-Control-Request-Method', 'POST'],
-      }),
-  ],
+  asks(3450, 'foreign Host before the challenge of the Member API', invalidToken, [
+    { method: 'POST', path: paths.graphql, headers: { Host: 'evil.example' } },
+  ]),
+  asks(3451, 'foreign Host before the challenge of UserInfo', invalidToken, [
+    { path: paths.userinfo, headers: { Host: 'evil.example', Authorization: 'Bearer x' } },
+  ]),
+  asks(3452, 'foreign Host before a page that redirects', 'to /oauth/authorize', [
+    { path: '/account', headers: foreignHost },
+  ]),
+  asks(3453, 'absolute URL of a foreign host as request target', '200', [
+    { path: `http://evil.example${paths.openidConfiguration}` },
+  ]),
+  asks(3454, 'absolute URL of another service, as for a proxy', notFound, [
+    { path: 'http://169.254.169.254/latest/meta-data' },
+  ]),
+  asks(3455, 'line break in the path (header injection)', notFound, [
+    { path: '/%0d%0aSet-Cookie:%20x=1' },
+  ]),
+  asks(3456, 'invalid percent-encoding', notFound, [
+    { path: '/interaction/%/login' },
+    { path: '/interaction/%zz/login' },
+    { path: '/interaction/%e0%a4%a/consent' },
+  ]),
+  asks(3704, 'fragment in the request target (CVE-2025-32395)', notFound, [
+    { path: '/member/graphql#/../public' },
+    { path: '/api/oauth/userinfo?a=1#b' },
+    { path: '/admin/api/orders#/public' },
+    { method: 'POST', path: '/mcp#x', headers: { 'Content-Type': 'text/plain' } },
+  ]),
+  asks(3705, 'header named like an inherited property (CVE-2026-21710)', invalidToken, [
+    { path: '/api/oauth/userinfo', headers: everyObjectHas },
+    { path: '/member/graphql', headers: everyObjectHas },
+    { method: 'POST', path: '/mcp/member', headers: everyObjectHas },
+  ]),
+  asks(3706, 'so many headers that the last are dropped (CVE-2026-58044)', '431', [
+    {
+      path: '/api/oauth/userinfo',
+      headers: [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1'],
+    },
+  ]),
+  asks(3457, 'path of 15,000 characters', notFound, [{ path: `/${'x'.repeat(15_000)}` }]),
+  asks(3458, 'OPTIONS of a foreign page at an endpoint without CORS', notFound, [
+    { method: 'OPTIONS', path: paths.authorization, headers: options },
+  ]),
+  asks(3460, 'tenant in the path of discovery', notFound, [
+    { path: `${paths.openidConfiguration}/evil` },
+    { path: `/evil${paths.openidConfiguration}` },
+    { path: `${paths.authorizationServer}/..%2fevil` },
+  ]),
   [
     3459,
     'key set with ?private=true',
@@ -179,22 +107,20 @@ const others: readonly Row[] = [
       return answer
     },
   ],
-  [
-    3460,
-    'tenant in the path of discovery',
-    '404 not_found',
-    async ({ url }) => [
-      await get(`${url}${paths.openidConfiguration}/evil`),
-      await get(`${url}/evil${paths.openidConfiguration}`),
-      await get(`${url}${paths.authorizationServer}/..%2fevil`),
-    ],
-  ],
 ]
 
-function ours(answer: Answer): Answer {
-  const { headers, text } = answer
-  expect(text + JSON.stringify([...headers])).to.not.include('evil.example')
-  return answer
+/** Requests whose responses must not contain the foreign host. */
+function asks(
+  ...[number, attack, answer, requests]: [number, string, string, readonly WireRequest[]]
+): Row {
+  const sendAll: Row[3] = async ({ url }) => {
+    const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
+    for (const { headers, text } of answers) {
+      expect(text + JSON.stringify([...headers])).to.not.include('evil.example')
+    }
+    return answers
+  }
+  return [number, attack, answer, sendAll]
 }
 
 /** Request smuggling: the connection closes after the refusal. */

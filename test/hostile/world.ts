@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import type { Schema } from '../../src/platform/store/schema.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   asClaude,
@@ -14,6 +15,7 @@ import {
 } from '../support/client.ts'
 import { notes, olivia, portal, type RunningService, sam } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
+import { hiddenField } from '../support/page-person.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
 /** Everything that an honest client received. */
@@ -107,19 +109,13 @@ export function makeWorld(running: RunningService): World {
     browser: async (who) => await signedIn(url, { member: sam, operator: olivia }[who]),
     async decided() {
       const { kysely } = running.service.stores.database
-      const read = async (table: 'oauth_application' | 'client_secret' | 'site_feature') =>
-        await kysely.selectFrom(table).selectAll().execute()
-      return JSON.stringify([
-        await read('oauth_application'),
-        await read('client_secret'),
-        await read('site_feature'),
-        await kysely.selectFrom('signed_out_everywhere').selectAll().execute(),
-        await kysely
-          .selectFrom('oauth_grant')
-          .select('id')
-          .where('ended_at', 'is not', null)
-          .execute(),
-      ])
+      const tables = ['oauth_application', 'client_secret', 'site_feature', 'signed_out_everywhere']
+      const rows = []
+      for (const table of tables as readonly (keyof Schema)[]) {
+        rows.push(await kysely.selectFrom(table).selectAll().execute())
+      }
+      const ended = kysely.selectFrom('oauth_grant').select('id').where('ended_at', 'is not', null)
+      return JSON.stringify([...rows, await ended.execute()])
     },
     async comeBack(change) {
       const { person, back } = await comingBack(url, sam)
@@ -154,7 +150,7 @@ async function signedIn(url: string, answers: typeof sam): Promise<Browser> {
   const open = async (path: string, init?: RequestInit) =>
     await answerOf(await person.open(new URL(path, url), init))
   const { text } = await open('/account')
-  const csrf = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
+  const csrf = hiddenField(text)
   expect(csrf, text).to.not.equal('')
   return { open, csrf }
 }
