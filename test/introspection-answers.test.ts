@@ -87,63 +87,60 @@ const groups: readonly Group[] = [
   [
     toNotes,
     {
-      'an access token': ({ bound }) => asked(bound.access_token),
+      'an access token': ({ bound }) => asked(bound),
       'an access token with the hint refresh_token': ({ bound }) =>
-        asked(bound.access_token, { token_type_hint: 'refresh_token' }),
+        asked(bound, { token_type_hint: 'refresh_token' }),
       'an access token with an unknown hint': ({ bound }) =>
-        asked(bound.access_token, { token_type_hint: 'nothing' }),
-      'a public client, its own token': ({ bound }) =>
-        post({ ...asNotes, token: bound.access_token }),
+        asked(bound, { token_type_hint: 'nothing' }),
+      'a public client, its own token': ({ bound }) => post({ ...asNotes, token: bound }),
     },
   ],
   [
     told(samAtNotes),
     {
-      'a refresh token': ({ bound }) => asked(bound.refresh_token),
-      'a refresh token with the hint access_token': ({ bound }) =>
-        asked(bound.refresh_token, { token_type_hint: 'access_token' }),
+      'a refresh token': ({ boundRefresh }) => asked(boundRefresh),
+      'a refresh token with the hint access_token': ({ boundRefresh }) =>
+        asked(boundRefresh, { token_type_hint: 'access_token' }),
     },
   ],
   [
     told({ ...oliviaAtClaude, token_type: 'Bearer' }),
-    { 'an unbound token': ({ unbound }) => asked(unbound.access_token) },
+    { 'an unbound token': ({ unbound }) => asked(unbound) },
   ],
   [
     told(oliviaAtClaude),
-    { 'an unbound refresh token': ({ unbound }) => asked(unbound.refresh_token) },
+    { 'an unbound refresh token': ({ unboundRefresh }) => asked(unboundRefresh) },
   ],
   [
     told(samBarely),
     {
-      'a token without profile': ({ bare }) => asked(bare.access_token),
-      Basic: ({ bare }) => post({ token: bare.access_token }, asTheServer),
+      'a token without profile': ({ bare }) => asked(bare),
+      Basic: ({ bare }) => post({ token: bare }, asTheServer),
     },
   ],
   [
     told({ ...samAtPortal, ...toThisOrigin }),
     {
       'a confidential client, its own token': ({ confidential }) =>
-        post({ ...asPortalHere, token: confidential.access_token }),
-      'an access token of a confidential client': ({ confidential }) =>
-        asked(confidential.access_token),
+        post({ ...asPortalHere, token: confidential }),
+      'an access token of a confidential client': ({ confidential }) => asked(confidential),
     },
   ],
   [
     told(samAtPortal),
     {
-      'a refresh token of a confidential client': ({ confidential }) =>
-        asked(confidential.refresh_token),
+      'a refresh token of a confidential client': ({ confidentialRefresh }) =>
+        asked(confidentialRefresh),
     },
   ],
   [
     inactive,
     {
-      'a public client, another token': ({ unbound }) =>
-        post({ ...asNotes, token: unbound.access_token }),
+      'a public client, another token': ({ unbound }) => post({ ...asNotes, token: unbound }),
       'a confidential client, another token': ({ bound }) =>
-        post({ ...asPortalHere, token: bound.access_token }),
-      'a confidential client, another refresh token': ({ bound }) =>
-        post({ ...asPortalHere, token: bound.refresh_token }),
+        post({ ...asPortalHere, token: bound }),
+      'a confidential client, another refresh token': ({ boundRefresh }) =>
+        post({ ...asPortalHere, token: boundRefresh }),
       'an expired token': ({ expired }) => asked(expired),
       'a token of another origin': ({ foreign }) => asked(foreign),
       'an unknown token': () => asked('nonsense'),
@@ -151,7 +148,7 @@ const groups: readonly Group[] = [
       'a token of odd characters': () => asked('ä ö'),
       'the form of a JWT': () => asked('e30.e30.x'),
       'a token that is a NUL': () => asked('\0'),
-      'an id_token': ({ bound }) => asked(bound.id_token),
+      'an id_token': ({ idToken }) => asked(idToken),
       'Basic and the client_id': x({ client_id: rsId }, asTheServer),
       'Basic in lower case': x(
         {},
@@ -184,7 +181,7 @@ const groups: readonly Group[] = [
       'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
       'Basic alone': x({}, ['Authorization', 'Basic']),
       'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
-      'a bearer token': ({ bound }) => post({ token: 'x' }, bearer(bound.access_token)),
+      'a bearer token': ({ bound }) => post({ token: 'x' }, bearer(bound)),
       'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
       'everything in the query': () => ({
         ...post({}),
@@ -195,8 +192,7 @@ const groups: readonly Group[] = [
   [
     wrong,
     {
-      'an id_token and a wrong secret': ({ bound }) =>
-        asked(bound.id_token, { client_secret: 'x' }),
+      'an id_token and a wrong secret': ({ idToken }) => asked(idToken, { client_secret: 'x' }),
       'an unknown client': x({ client_id: 'nobody' }),
       'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
       'the address of no document': x({ client_id: `${page}/client` }),
@@ -218,10 +214,7 @@ const groups: readonly Group[] = [
   ],
   [
     { ...toNotes, open: page },
-    {
-      'a public client from a page': ({ bound }) =>
-        post({ ...asNotes, token: bound.access_token }, origin),
-    },
+    { 'a public client from a page': ({ bound }) => post({ ...asNotes, token: bound }, origin) },
   ],
   [
     { ...wrong, open: page },
@@ -231,7 +224,7 @@ const groups: readonly Group[] = [
     notForPages,
     {
       'a confidential client from a page': ({ bound }) =>
-        post({ ...asResourceServer, token: bound.access_token }, origin),
+        post({ ...asResourceServer, token: bound }, origin),
       'a confidential client from a page, with a wrong secret': x(
         { ...asResourceServer, client_secret: 'x' },
         origin,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { type Expected, type Group, runGroups } from './support/answer-table.ts'
+import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
 import { obtain, userinfo } from './support/client.ts'
 import { noor, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -27,6 +27,10 @@ const post = (fields: Fields, headers: readonly string[] = [], query = ''): Wire
   ...{ method: 'POST', path: path + query, headers: [...FORM, ...headers] },
   body: encode(fields),
 })
+const withQuery =
+  (query: string) =>
+  ({ bound }: Held) =>
+    get(bearer(bound), query)
 const credentials = (value: string) => () => get(['Authorization', value])
 const good = (body: object): Expected => ({ status: 200, body })
 const metadata = `resource_metadata="{base}${paths.protectedResource}"`
@@ -60,26 +64,23 @@ const groups: readonly Group[] = [
   [
     good(sam),
     {
-      'a bound token': ({ bound }) => get(bearer(bound.access_token)),
-      'the scheme in any case': ({ bound }) =>
-        get(['Authorization', `bEARER ${bound.access_token}`]),
-      'two spaces after the scheme': ({ bound }) =>
-        get(['Authorization', `Bearer  ${bound.access_token}`]),
-      'POST by header': ({ bound }) => post({}, bearer(bound.access_token)),
+      'a bound token': ({ bound }) => get(bearer(bound)),
+      'the scheme in any case': ({ bound }) => get(['Authorization', `bEARER ${bound}`]),
+      'two spaces after the scheme': ({ bound }) => get(['Authorization', `Bearer  ${bound}`]),
+      'POST by header': ({ bound }) => post({}, bearer(bound)),
       'POST without a body': ({ bound }) => ({
-        ...{ method: 'POST', path, headers: bearer(bound.access_token) },
+        ...{ method: 'POST', path, headers: bearer(bound) },
       }),
       'POST of a body without a type, which is not read': ({ bound }) => ({
-        ...{ method: 'POST', path, headers: bearer(bound.access_token), body: 'access_token=x' },
+        ...{ method: 'POST', path, headers: bearer(bound), body: 'access_token=x' },
       }),
-      'POST by form': ({ bound }) => post({ access_token: bound.access_token }),
+      'POST by form': ({ bound }) => post({ access_token: bound }),
       'POST by form with a charset': ({ bound }) => ({
-        ...post({ access_token: bound.access_token }),
+        ...post({ access_token: bound }),
         headers: ['Content-Type', 'application/x-www-form-urlencoded; charset=UTF-8'],
       }),
-      'POST with a scope in the query': ({ bound }) =>
-        post({}, bearer(bound.access_token), '?scope=x'),
-      'a confidential client': ({ confidential }) => get(bearer(confidential.access_token)),
+      'POST with a scope in the query': ({ bound }) => post({}, bearer(bound), '?scope=x'),
+      'a confidential client': ({ confidential }) => get(bearer(confidential)),
     },
   ],
   [
@@ -89,36 +90,27 @@ const groups: readonly Group[] = [
     }),
     {
       'an unbound token, with a claim requested by name and an unknown one': ({ unbound }) =>
-        get(bearer(unbound.access_token)),
+        get(bearer(unbound)),
     },
   ],
   [
     good({ sub: sam.sub, email: sam.email }),
     {
-      'fewer scopes': ({ bound }) => get(bearer(bound.access_token), '?scope=openid%20email'),
-      'fewer scopes by form': ({ bound }) =>
-        post({ scope: 'openid email' }, bearer(bound.access_token)),
+      'fewer scopes': withQuery('?scope=openid%20email'),
+      'fewer scopes by form': ({ bound }) => post({ scope: 'openid email' }, bearer(bound)),
       // OpenID Connect Core §5.3.2
-      'fewer scopes without openid': ({ bound }) => get(bearer(bound.access_token), '?scope=email'),
+      'fewer scopes without openid': withQuery('?scope=email'),
     },
   ],
   [
     { ...good(sam), open: page },
-    {
-      'a public client from a page': ({ bound }) => get([...bearer(bound.access_token), ...origin]),
-    },
+    { 'a public client from a page': ({ bound }) => get([...bearer(bound), ...origin]) },
   ],
   [
     { ...good(sam), open: 'null' },
-    {
-      'a page without an origin': ({ bound }) =>
-        get([...bearer(bound.access_token), 'Origin', 'null']),
-    },
+    { 'a page without an origin': ({ bound }) => get([...bearer(bound), 'Origin', 'null']) },
   ],
-  [
-    { status: 200, body: '' },
-    { HEAD: ({ bound }) => ({ ...get(bearer(bound.access_token)), method: 'HEAD' }) },
-  ],
+  [{ status: 200, body: '' }, { HEAD: ({ bound }) => ({ ...get(bearer(bound)), method: 'HEAD' }) }],
   [
     nothing,
     {
@@ -134,27 +126,24 @@ const groups: readonly Group[] = [
   [
     malformed('access token must only be provided using one mechanism'),
     {
-      'POST by form and header': ({ bound }) =>
-        post({ access_token: bound.access_token }, bearer(bound.access_token)),
-      'in query and header': ({ bound }) => get(bearer(bound.access_token), '?access_token=x'),
+      'POST by form and header': ({ bound }) => post({ access_token: bound }, bearer(bound)),
+      'in query and header': withQuery('?access_token=x'),
     },
   ],
   [
     malformed("'access_token' parameter must not be provided twice"),
     {
-      'POST by form twice': ({ bound }) =>
-        post({ access_token: [bound.access_token, bound.access_token] }),
-      'in the query twice': ({ bound }) =>
-        get(bearer(bound.access_token), '?access_token=x&access_token=y'),
+      'POST by form twice': ({ bound }) => post({ access_token: [bound, bound] }),
+      'in the query twice': withQuery('?access_token=x&access_token=y'),
     },
   ],
   [
     malformed('access tokens must not be provided via query parameter'),
     {
-      'in the query': ({ bound }) => get([], `?access_token=${bound.access_token}`),
-      'POST, in the query': ({ bound }) => post({}, [], `?access_token=${bound.access_token}`),
+      'in the query': ({ bound }) => get([], `?access_token=${bound}`),
+      'POST, in the query': ({ bound }) => post({}, [], `?access_token=${bound}`),
       'POST, in the query twice': ({ bound }) =>
-        post({}, [], `?access_token=${bound.access_token}&access_token=x`),
+        post({}, [], `?access_token=${bound}&access_token=x`),
     },
   ],
   [
@@ -172,10 +161,7 @@ const groups: readonly Group[] = [
   ],
   [
     malformed('there are several Authorization headers'),
-    {
-      'two Authorization headers': ({ bound }) =>
-        get([...bearer(bound.access_token), ...bearer(bound.access_token)]),
-    },
+    { 'two Authorization headers': ({ bound }) => get([...bearer(bound), ...bearer(bound)]) },
   ],
   [
     invalid,
@@ -187,7 +173,7 @@ const groups: readonly Group[] = [
         get([...bearer('nonsense'), 'Accept', 'text/html']),
       'an unknown token that accepts images': () =>
         get([...bearer('nonsense'), 'Accept', 'image/png']),
-      'a refresh token': ({ bound }) => get(bearer(bound.refresh_token)),
+      'a refresh token': ({ boundRefresh }) => get(bearer(boundRefresh)),
       'a token of another origin': ({ foreign }) => get(bearer(foreign)),
       'an expired token': ({ expired }) => get(bearer(expired)),
     },
@@ -198,30 +184,25 @@ const groups: readonly Group[] = [
   ],
   [
     lacking('access token missing openid scope', 'openid'),
-    { 'a token without openid': ({ withoutOpenid }) => get(bearer(withoutOpenid.access_token)) },
+    { 'a token without openid': ({ withoutOpenid }) => get(bearer(withoutOpenid)) },
   ],
   [
     lacking('access token missing requested scope', 'admin x'),
-    {
-      'scopes that the token lacks': ({ bound }) =>
-        get(bearer(bound.access_token), '?scope=openid%20admin%20x'),
-    },
+    { 'scopes that the token lacks': withQuery('?scope=openid%20admin%20x') },
   ],
   [
     malformed('scope contains invalid characters'),
-    { 'a malformed scope': ({ bound }) => get(bearer(bound.access_token), '?scope=%22') },
+    { 'a malformed scope': withQuery('?scope=%22') },
   ],
   [
     malformed("'scope' parameter must not be provided twice"),
-    {
-      'scope twice': ({ bound }) => get(bearer(bound.access_token), '?scope=openid&scope=email'),
-    },
+    { 'scope twice': withQuery('?scope=openid&scope=email') },
   ],
   [
     { ...hasSecret, open: null },
     {
       'a confidential client from a page': ({ confidential }) =>
-        get([...bearer(confidential.access_token), ...origin]),
+        get([...bearer(confidential), ...origin]),
     },
   ],
   [
@@ -229,7 +210,7 @@ const groups: readonly Group[] = [
     {
       JSON: ({ bound }) => ({
         ...{ method: 'POST', path, body: '{}' },
-        headers: ['Content-Type', 'application/json', ...bearer(bound.access_token)],
+        headers: ['Content-Type', 'application/json', ...bearer(bound)],
       }),
     },
   ],

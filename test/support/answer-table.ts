@@ -1,22 +1,12 @@
 import { expect } from 'chai'
 
-import { asClaude, asPortal, obtain, type Tokens } from './client.ts'
+import { asClaude, asPortal, obtain } from './client.ts'
 import { bindTo, expiredToken } from './families.ts'
 import { olivia, type RunningService } from './gatehouse.ts'
 import { type Answer, send, type WireRequest } from './wire.ts'
 
 /** Tokens that the rows of a table send. */
-export interface Held {
-  readonly bound: Tokens
-  /** Of a plain sign-in that requested claims by name. */
-  readonly unbound: Tokens
-  /** With the scope openid only. */
-  readonly bare: Tokens
-  readonly withoutOpenid: Tokens
-  readonly confidential: Tokens
-  readonly foreign: string
-  readonly expired: string
-}
+export type Held = Awaited<ReturnType<typeof obtainHeld>>
 
 export interface Expected {
   readonly status: number
@@ -31,23 +21,29 @@ export interface Expected {
 /** Requests by title that have the same response. */
 export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
 
-async function obtainHeld(running: RunningService): Promise<Held> {
+async function obtainHeld(running: RunningService) {
   const { url } = running
   const bound = await obtain(url)
   const claims = JSON.stringify({ userinfo: { email: { essential: true }, nothing: null } })
-  const foreign = (await obtain(url)).access_token
-  await bindTo('https://elsewhere.example', foreign, running)
+  const unbound = await obtain(url, {
+    authorization: { ...asClaude, scope: 'openid profile', resource: undefined, claims },
+    token: { ...asClaude, resource: undefined },
+    person: olivia,
+  })
+  const bare = await obtain(url, { authorization: { scope: 'openid' } })
+  const withoutOpenid = await obtain(url, { authorization: { scope: 'account:read' } })
+  const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
+  const foreign = await obtain(url)
+  await bindTo('https://elsewhere.example', foreign.access_token, running)
   return {
-    bound,
-    unbound: await obtain(url, {
-      authorization: { ...asClaude, scope: 'openid profile', resource: undefined, claims },
-      token: { ...asClaude, resource: undefined },
-      person: olivia,
-    }),
-    bare: await obtain(url, { authorization: { scope: 'openid' } }),
-    withoutOpenid: await obtain(url, { authorization: { scope: 'account:read' } }),
-    confidential: await obtain(url, { authorization: asPortal, token: asPortal }),
-    foreign,
+    ...{ bound: bound.access_token, boundRefresh: bound.refresh_token, idToken: bound.id_token },
+    /** Of a plain sign-in that requested claims by name. */
+    ...{ unbound: unbound.access_token, unboundRefresh: unbound.refresh_token },
+    bare: bare.access_token,
+    withoutOpenid: withoutOpenid.access_token,
+    confidential: confidential.access_token,
+    confidentialRefresh: confidential.refresh_token,
+    foreign: foreign.access_token,
     expired: await expiredToken(bound.access_token, running),
   }
 }
