@@ -21,21 +21,21 @@ describe('the claims that a token releases', () => {
     expect(namesFor({ scopes: ['openid', 'email'] })).to.deep.equal(['sub', 'email'])
   })
 
-  it('leave out a scope that the person did not grant, or refused', () => {
+  it('omit a scope that the person did not grant, or refused', () => {
     expect(namesFor({ allowed: { openid: { scope: 'openid' } } })).to.deep.equal(['sub'])
     const rejected = { openid: { scope: 'openid profile' } }
     expect(namesFor({ allowed: { ...release.allowed, rejected } })).to.deep.equal(['sub', 'email'])
   })
 
   // [OpenID Connect Core §5.5]
-  it('have those that were asked for by name, where the person granted them', () => {
+  it('include claims requested by name only with consent', () => {
     const asked = { scopes: ['openid'], requested: ['email', 'name'] }
     expect(namesFor(asked)).to.deep.equal(['sub'])
     const allowed = { openid: { scope: 'openid', claims: ['email', 'picture'] } }
     expect(namesFor({ ...asked, allowed })).to.deep.equal(['sub', 'email'])
   })
 
-  it('leave out a claim that the person refused, however it was asked for, but for sub', () => {
+  it('omit every refused claim except sub', () => {
     const allowed = {
       openid: { scope: 'openid profile', claims: ['email'] },
       rejected: { openid: { claims: ['email', 'name', 'sub'] } },
@@ -45,7 +45,7 @@ describe('the claims that a token releases', () => {
   })
 
   // [OpenID Connect Core §13.3; OpenID Connect Core §5.6.1]
-  it('say nothing of what is not known', () => {
+  it('omit unknown claims', () => {
     const { picture: _, ...others } = known
     expect(releasedClaims(others, release)).to.deep.equal(others)
     const allowed = { openid: { scope: 'openid', claims: ['toString', 'phone_number'] } }
