@@ -1,5 +1,3 @@
-import { request } from 'node:http'
-
 import { expect } from 'chai'
 
 import {
@@ -8,36 +6,41 @@ import {
 } from '../src/api/discovery/protected-resource.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { authorizeUrl } from './support/client.ts'
-import { notes, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
+import { type RunningService, sam, startService } from './support/gatehouse.ts'
+import { hiddenField } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
-import { encode } from './support/wire.ts'
-
-type Metadata = Record<string, unknown>
+import { type Answer, encode, FORM, get, send, type WireRequest } from './support/wire.ts'
 
 const documents = [paths.openidConfiguration, paths.authorizationServer]
+const resourceDocuments = protectedResources.map(protectedResourcePath)
+const origin = ['Origin', 'https://elsewhere.example']
+
+function addressesIn(metadata: object): [name: string, address: string][] {
+  const addresses = Object.entries(metadata).filter(([name]) => /(_endpoint|_uri)$/.test(name))
+  expect(addresses.length).to.be.greaterThan(6)
+  return addresses
+}
 
 describe('the authorization server metadata', () => {
   const service = sharedService()
-
-  const read = async (path: string): Promise<Metadata> =>
-    (await (await fetch(service().url + path)).json()) as Metadata
+  const read = async (path: string) => (await get(service().url + path)).body
 
   // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4;
   // MCP Authorization §Authorization Server Metadata Discovery]
   // [Discovery 4]
-  it('is the same document at both addresses, byte for byte [design 20]', async () => {
+  it('is the same document at both paths, byte for byte [design 20]', async () => {
     const [openid, oauth] = await Promise.all(
-      documents.map(async (path) => await (await fetch(service().url + path)).text()),
+      documents.map(async (path) => (await get(service().url + path)).text),
     )
     expect(openid).to.equal(oauth)
   })
 
   // [RFC 8414 §2; OpenID Connect Discovery §3; RFC 7636 §4.2; RFC 9700 §2.1.1; RFC 9700 §4.7.1;
   // RFC 9207 §3; RP-Initiated Logout §2.1; MCP Authorization §Overview;
-  // MCP Authorization §Authorization Code Protection]
+  // MCP Authorization §Authorization Code Protection; OpenID Connect Core §8]
   // [Discovery 3.2; Discovery 7; Authentication 7.2]
-  it('names every endpoint, grant type and scope, and is authoritative (Discovery)', async () => {
+  it('names every endpoint, grant type, scope and claim (Discovery) [design 20]', async () => {
     const { url } = service()
     const metadata = await read(paths.authorizationServer)
     expect(metadata).to.deep.include({
@@ -47,101 +50,100 @@ describe('the authorization server metadata', () => {
       userinfo_endpoint: `${url}/api/oauth/userinfo`,
       revocation_endpoint: `${url}/api/oauth/revoke`,
       introspection_endpoint: `${url}/api/oauth/introspect`,
+      registration_endpoint: `${url}/api/oauth/register`,
       end_session_endpoint: `${url}/oauth/logout`,
+      jwks_uri: `${url}/api/oauth/jwks`,
       response_types_supported: ['code'],
       grant_types_supported: ['authorization_code', 'refresh_token'],
       code_challenge_methods_supported: ['S256'],
       token_endpoint_auth_methods_supported: ['client_secret_post', 'none'],
       id_token_signing_alg_values_supported: ['ES256'],
+      subject_types_supported: ['public'],
       authorization_response_iss_parameter_supported: true,
       service_documentation: `${url}/auth.md`,
     })
-    expect(metadata['jwks_uri'])
-      .to.be.a('string')
-      .and.match(new RegExp(`^${url}/`))
-    expect(metadata['client_id_metadata_document_supported'] ?? false).to.be.a('boolean')
-  })
-
-  it('lists all 38 scopes of the catalogue [design 20]', async () => {
-    const { scopes_supported: listed } = await read(paths.openidConfiguration)
-    expect(listed).to.have.members(scopeNames()).and.have.lengthOf(38)
-    expect(listed).not.to.include('offline_access')
-  })
-
-  it('lists every claim that it releases', async () => {
-    const { claims_supported: listed } = await read(paths.openidConfiguration)
-    expect(listed).to.include.members(['sub', 'email', 'name', 'picture', 'org_id', 'roles'])
-    expect(listed).to.include.members(['iss', 'auth_time'])
+    expect(metadata.client_id_metadata_document_supported ?? false).to.be.a('boolean')
+    expect(metadata.scopes_supported).to.have.members(scopeNames()).and.have.lengthOf(38)
+    expect(metadata.scopes_supported).not.to.include('offline_access')
+    const claims = ['sub', 'email', 'name', 'picture', 'org_id', 'roles', 'iss', 'auth_time']
+    expect(metadata.claims_supported).to.include.members(claims)
   })
 
   // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1; What the service does 15]
-  it('advertises nothing that it does not do [design 20]', async () => {
+  it('advertises nothing unsupported [design 20]', async () => {
     const metadata = await read(paths.openidConfiguration)
-    const untrue = Object.keys(metadata).filter((name) =>
-      /agent|pushed|dpop|device|backchannel|frontchannel|check_session|ciba|mtls|identity_endpoint/.test(
-        name,
-      ),
+    expect(Object.keys(metadata).join()).to.not.match(
+      /agent|pushed|dpop|device|backchannel|frontchannel|check_session|ciba|mtls|identity_endpoint/,
     )
-    expect(untrue).to.deep.equal([])
-    expect(metadata['request_parameter_supported'] ?? false).to.equal(false)
-    expect(metadata['request_uri_parameter_supported'] ?? false).to.equal(false)
+    expect(metadata.request_parameter_supported ?? false).to.equal(false)
+    expect(metadata.request_uri_parameter_supported ?? false).to.equal(false)
     expect(JSON.stringify(metadata)).not.to.match(/register_uri|id-jag|assertion/i)
   })
 
   // [RFC 8414 §2]
   it('advertises only addresses that answer', async () => {
-    const metadata = await read(paths.openidConfiguration)
-    const endpoints = Object.entries(metadata).filter(([name]) => /(_endpoint|_uri)$/.test(name))
-    expect(endpoints.length).to.be.greaterThan(6)
-    for (const [name, address] of endpoints) {
-      const answers = await Promise.all(
-        ['GET', 'POST'].map(async (method) => await fetch(String(address), { method })),
-      )
-      expect(
-        answers.map(({ status }) => status !== 404),
-        name,
-      ).to.include(true)
+    for (const [name, address] of addressesIn(await read(paths.openidConfiguration))) {
+      const { pathname: path } = new URL(address)
+      const answers = [await get(address), await send(service().url, { method: 'POST', path })]
+      const found = answers.some(({ status }) => status !== 404)
+      expect(found, name).to.equal(true)
     }
   })
 
-  for (const path of [...documents, paths.jwks]) {
-    // [OpenID Connect Discovery §4]
-    it(`${path} may be read from any page, kept, and asked for again [design 28]`, async () => {
-      const headers = { origin: 'https://elsewhere.example' }
-      const answer = await fetch(service().url + path, { headers })
+  const ofEngine: string[] = [...documents, paths.jwks]
+  for (const path of [...ofEngine, ...resourceDocuments, paths.authMd, paths.openApi]) {
+    // [OpenID Connect Discovery §4; RFC 9728 §3; RFC 9728 §3.1; Discovery 1;
+    // MCP Authorization §Protected Resource Metadata Discovery Requirements]
+    // [RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728 §3.2; OpenID Connect Discovery §4.1;
+    // OpenID Connect Discovery §4.2]
+    it(`${path} is public, cacheable and complete [design 28]`, async () => {
+      const { url } = service()
+      const answer = await get(url + path, origin)
+      const { headers } = answer
       expect(answer.status).to.equal(200)
-      expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
-      expect(answer.headers.get('cache-control')).to.equal('public, max-age=300')
-      const etag = answer.headers.get('etag') ?? ''
-      const again = await fetch(service().url + path, { headers: { 'if-none-match': etag } })
-      expect(again.status).to.equal(304)
-      const head = await fetch(service().url + path, { method: 'HEAD' })
-      expect([head.status, head.headers.get('etag')]).to.deep.equal([200, etag])
+      expect(headers.get('access-control-allow-origin')).to.equal('*')
+      expect(headers.get('cache-control')).to.equal('public, max-age=300')
+      expect(headers.get('etag')).to.match(/^"[\w-]+"$/)
+      expect(Number(headers.get('content-length'))).to.equal(Buffer.byteLength(answer.text))
+      const type =
+        path === paths.authMd ? /^text\/markdown; charset=utf-8$/ : /^application\/.*json/
+      expect(headers.get('content-type')).to.match(type)
+      if (path !== paths.authMd) expectNoEmptyMember(answer.body)
+
+      const head = await send(url, { method: 'HEAD', path })
+      expect([head.status, head.text]).to.deep.equal([200, ''])
+      for (const name of ['etag', 'content-length', 'content-type', 'cache-control']) {
+        expect(head.headers.get(name), name).to.equal(headers.get(name))
+      }
+
+      const again = await get(url + path, ['If-None-Match', headers.get('etag') ?? ''])
+      expect([again.status, again.text]).to.deep.equal([304, ''])
+      for (const name of ['etag', 'cache-control', 'access-control-allow-origin']) {
+        expect(again.headers.get(name), name).to.equal(headers.get(name))
+      }
+      expect((await get(url + path, ['If-None-Match', '"x"'])).status).to.equal(200)
     })
 
-    it(`${path} answers the preflight of a browser application [design 28]`, async () => {
-      const answer = await fetch(service().url + path, {
-        method: 'OPTIONS',
-        headers: {
-          origin: 'https://elsewhere.example',
-          'access-control-request-method': 'GET',
-          'access-control-request-headers': 'mcp-protocol-version',
-        },
+    it(`${path} answers the preflight of a browser [design 28]`, async () => {
+      const asked = ['Access-Control-Request-Method', 'GET']
+      const headers = ['Access-Control-Request-Headers', 'mcp-protocol-version']
+      const answer = await send(service().url, {
+        ...{ method: 'OPTIONS', path, headers: [...origin, ...asked, ...headers] },
       })
-      expect(answer.status).to.be.within(200, 204)
-      expect(answer.headers.get('access-control-allow-origin')).to.be.oneOf([
-        '*',
-        'https://elsewhere.example',
-      ])
-      expect(answer.headers.get('access-control-allow-headers')).to.match(
-        /\*|mcp-protocol-version/i,
-      )
+      const isOurs = !ofEngine.includes(path)
+      expect(answer.status).to.equal(204)
+      const allowed = answer.headers.get('access-control-allow-origin')
+      expect(allowed).to.equal(isOurs ? '*' : origin[1])
+      const names = answer.headers.get('access-control-allow-headers')
+      expect(names).to.match(isOurs ? /^\*$/ : /mcp-protocol-version/i)
+      const methods = answer.headers.get('access-control-allow-methods')
+      if (isOurs) expect(methods).to.equal('GET, HEAD')
     })
   }
 
   // [OpenID Connect Discovery §3; OpenID Connect Core §10.1; Authentication 7.3]
   it('publishes two ES256 keys with a kid each, and no private part (Authentication 7)', async () => {
-    const { keys } = (await read(paths.jwks)) as { keys: Record<string, string>[] }
+    const { keys }: { keys: Record<string, string>[] } = await read(paths.jwks)
     expect(keys).to.have.lengthOf(2)
     for (const key of keys) {
       expect(key).to.include({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' })
@@ -152,31 +154,31 @@ describe('the authorization server metadata', () => {
   })
 
   // [MCP Authorization §Authorization Server Location]
-  it('agrees with the protected-resource metadata on who issues tokens (RFC 9728)', async () => {
-    for (const resource of protectedResources) {
-      const found = await read(protectedResourcePath(resource))
-      expect(found['authorization_servers']).to.deep.equal([service().url])
+  it('agrees with the protected-resource metadata on the issuer (RFC 9728)', async () => {
+    for (const path of resourceDocuments) {
+      const { authorization_servers } = await read(path)
+      expect(authorization_servers).to.deep.equal([service().url])
     }
-    expect((await read(paths.protectedResource))['resource']).to.equal(service().url)
+    expect((await read(paths.protectedResource)).resource).to.equal(service().url)
   })
 
-  for (const [title, headers] of [
-    ['Host', { host: 'evil.example' }],
-    ['X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
-    ['X-Forwarded-Proto', { 'x-forwarded-proto': 'https' }],
-    ['Forwarded', { forwarded: 'host=evil.example;proto=https' }],
-  ] as const) {
-    // [RFC 8414 §6.2]
-    it(`is the same whatever ${title} a caller sends [design 1]`, async () => {
-      for (const path of [...documents, ...protectedResources.map(protectedResourcePath)]) {
-        const { body } = await send(service(), path, { headers })
-        expect(body).to.equal(await (await fetch(service().url + path)).text())
+  for (const headers of [
+    ['Host', 'evil.example'],
+    ['X-Forwarded-Host', 'evil.example'],
+    ['X-Forwarded-Proto', 'https'],
+    ['Forwarded', 'host=evil.example;proto=https'],
+  ]) {
+    // [RFC 8414 §6.2; Endpoints 1]
+    it(`is the same for every ${headers[0]} [design 1]`, async () => {
+      for (const path of [...documents, ...resourceDocuments]) {
+        const { text } = await send(service().url, { path, headers })
+        expect(text).to.equal((await get(service().url + path)).text)
       }
     })
   }
 })
 
-describe('behind a proxy that speaks TLS', () => {
+describe('behind a proxy that terminates TLS', () => {
   const baseUrl = 'https://campus.example'
   const service = sharedService({
     environment: {
@@ -186,99 +188,98 @@ describe('behind a proxy that speaks TLS', () => {
       DEMO_DATA: 'on',
     },
   })
-  const headers = {
-    host: 'campus.example',
-    'x-forwarded-proto': 'https',
-    'x-forwarded-for': '192.0.2.1',
+  const headers = [
+    ...['Host', 'campus.example', 'X-Forwarded-Proto', 'https', 'X-Forwarded-For', '192.0.2.1'],
+  ]
+  const read = async (path: string) => await sendTo(service(), { path, headers })
+  const asked = async (fields: Parameters<typeof authorizeUrl>[1]) => {
+    const { pathname, search } = authorizeUrl(baseUrl, fields)
+    return locationOf(await read(pathname + search)).searchParams
   }
 
   // [RFC 8414 §2; RFC 8414 §3.3; RFC 6749 §10.9; RFC 7009 §2; OpenID Connect Discovery §4.3;
   // MCP Authorization §Communication Security]
-  it('advertises {base_url} everywhere, although it is reached by plain HTTP [design 1]', async () => {
+  it('advertises {base_url} although requests come over HTTP [design 1]', async () => {
     for (const path of documents) {
-      const metadata = JSON.parse((await send(service(), path, { headers })).body) as Metadata
-      expect(metadata['issuer']).to.equal(baseUrl)
-      const addresses = Object.entries(metadata).filter(([name]) => /(_endpoint|_uri)$/.test(name))
-      expect(addresses.length).to.be.greaterThan(6)
-      for (const [name, address] of addresses) {
-        expect(new URL(String(address)).origin, name).to.equal(baseUrl)
+      const { body } = await read(path)
+      expect(body.issuer).to.equal(baseUrl)
+      for (const [name, address] of addressesIn(body)) {
+        expect(new URL(address).origin, name).to.equal(baseUrl)
       }
     }
-    const resource = JSON.parse((await send(service(), paths.protectedResource, { headers })).body)
-    expect(resource).to.deep.include({ resource: baseUrl, authorization_servers: [baseUrl] })
+    const { body } = await read(paths.protectedResource)
+    expect(body).to.deep.include({ resource: baseUrl, authorization_servers: [baseUrl] })
   })
 
   // [RFC 6750 §5.2]
-  it('sets cookies that are httpOnly, SameSite=Lax and Secure, the session as __Host-', async () => {
-    const { pathname, search } = authorizeUrl(baseUrl)
-    const started = await send(service(), pathname + search, { headers })
-    expect(started.status).to.equal(303)
-    const cookies = await signIn(service(), headers, started)
+  it('sets cookies that are HttpOnly, SameSite=Lax and Secure, the session as __Host-', async () => {
+    const cookies = await signIn(service(), headers, baseUrl)
     expect(cookies.length).to.be.greaterThan(2)
     for (const cookie of cookies) {
       expect(cookie)
         .to.match(/; httponly/i)
         .and.match(/; secure/i)
         .and.match(/; samesite=lax/i)
-      expect(cookie).not.to.match(/; domain=/i)
+        .and.not.match(/; domain=/i)
     }
     const session = cookies.filter((cookie) => cookie.startsWith('__Host-gatehouse='))
     expect(session).to.have.lengthOf(1)
     expect(session[0]).to.match(/; path=\/;/)
   })
 
-  it('tells browsers to come by TLS only', async () => {
-    const { headers: answered } = await send(service(), '/', { headers })
-    expect(answered['strict-transport-security']).to.match(/max-age=\d{8}/)
+  it('sends Strict-Transport-Security', async () => {
+    const answer = await read('/')
+    expect(answer.headers.get('strict-transport-security')).to.match(/max-age=\d{8}/)
   })
 
   // [RFC 9207 §2.3]
-  it('answers with its own name in iss', async () => {
-    const { pathname, search } = authorizeUrl(baseUrl, { prompt: 'none' })
-    const { headers: answered } = await send(service(), pathname + search, { headers })
-    const { searchParams } = new URL(String(answered['location']))
-    expect(searchParams.getAll('iss')).to.deep.equal([baseUrl])
+  it('answers with {base_url} in iss', async () => {
+    expect((await asked({ prompt: 'none' })).getAll('iss')).to.deep.equal([baseUrl])
   })
 
   // [MCP Authorization §Canonical Server URI]
-  it('takes resource with scheme and host in any case, and with the default port [design 3]', async () => {
-    const errorFor = async (resource: string) => {
-      const fields = { prompt: 'none', resource }
-      const { pathname, search } = authorizeUrl(baseUrl, fields)
-      const { headers: answered } = await send(service(), pathname + search, { headers })
-      return new URL(String(answered['location'])).searchParams.get('error')
-    }
-    for (const spelling of [
-      'https://CAMPUS.example',
-      'HTTPS://campus.Example:443/',
-      'https://campus.example:443/mcp',
-      'https://Campus.example/member/graphql',
-    ]) {
-      expect(await errorFor(spelling), spelling).to.equal('login_required')
-    }
-    for (const spelling of [
-      'http://campus.example',
-      'https://campus.example:8443',
-      'https://campus.example.',
-      'https://www.campus.example',
-    ]) {
-      expect(await errorFor(spelling), spelling).to.equal('invalid_target')
+  it('accepts resource in any case and with the default port [design 3]', async () => {
+    for (const [error, resources] of [
+      [
+        'login_required',
+        [
+          'https://CAMPUS.example',
+          'HTTPS://campus.Example:443/',
+          'https://campus.example:443/mcp',
+          'https://Campus.example/member/graphql',
+        ],
+      ],
+      [
+        'invalid_target',
+        [
+          'http://campus.example',
+          'https://campus.example:8443',
+          'https://campus.example.',
+          'https://www.campus.example',
+        ],
+      ],
+    ] as const) {
+      for (const resource of resources) {
+        const told = await asked({ prompt: 'none', resource })
+        expect(told.get('error'), resource).to.equal(error)
+      }
     }
   })
 
   // [RFC 9700 §4.13]
-  it('knows the caller by the last address that the proxy wrote', async () => {
-    const forwarded = { ...headers, 'x-forwarded-for': '198.51.100.7, 192.0.2.44' }
-    await send(service(), paths.health, { headers: forwarded })
+  it('takes the last address of X-Forwarded-For as the client IP', async () => {
+    const forwarded = [...headers.slice(0, -1), '198.51.100.7, 192.0.2.44']
+    await sendTo(service(), { path: paths.health, headers: forwarded })
     expect(service().log.join('')).to.include('"ip":"192.0.2.44"').and.not.include('198.51.100.7')
   })
 })
 
 describe('without a proxy', () => {
-  it('sets cookies that are httpOnly and SameSite=Lax on http too', async () => {
-    await using service = await startService()
-    const { pathname, search } = authorizeUrl(service.url)
-    const cookies = await signIn(service, {}, await send(service, pathname + search))
+  const service = sharedService()
+
+  // [RFC 9700 §4.12]
+  it('signs in with redirects by 303 and cookies that are HttpOnly and SameSite=Lax', async () => {
+    const cookies = await signIn(service(), [], service().url)
     for (const cookie of cookies) {
       expect(cookie)
         .to.match(/; httponly/i)
@@ -289,87 +290,49 @@ describe('without a proxy', () => {
   })
 
   // [RFC 9700 §4.13; RFC 8414 §6.2; threat 37]
-  it('believes nobody who says that they speak for another address [design 1]', async () => {
-    await using service = await startService()
-    await send(service, paths.health, { headers: { 'x-forwarded-for': '198.51.100.7' } })
-    expect(service.log.join('')).not.to.include('198.51.100.7')
+  it('ignores X-Forwarded-For [design 1]', async () => {
+    await get(service().url + paths.health, ['X-Forwarded-For', '198.51.100.7'])
+    expect(service().log.join('')).not.to.include('198.51.100.7')
   })
 
-  it(`has no client ${notes.clientId} where no demo data is`, async () => {
-    await using service = await startService({ environment: { DEMO_DATA: 'off' } })
-    const answer = await fetch(authorizeUrl(service.url), { redirect: 'manual' })
-    expect(answer.status).to.equal(400)
+  it('has no demo client without demo data', async () => {
+    await using empty = await startService({ environment: { DEMO_DATA: 'off' } })
+    expect((await askToAuthorize(empty.url)).status).to.equal(400)
   })
 })
 
-interface Sent {
-  readonly status: number | undefined
-  readonly headers: Record<string, string | string[] | undefined>
-  readonly body: string
+function expectNoEmptyMember(document: object): void {
+  for (const [name, value] of Object.entries(document)) {
+    expect(value, name).to.not.equal(null).and.not.equal('')
+    if (Array.isArray(value)) expect(value, name).to.have.length.above(0)
+  }
 }
 
-interface Sending {
-  readonly method?: string
-  readonly headers?: Record<string, string>
-  readonly body?: string
+/** Sends to the port of the service, whatever its base URL is. */
+async function sendTo({ config }: RunningService, request: WireRequest): Promise<Answer> {
+  return await send(`http://127.0.0.1:${config.port}`, request)
 }
 
-/** Like fetch, which would not send a Host header of one's own. */
-async function send(
-  { config }: RunningService,
-  path: string,
-  sending: Sending = {},
-): Promise<Sent> {
-  const { promise, resolve, reject } = Promise.withResolvers<Sent>()
-  const { body, ...options } = sending
-  const outgoing = request({ host: '127.0.0.1', port: config.port, path, ...options }, (answer) => {
-    answer.setEncoding('utf8')
-    let text = ''
-    answer.on('data', (chunk: string) => {
-      text += chunk
+/** Signs in through the pages, and returns every cookie on the way. */
+async function signIn(service: RunningService, headers: readonly string[], baseUrl: string) {
+  const cookies: string[] = []
+  const step = async (path: string, form?: URLSearchParams) => {
+    const cookie = cookies.map((line) => line.split(';')[0]).join('; ')
+    const answer = await sendTo(service, {
+      ...{ path, headers: [...headers, 'Cookie', cookie, ...(form ? FORM : [])] },
+      ...(form && { method: 'POST', body: form }),
     })
-    answer.once('end', () => {
-      resolve({ status: answer.statusCode, headers: answer.headers, body: text })
-    })
-  })
-  outgoing.once('error', reject)
-  outgoing.end(body)
-  return await promise
-}
-
-/** Goes from the first redirect through the sign-in page, and returns every cookie on the way. */
-async function signIn(
-  service: RunningService,
-  headers: Record<string, string>,
-  started: Sent,
-): Promise<string[]> {
-  const cookies = [...setCookies(started)]
-  const cookie = () => cookies.map((line) => line.split(';')[0]).join('; ')
-  const step = async (path: string, sending: Sending = {}) => {
-    const all = { ...headers, ...sending.headers, cookie: cookie() }
-    const answer = await send(service, path, { ...sending, headers: all })
-    cookies.push(...setCookies(answer))
+    cookies.push(...answer.headers.getSetCookie())
     return answer
   }
-  const login = pathOf(started)
-  const page = await step(login)
-  const csrf = /name="csrf" value="([^"]+)"/.exec(page.body)?.[1]
-  const submitted = await step(login, {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: encode({ csrf, login: sam.login, password: sam.password }).toString(),
-  })
-  expect(submitted.status).to.equal(303)
-  const resumed = await step(pathOf(submitted))
-  expect(resumed.status).to.equal(303)
+  const next = ({ status, headers: told }: Answer) => {
+    expect(status).to.equal(303)
+    const { pathname, search } = new URL(told.get('location') ?? '', baseUrl)
+    return pathname + search
+  }
+  const { pathname, search } = authorizeUrl(baseUrl)
+  const login = next(await step(pathname + search))
+  const csrf = hiddenField((await step(login)).text)
+  next(await step(next(await step(login, encode({ csrf, ...sam })))))
   return cookies
-}
-
-function setCookies({ headers }: Sent): string[] {
-  return [headers['set-cookie'] ?? []].flat()
-}
-
-function pathOf({ headers }: Sent): string {
-  const { pathname, search } = new URL(String(headers['location']), 'http://any')
-  return pathname + search
 }

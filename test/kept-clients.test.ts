@@ -1,13 +1,15 @@
 import { expect } from 'chai'
 
 import type { Client } from '../src/oauth/clients/client.ts'
+import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 
 const NOW_MS = 1_800_000_000_000
+const addressOf = (name: string) => `https://${name}.client.example/client.json`
 
-withDatabases('what was compiled of a client', (open) => {
+withDatabases('a compiled client', (open) => {
   let database: Database
   let asked: string[]
   let nowMs = NOW_MS
@@ -34,64 +36,46 @@ withDatabases('what was compiled of a client', (open) => {
     ...{ clientId: 'app', origin: 'site', name: 'App', redirectUris: ['https://app.example/cb'] },
     ...{ authMethod: 'client_secret_post', applicationType: 'web', state: 'active' },
   }
-  const keeping = (found: Client | 'nobody' = client) =>
-    makeKeptClients(
-      {
-        find: async (clientId) => {
-          asked.push(clientId)
-          return found === 'nobody' ? undefined : found
-        },
-      },
-      database,
-      () => nowMs,
-    )
+  const keeping = (found: Client | undefined) => {
+    const find = async (clientId: string) => {
+      asked.push(clientId)
+      return found
+    }
+    return makeKeptClients({ find }, database, () => nowMs)
+  }
 
-  it('is made once, and again after each change of a row that it is made of, by whomever', async () => {
+  it('is made once, and again after each change of its rows', async () => {
     const { kysely } = database
-    const find = keeping()
+    const find = keeping(client)
     await find('app')
     await find('app')
     expect(asked).to.have.length(1)
     const uri = { client_id: 'app', uri: 'https://app.example/cb' }
+    const scope = { client_id: 'app', scope: 'x' }
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
+    const override = { client_id: 'app', disabled_at: 1, note: null, updated_at: 1 }
     const changes = [
-      () => kysely.updateTable('oauth_application').set({ name: 'Other' }).execute(),
-      () =>
-        kysely
-          .insertInto('oauth_application_redirect_uri')
-          .values({ ...uri, position: 0 })
-          .execute(),
-      () => kysely.updateTable('oauth_application_redirect_uri').set({ position: 1 }).execute(),
-      () => kysely.deleteFrom('oauth_application_redirect_uri').execute(),
-      () => kysely.insertInto('oauth_application_post_logout_uri').values(uri).execute(),
-      () =>
-        kysely
-          .insertInto('oauth_application_scope')
-          .values({ client_id: 'app', scope: 'x' })
-          .execute(),
-      () => kysely.deleteFrom('oauth_application_scope').execute(),
-      () =>
-        kysely
-          .insertInto('client_secret')
-          .values({ ...secret, expires_at: null })
-          .execute(),
-      () => kysely.deleteFrom('client_secret').execute(),
-      () =>
-        kysely
-          .insertInto('integration_override')
-          .values({ client_id: 'app', disabled_at: 1, note: null, updated_at: 1 })
-          .execute(),
-      () => kysely.deleteFrom('oauth_application').execute(),
+      kysely.updateTable('oauth_application').set({ name: 'Other' }),
+      kysely.insertInto('oauth_application_redirect_uri').values({ ...uri, position: 0 }),
+      kysely.updateTable('oauth_application_redirect_uri').set({ position: 1 }),
+      kysely.deleteFrom('oauth_application_redirect_uri'),
+      kysely.insertInto('oauth_application_post_logout_uri').values(uri),
+      kysely.insertInto('oauth_application_scope').values(scope),
+      kysely.deleteFrom('oauth_application_scope'),
+      kysely.insertInto('client_secret').values({ ...secret, expires_at: null }),
+      kysely.deleteFrom('client_secret'),
+      kysely.insertInto('integration_override').values(override),
+      kysely.deleteFrom('oauth_application'),
     ]
     for (const [count, change] of changes.entries()) {
-      await change()
+      await change.execute()
       await find('app')
       await find('app')
       expect(asked, `after change ${count}`).to.have.length(count + 2)
     }
   })
 
-  it('is made again when one of its secrets ends by itself', async () => {
+  it('is made again when one of its secrets expires', async () => {
     const find = keeping({ ...client, changesAt: NOW_MS + 1000 })
     await find('app')
     nowMs += 999
@@ -102,38 +86,93 @@ withDatabases('what was compiled of a client', (open) => {
     expect(asked).to.have.length(2)
   })
 
-  it('is not kept for a client that is no row of the database, or is not there', async () => {
+  it('is not kept for a client without a row, or an unknown one', async () => {
     const loopback = `loopback_${'x'.repeat(22)}`
-    const find = keeping()
+    const find = keeping(client)
     await find(loopback)
     await find(loopback)
     expect(asked).to.have.length(2)
-    const nobody = keeping('nobody')
-    expect(await nobody('nobody')).to.equal(undefined)
-    expect(await nobody('nobody')).to.equal(undefined)
+    const unknown = keeping(undefined)
+    expect(await unknown('unknown')).to.equal(undefined)
+    expect(await unknown('unknown')).to.equal(undefined)
     expect(asked).to.have.length(4)
   })
 
-  it('leaves no version behind of a metadata document, and the next one is not taken for it', async () => {
+  it('leaves no version of a deleted metadata document', async () => {
     const { kysely } = database
-    const clientId = 'https://client.example/document'
-    const document = {
-      ...{ client_id: clientId, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
-      ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
-      reviewed_at: null,
-    }
-    const version = async () =>
-      (
-        await kysely
-          .selectFrom('client_version')
-          .select('version')
-          .where('client_id', '=', clientId)
-          .executeTakeFirst()
-      )?.version
-    await kysely.insertInto('document_client').values(document).execute()
-    const first = await version()
-    expect(first).to.be.a('number')
+    const client_id = addressOf('document')
+    const versions = async () =>
+      await kysely
+        .selectFrom('client_version')
+        .select('version')
+        .where('client_id', '=', client_id)
+        .execute()
+    await kysely
+      .insertInto('document_client')
+      .values({
+        ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
+        ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
+        reviewed_at: null,
+      })
+      .execute()
+    expect(await versions()).to.have.length(1)
     await kysely.deleteFrom('document_client').execute()
-    expect(await version()).to.equal(undefined)
+    expect(await versions()).to.deep.equal([])
+  })
+})
+
+withDatabases('copies of metadata documents', (open) => {
+  it('are replaced by later ones, unless they are used or reviewed', async () => {
+    await using database = await open()
+    const { kysely } = database
+    let nowMs = Date.now()
+    const documents = makeDocumentClients(
+      {
+        metadataDocuments: { hosts: [], openRegistration: true },
+        unusedMax: 3,
+        loopbackHosts: ['127.0.0.1'],
+        copies: new Map(),
+      },
+      { database, now: () => nowMs },
+    )
+    const resolve = async (name: string) =>
+      await documents.resolve(addressOf(name), async () =>
+        Response.json({
+          client_id: addressOf(name),
+          client_name: name,
+          redirect_uris: [`https://${name}.client.example/callback`],
+        }),
+      )
+    const known = async () => {
+      const rows = await kysely.selectFrom('document_client').select('client_id').execute()
+      return rows.map(({ client_id }) => client_id)
+    }
+    for (const name of ['used', 'reviewed']) await resolve(name)
+    await kysely
+      .insertInto('person')
+      .values({ id: 'p', email: 'a@b', email_canonical: 'a@b', name: 'A', created_at: 0 })
+      .execute()
+    await kysely
+      .insertInto('oauth_grant')
+      .values({
+        ...{ id: 'g', person_id: 'p', client_id: addressOf('used'), client_name: 'used' },
+        ...{ client_origin: 'document', allowed: '{}', granted_at: 0, expires_at: nowMs * 2 },
+      })
+      .execute()
+    await kysely
+      .updateTable('document_client')
+      .set({ review: 'blocked' })
+      .where('client_id', '=', addressOf('reviewed'))
+      .execute()
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      nowMs += 60_000
+      await resolve(name)
+    }
+    expect(await known()).to.have.members(['c', 'd', 'e', 'reviewed', 'used'].map(addressOf))
+    // A copy that is refreshed counts as late.
+    nowMs += 3_600_000
+    await resolve('c')
+    await resolve('f')
+    expect(await known()).to.have.members(['c', 'e', 'f', 'reviewed', 'used'].map(addressOf))
   })
 })

@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
+import {
+  type Decision,
+  decideReview,
+  type ReviewState,
+} from '../src/directory/sites/review-policy.ts'
 import { makeFetchGovernor } from '../src/oauth/clients/fetch-governor.ts'
 import {
   admitsDocument,
@@ -28,9 +33,7 @@ function judge(document: unknown) {
 describe('the address of a metadata document', () => {
   // [Client ID Metadata Document §3]
   it('is https with a host name and a path', () => {
-    for (const address of [id, 'https://claude.ai/oauth/mcp-oauth-client-metadata']) {
-      expect(readDocumentAddress(address)?.href).to.equal(address)
-    }
+    expect(readDocumentAddress(id)?.href).to.equal(id)
   })
 
   for (const address of [
@@ -77,111 +80,87 @@ describe('the address of a metadata document', () => {
   // [Client ID Metadata Document §6.8; Client registration 5.3]
   it('is admitted on a listed host, or on any when open registration is on (Client registration 5)', () => {
     const listed = { hosts: ['client.example'], openRegistration: false }
+    const open = { hosts: [], openRegistration: true }
     expect(admitsDocument(id, listed)).to.equal(true)
     for (const host of ['other.example', 'sub.client.example', 'client.example.evil.example']) {
       expect(admitsDocument(`https://${host}/client.json`, listed), host).to.equal(false)
-      expect(
-        admitsDocument(`https://${host}/client.json`, { hosts: [], openRegistration: true }),
-        host,
-      ).to.equal(true)
+      expect(admitsDocument(`https://${host}/client.json`, open), host).to.equal(true)
     }
-    expect(admitsDocument('https://10.0.0.1/a', { hosts: [], openRegistration: true })).to.equal(
-      false,
-    )
+    expect(admitsDocument('https://10.0.0.1/a', open)).to.equal(false)
   })
 })
 
-describe('what counts of a metadata document', () => {
-  it('infers native when a redirect address is loopback, so that its port may vary', () => {
-    const judged = judge({ ...plain, redirect_uris: ['http://127.0.0.1/callback'] })
-    expect(judged).to.deep.equal({
-      kind: 'accepted',
-      document: {
-        name: 'A client',
-        redirectUris: ['http://127.0.0.1/callback'],
-        grantTypes: ['authorization_code', 'refresh_token'],
-        applicationType: 'native',
-      },
+describe('an accepted metadata document', () => {
+  const acceptedOf = (document: object) => {
+    const judged = judge(document)
+    return judged.kind === 'accepted' ? judged.document : judged
+  }
+
+  it('is native when a redirect URI is loopback, so that its port may vary', () => {
+    expect(acceptedOf({ ...plain, redirect_uris: ['http://127.0.0.1/callback'] })).to.deep.equal({
+      name: 'A client',
+      redirectUris: ['http://127.0.0.1/callback'],
+      grantTypes: ['authorization_code', 'refresh_token'],
+      applicationType: 'native',
     })
-    expect(judge(plain)).to.have.nested.property('document.applicationType', 'web')
+    expect(acceptedOf(plain)).to.include({ applicationType: 'web' })
   })
 
   // [Client ID Metadata Document §6.1]
-  it('drops redirect addresses that lie elsewhere, and grants that are not served', () => {
-    const judged = judge({
+  it('loses redirect URIs of other hosts, and unsupported grants', () => {
+    const own = ['https://client.example/redirect', 'http://127.0.0.1:33418/']
+    const foreign = ['https://insiders.client.example/redirect', 'http://192.168.0.1:80/']
+    const document = {
       ...plain,
-      redirect_uris: [
-        'https://insiders.client.example/redirect',
-        'https://client.example/redirect',
-        'cursor://client.example/redirect',
-        'http://127.0.0.1:33418/',
-        'http://192.168.0.1:80/',
-      ],
+      redirect_uris: [...foreign, 'cursor://client.example/redirect', ...own],
       grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
+    }
+    expect(acceptedOf(document)).to.deep.include({
+      ...{ redirectUris: own, grantTypes: ['authorization_code'] },
     })
-    expect(judged)
-      .to.have.nested.property('document.redirectUris')
-      .that.deep.equals(['https://client.example/redirect', 'http://127.0.0.1:33418/'])
-    expect(judged)
-      .to.have.nested.property('document.grantTypes')
-      .that.deep.equals(['authorization_code'])
   })
 
   // [Client ID Metadata Document §6.2]
-  it('negotiates to the authentication method none where the client offers it', () => {
+  it('uses the authentication method none where the client offers it', () => {
     const preferring = { ...plain, token_endpoint_auth_method: 'private_key_jwt' }
     expect(judge(preferring).kind).to.equal('refused')
-    const offering = {
-      ...preferring,
-      token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
-    }
+    const offered = ['private_key_jwt', 'none']
+    const offering = { ...preferring, token_endpoint_auth_methods_supported: offered }
     expect(judge(offering).kind).to.equal('accepted')
   })
 
-  it('keeps nothing that only the service may say', () => {
-    const judged = judge({
-      ...plain,
-      scope: 'account:read',
-      x_origin: 'integration',
-      x_reviewed: true,
-      post_logout_redirect_uris: ['https://evil.example/'],
-      jwks_uri: 'https://evil.example/jwks',
-      backchannel_logout_uri: 'https://evil.example/logout',
-    })
-    expect(Object.keys(judged.kind === 'accepted' ? judged.document : {})).to.have.members([
-      'name',
-      'redirectUris',
-      'grantTypes',
-      'applicationType',
-    ])
+  it('keeps nothing that only the service decides', () => {
+    const evil = 'https://evil.example/'
+    const forged = { x_origin: 'integration', x_reviewed: true, x_fingerprint: 'forged' }
+    const addresses = { jwks_uri: evil, backchannel_logout_uri: evil }
+    const document = { ...plain, ...forged, ...addresses, scope: 'account:read' }
+    const accepted = acceptedOf({ ...document, post_logout_redirect_uris: [evil] })
+    const members = ['name', 'redirectUris', 'grantTypes', 'applicationType']
+    expect(Object.keys(accepted)).to.have.members(members)
   })
+})
 
+describe('a metadata document', () => {
+  const basicBesideNone = {
+    token_endpoint_auth_method: 'client_secret_basic',
+    token_endpoint_auth_methods_supported: ['none'],
+  }
   const refused: [string, unknown][] = [
     ['another client_id', { ...plain, client_id: 'https://client.example/other.json' }],
     ['no client_id', { ...plain, client_id: undefined }],
     ['no client_name', { ...plain, client_name: undefined }],
     ['an empty client_name', { ...plain, client_name: ' ' }],
     ['an invisible client_name', { ...plain, client_name: 'A\u200b' }],
-    ['a client_name that shows as nothing', { ...plain, client_name: '\u2800\u115f' }],
-    ['no redirect addresses', { ...plain, redirect_uris: undefined }],
-    ['an empty list of redirect addresses', { ...plain, redirect_uris: [] }],
-    [
-      'redirect addresses of another host only',
-      { ...plain, redirect_uris: ['https://evil.example/'] },
-    ],
-    ['redirect addresses of another type', { ...plain, redirect_uris: 'https://client.example/' }],
+    ['a blank-looking client_name', { ...plain, client_name: '\u2800\u115f' }],
+    ['no redirect URIs', { ...plain, redirect_uris: undefined }],
+    ['an empty list of redirect URIs', { ...plain, redirect_uris: [] }],
+    ['only foreign redirect URIs', { ...plain, redirect_uris: ['https://evil.example/'] }],
+    ['a string as redirect_uris', { ...plain, redirect_uris: 'https://client.example/' }],
     ['a secret', { ...plain, client_secret: 'a' }],
     ['a secret that is empty', { ...plain, client_secret: null }],
     ['the expiry of a secret', { ...plain, client_secret_expires_at: 0 }],
     ['a shared-secret method', { ...plain, token_endpoint_auth_method: 'client_secret_post' }],
-    [
-      'a shared-secret method beside none',
-      {
-        ...plain,
-        token_endpoint_auth_method: 'client_secret_basic',
-        token_endpoint_auth_methods_supported: ['none'],
-      },
-    ],
+    ['a shared-secret method beside none', { ...plain, ...basicBesideNone }],
     ['no code grant', { ...plain, grant_types: ['client_credentials'] }],
     ['no code response', { ...plain, response_types: ['token'] }],
     ['two names', `{"client_name":"A",${JSON.stringify(plain).slice(1)}`],
@@ -196,7 +175,7 @@ describe('what counts of a metadata document', () => {
   }
 
   // [Client registration 5.5; 9]
-  it('never lets an address count that is neither on its host nor loopback', () => {
+  it('is accepted with redirect URIs on its host and loopback ones only', () => {
     const uri = fc.oneof(
       fc.webUrl({ withFragments: true, withQueryParameters: true }),
       fc.string({ unit: 'binary', maxLength: 30 }),
@@ -217,7 +196,7 @@ describe('what counts of a metadata document', () => {
     )
   })
 
-  it('judges any text without failing', () => {
+  it('is accepted or refused for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.json()), (text) =>
         ['accepted', 'refused'].includes(judge(text).kind),
@@ -235,21 +214,19 @@ describe('the fingerprint of a document', () => {
     applicationType: 'web' as const,
   }
 
-  it('changes with the name and the redirect addresses, and with nothing else', () => {
+  it('depends on the name and the redirect URIs only', () => {
     const own = fingerprintOf(document)
+    const redirectUris = document.redirectUris.slice(1)
     expect(fingerprintOf({ ...document, name: 'B' })).not.to.equal(own)
-    expect(fingerprintOf({ ...document, redirectUris: ['https://client.example/a'] })).not.to.equal(
-      own,
-    )
-    expect(
-      fingerprintOf({ ...document, redirectUris: document.redirectUris.toReversed() }),
-    ).to.equal(own)
+    expect(fingerprintOf({ ...document, redirectUris })).not.to.equal(own)
+    const reversed = { ...document, redirectUris: document.redirectUris.toReversed() }
+    expect(fingerprintOf(reversed)).to.equal(own)
     expect(fingerprintOf({ ...document, applicationType: 'native' })).to.equal(own)
   })
 })
 
 // [Client ID Metadata Document §4.4]
-describe('how long a document is fresh (RFC 9111)', () => {
+describe('the freshness of a document (RFC 9111)', () => {
   for (const [header, expected] of [
     [null, 60],
     ['max-age=3600', 3600],
@@ -268,10 +245,10 @@ describe('how long a document is fresh (RFC 9111)', () => {
 })
 
 // [MCP Authorization §Authorization Server Abuse Protection]
-describe('the governor of fetches', () => {
+describe('the fetch governor', () => {
   const bounds = { runningMax: 3, runningPerHostMax: 2, perMinuteMax: 10, perMinuteAndHostMax: 4 }
 
-  it('bounds what runs at once, for a host and in all', () => {
+  it('limits concurrent fetches per host and in total', () => {
     const governor = makeFetchGovernor(() => 0, bounds)
     const first = governor.begin('a.example')
     expect(first).to.be.a('function')
@@ -283,7 +260,7 @@ describe('the governor of fetches', () => {
     expect(governor.begin('c.example')).to.be.a('function')
   })
 
-  it('bounds what begins within a minute, for a host and in all', () => {
+  it('limits fetches per minute, per host and in total', () => {
     let nowMs = 0
     const governor = makeFetchGovernor(() => nowMs, bounds)
     const begin = (host: string) => {
@@ -298,4 +275,26 @@ describe('the governor of fetches', () => {
     nowMs = 60_001
     expect(begun('a.example')).to.have.length(4)
   })
+})
+
+const current = 'current'
+const approved: Decision = { review: 'approved', fingerprint: current }
+const stale: Decision = { review: 'approved', fingerprint: 'stale' }
+const blocked: Decision = { review: 'blocked', fingerprint: 'stale' }
+
+/** By the review of the platform: the state where the site has none, an approval, a stale one, a block. */
+const reviews: readonly [string, Decision | undefined, ...ReviewState[]][] = [
+  ['none', undefined, 'unreviewed', 'approved', 'changed', 'blocked'],
+  ['approved', approved, 'approved', 'approved', 'approved', 'blocked'],
+  ['stale', stale, 'changed', 'approved', 'changed', 'blocked'],
+  ['blocked', blocked, 'blocked', 'blocked', 'blocked', 'blocked'],
+]
+
+describe('the review of a document [design 31]', () => {
+  for (const [title, platform, ...states] of reviews) {
+    it(`is ${states.join(', ')} by the review of a site where that of the platform is ${title}`, () => {
+      const sites = [undefined, approved, stale, blocked]
+      expect(sites.map((site) => decideReview({ platform, site }, current))).to.deep.equal(states)
+    })
+  }
 })

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import { expect } from 'chai'
 import { SignJWT, UnsecuredJWT } from 'jose'
@@ -9,7 +6,7 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
-import { asPortal, exchange, getCode, introspect } from './support/client.ts'
+import { asPortal, exchange, getCode, introspect, revoke } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {
   notes,
@@ -31,22 +28,31 @@ import {
   withPlans,
 } from './support/proofs.ts'
 import { signIn } from './support/relying-party.ts'
+import { serve } from './support/serve.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
-import { postForm } from './support/wire.ts'
+import { type Fields, get, postForm } from './support/wire.ts'
 
 const on = withPlans({ privateKeyJwt: true })
+const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true })
+const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
-/** openid-client as a client with a key of its own. */
-async function discoverWithKey(url: string, key: ClientKey, clientId: string = portal.clientId) {
-  return await oidc.discovery(
-    new URL(url),
-    clientId,
-    undefined,
-    oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
-    { execute: [oidc.allowInsecureRequests] },
-  )
+/** Statuses of the engine's check and of our own, each for an assertion of its own. */
+async function statusesAt(url: string, sign: () => Promise<string>, more: Fields = {}) {
+  const revoked = await revoke(url, 'x', { ...byAssertion(await sign()), ...more })
+  const introspected = await introspect(url, 'x', { ...byAssertion(await sign()), ...more })
+  return [revoked.status, introspected.status]
+}
+
+/** The status of an introspection with the key of the portal. */
+async function introspectWith(url: string, key: ClientKey): Promise<number> {
+  return (await introspect(url, 'x', byAssertion(await signAssertion(key, url)))).status
+}
+
+/** Points the portal to keys at an address. */
+async function chooseAddress(service: RunningService, jwks_uri: string): Promise<void> {
+  await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
 }
 
 forEachStorage('private_key_jwt (RFC 7523)', (start) => {
@@ -54,25 +60,28 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
 
   for (const alg of ['ES256', 'PS256', 'EdDSA']) {
     // [OpenID Connect Core §9 (private_key_jwt); RFC 6749 §2.3.2; RFC 9700 §2.5]
-    it(`a client signs with ${alg}: exchange, refresh, introspection, revocation`, async () => {
+    it(`works with ${alg}: exchange, refresh, introspection, revocation`, async () => {
       const service = running()
+      const { url } = service
       const key = await makeClientKey(alg)
       await giveKeys(service, [key])
-      const configuration = await discoverWithKey(service.url, key)
-      const {
-        callback,
-        pkceCodeVerifier,
-        start: address,
-      } = await signIn(service.url, { ...portal })
+      const configuration = await oidc.discovery(
+        new URL(url),
+        portal.clientId,
+        undefined,
+        oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
+        { execute: [oidc.allowInsecureRequests] },
+      )
+      const { callback, pkceCodeVerifier, start: request } = await signIn(url, portal)
+      const expected = {
+        expectedNonce: request.searchParams.get('nonce') ?? '',
+        expectedState: request.searchParams.get('state') ?? '',
+      }
       const tokens = await oidc.authorizationCodeGrant(
         configuration,
         callback,
-        {
-          pkceCodeVerifier,
-          expectedNonce: address.searchParams.get('nonce') ?? '',
-          expectedState: address.searchParams.get('state') ?? '',
-        },
-        { resource: service.url },
+        { pkceCodeVerifier, ...expected },
+        { resource: url },
       )
       expect(tokens.claims()?.sub).to.equal('per_sam')
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
@@ -85,37 +94,25 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
   }
 
   // [OpenID Connect Core §9 (private_key_jwt); 123]
-  it('an assertion works once, at the engine’s endpoints and at ours, also at the same time (RFC 7523 §3)', async () => {
+  it('accepts an assertion once, at every endpoint and from concurrent requests (RFC 7523 §3)', async () => {
     const service = running()
     const key = await makeClientKey()
     await giveKeys(service, [key])
-    const assertion = await signAssertion(key, service.url)
-    const answers = await Promise.all(
-      Array.from(
-        { length: 8 },
-        async () => await introspect(service.url, 'x', byAssertion(assertion)),
-      ),
-    )
-    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
-    const again = await postForm(service.url + paths.revocation, {
-      token: 'x',
-      ...byAssertion(assertion),
-    })
-    expect(again.status).to.equal(401)
-
-    const other = await signAssertion(key, service.url)
-    const engine = await Promise.all(
-      Array.from(
-        { length: 8 },
-        async () =>
-          await postForm(service.url + paths.revocation, { token: 'x', ...byAssertion(other) }),
-      ),
-    )
-    expect(engine.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
+    for (const [endpoint, other] of [
+      [introspect, revoke],
+      [revoke, introspect],
+    ] as const) {
+      const fields = byAssertion(await signAssertion(key, service.url))
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, async () => await endpoint(service.url, 'x', fields)),
+      )
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
+      expect((await other(service.url, 'x', fields)).status).to.equal(401)
+    }
   })
 })
 
-describe('private_key_jwt: what is refused', () => {
+describe('private_key_jwt refuses', () => {
   const running = sharedService(on)
   let key: ClientKey
   before(async () => {
@@ -123,161 +120,123 @@ describe('private_key_jwt: what is refused', () => {
     await giveKeys(running(), [key])
   })
 
-  /** The two places where an assertion is judged: the engine's, and our own. */
-  async function statusesFor(assertion: string, more: Record<string, string | undefined> = {}) {
-    const { url } = running()
-    const fields = { ...byAssertion(assertion), ...more }
-    const revoked = await postForm(url + paths.revocation, { token: 'x', ...fields })
-    const introspected = await introspect(url, 'x', fields)
-    return [revoked.status, introspected.status]
-  }
-
   const now = Math.floor(Date.now() / 1000)
-  const wrong: readonly [string, Record<string, unknown>][] = [
+  for (const [what, claims, revoked = 401] of [
     ['for another server', { aud: 'https://other.example' }],
     ['without an audience', { aud: undefined }],
     ['of another issuer', { iss: notes.clientId }],
-    ['that has ended', { exp: now - 60 }],
-    ['without an end', { exp: undefined }],
+    ['that has expired', { exp: now - 60 }],
+    ['without an expiry', { exp: undefined }],
     ['without an id', { jti: undefined }],
-    ['with an id that is no text', { jti: 7 }],
-    ['with an id that is an object', { jti: { id: 7 } }],
+    ['with a number as id', { jti: 7 }],
+    ['with an object as id', { jti: { id: 7 } }],
     ['with an empty id', { jti: '' }],
-  ]
-  for (const [what, claims] of wrong) {
+  ] as [string, Record<string, unknown>, number?][]) {
     it(`an assertion ${what}`, async () => {
       const { url } = running()
-      const assertions = [
-        await signAssertion(key, url, claims),
-        await signAssertion(key, url, claims),
-      ]
-      for (const assertion of assertions) {
-        const [revoked, introspected] = await statusesFor(assertion)
-        expect(revoked).to.be.oneOf([400, 401])
-        expect(introspected).to.equal(401)
-      }
+      const statuses = await statusesAt(url, async () => await signAssertion(key, url, claims))
+      expect(statuses).to.deep.equal([revoked, 401])
     })
   }
 
   // [OpenID Connect Core §9 (private_key_jwt); threat 11; 123]
-  it('an assertion without a signature, by a shared secret, or by the key of somebody else', async () => {
+  it('an unsigned assertion, and one signed with a shared secret or another key', async () => {
     const { url } = running()
-    const claims = {
-      ...{ iss: portal.clientId, sub: portal.clientId, aud: url, jti: crypto.randomUUID() },
-      exp: now + 60,
-    }
-    const unsigned = new UnsecuredJWT(claims).encode()
+    const ids = { iss: portal.clientId, sub: portal.clientId, aud: url }
+    const claims = { ...ids, jti: randomUUID(), exp: now + 60 }
     const shared = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'HS256' })
       .sign(new TextEncoder().encode(portal.clientSecret))
-    const stranger = await makeClientKey('ES256', key.kid)
-    for (const assertion of [unsigned, shared, await signAssertion(stranger, url)]) {
-      expect(await statusesFor(assertion)).to.deep.equal([401, 401])
+    const stranger = await signAssertion(await makeClientKey('ES256', key.kid), url)
+    for (const assertion of [new UnsecuredJWT(claims).encode(), shared, stranger]) {
+      expect(await statusesAt(url, async () => assertion)).to.deep.equal([401, 401])
     }
   })
 
-  it('an assertion for another client_id, or beside a secret', async () => {
+  it('an assertion with another client_id, a secret, or another type', async () => {
     const { url } = running()
-    const [, named] = await statusesFor(await signAssertion(key, url), {
-      client_id: notes.clientId,
-    })
+    const sign = async () => await signAssertion(key, url)
+    const [, named] = await statusesAt(url, sign, { client_id: notes.clientId })
     expect(named).to.equal(401)
-    const both = await statusesFor(await signAssertion(key, url), {
-      client_secret: portal.clientSecret,
-    })
-    expect(both).to.deep.equal([400, 401])
-    const untyped = await statusesFor(await signAssertion(key, url), {
-      client_assertion_type: 'urn:other',
-    })
-    expect(untyped).to.deep.equal([400, 401])
+    for (const more of [
+      { client_secret: portal.clientSecret },
+      { client_assertion_type: 'urn:other' },
+    ]) {
+      expect(await statusesAt(url, sign, more)).to.deep.equal([400, 401])
+    }
   })
 
   // [RFC 6749 §2.3.2]
-  it('the secret of a client that has keys, and the assertion of one that has none', async () => {
+  it('the secret of a client with keys, and an assertion of a client without', async () => {
     const { url } = running()
-    const secret = { client_id: portal.clientId, client_secret: portal.clientSecret }
-    expect((await introspect(url, 'x', secret)).status).to.equal(401)
-    expect((await postForm(url + paths.revocation, { token: 'x', ...secret })).status).to.equal(401)
+    expect((await introspect(url, 'x', asPortalSecret)).status).to.equal(401)
+    expect((await revoke(url, 'x', asPortalSecret)).status).to.equal(401)
     const ids = { iss: resourceServer.clientId, sub: resourceServer.clientId }
-    const [revoked, introspected] = await statusesFor(await signAssertion(key, url, ids))
-    expect([revoked, introspected]).to.deep.equal([401, 401])
+    const statuses = await statusesAt(url, async () => await signAssertion(key, url, ids))
+    expect(statuses).to.deep.equal([401, 401])
   })
 
   // [143]
-  it('an audience beside the issuer, for a client that chose a part of FAPI 2.0 (§5.3.2.1)', async () => {
-    await using service = await startService(
-      withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true }),
-    )
+  it('another audience than the issuer where the client uses FAPI 2.0 (§5.3.2.1)', async () => {
+    await using service = await startService(withFapi)
+    const { url } = service
     await giveKeys(service, [key])
-    const token = service.url + paths.token
-    const ask = async (audience: string | string[]) =>
-      await postForm(service.url + paths.revocation, {
-        token: 'x',
-        ...byAssertion(await signAssertion(key, audience)),
-      })
-    const introspected = async (audience: string | string[]) =>
-      await introspect(service.url, 'x', byAssertion(await signAssertion(key, audience)))
-    for (const at of [ask, introspected]) {
-      await choose(service, { pushed_requests_required_at: null })
-      expect((await at(token)).status).to.equal(200)
-      await choose(service, { pushed_requests_required_at: 1 })
-      expect((await at(token)).status).to.equal(401)
-      expect((await at([service.url])).status).to.equal(401)
-      expect((await at(service.url)).status).to.equal(200)
+    for (const [demanded, audience, status] of [
+      [null, url + paths.token, 200],
+      [1, url + paths.token, 401],
+      [1, [url], 401],
+      [1, url, 200],
+    ] as const) {
+      await choose(service, { pushed_requests_required_at: demanded })
+      const sign = async () => await signAssertion(key, audience as string)
+      expect(await statusesAt(url, sign)).to.deep.equal([status, status])
     }
   })
 
-  it('an audience that names another server besides (audience injection, CVE-2025-27370) [143]', async () => {
+  it('an audience that names another server too (audience injection, CVE-2025-27370) [143]', async () => {
     const { url } = running()
     const ours = [url, url + paths.token]
-    expect(await statusesFor(await signAssertion(key, ours))).to.deep.equal([200, 401])
-    expect(
-      (await introspect(url, 'x', byAssertion(await signAssertion(key, ours)))).status,
-    ).to.equal(200)
+    const statuses = await statusesAt(url, async () => await signAssertion(key, ours))
+    expect(statuses).to.deep.equal([200, 200])
     for (const others of [
       [url, 'https://other.example'],
       ['https://other.example', url + paths.token],
       [`${url}/`, url],
       [],
     ]) {
-      const assertions = [await signAssertion(key, others), await signAssertion(key, others)]
-      for (const assertion of assertions) {
-        expect(await statusesFor(assertion), others.join(' ')).to.deep.equal([401, 401])
-      }
+      const refused = await statusesAt(url, async () => await signAssertion(key, others))
+      expect(refused, others.join(' ')).to.deep.equal([401, 401])
     }
   })
 
-  it('one that was made for later, which a store that forgot would take again [162]', async () => {
-    await using service = await startService(
-      withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true }),
-    )
+  it('an assertion issued in the future, which a store could forget and accept again [162]', async () => {
+    await using service = await startService(withFapi)
+    const { url } = service
     await giveKeys(service, [key])
     const statuses = async (aheadSeconds: number) => {
       const iat = Math.floor(Date.now() / 1000) + aheadSeconds
-      const sign = async () => await signAssertion(key, service.url, { iat, exp: iat + 60 })
-      const fields = { token: 'x', ...byAssertion(await sign()) }
-      const revoked = await postForm(service.url + paths.revocation, fields)
-      const introspected = await introspect(service.url, 'x', byAssertion(await sign()))
-      return [revoked.status, introspected.status]
+      return await statusesAt(
+        url,
+        async () => await signAssertion(key, url, { iat, exp: iat + 60 }),
+      )
     }
     expect(await statuses(3600), 'an hour').to.deep.equal([401, 401])
     expect(await statuses(280), 'a clock that is off').to.deep.equal([200, 200])
-    // FAPI 2.0 Security Profile §5.3.2.1: ten seconds ahead are taken, more than sixty are not.
+    // FAPI 2.0 Security Profile §5.3.2.1: accept 10 seconds ahead, refuse more than 60.
     await choose(service, { pushed_requests_required_at: 1 })
     expect(await statuses(90), 'FAPI').to.deep.equal([401, 401])
     expect(await statuses(10), 'FAPI').to.deep.equal([200, 200])
   })
 
-  it('one that brings the key of its own signature, or demands what nobody knows (CVE-2025-59420) [168]', async () => {
+  it('an assertion with its own key or an unknown critical header (CVE-2025-59420) [168]', async () => {
     const { url } = running()
     const stranger = await makeClientKey('ES256', key.kid)
     const asked: string[] = []
-    const host = createServer((request, response) => {
+    await using host = await serve((request, response) => {
       asked.push(String(request.url))
       response.end(JSON.stringify({ keys: [stranger.publicJwk] }))
-    }).listen(0, '127.0.0.1')
-    await once(host, 'listening')
-    const address = `http://127.0.0.1:${(host.address() as AddressInfo).port}/keys`
+    })
+    const address = `${host.url}/keys`
     const sign = async (by: ClientKey, header: Record<string, unknown>) => {
       const claims = { iss: portal.clientId, sub: portal.clientId, aud: url, jti: randomUUID() }
       return await new SignJWT(claims)
@@ -286,30 +245,29 @@ describe('private_key_jwt: what is refused', () => {
         .setProtectedHeader({ alg: by.alg, kid: by.kid, ...header })
         .sign(by.privateKey, { crit: { unheard: true } })
     }
-    const wrong = [
+    for (const [by, header] of [
       [stranger, { jwk: stranger.publicJwk }],
       [stranger, { jku: address }],
       [stranger, { x5u: address, x5c: ['AAAA'] }],
       [key, { crit: ['unheard'], unheard: true }],
-    ] as const
-    for (const [by, header] of wrong) {
-      const said = JSON.stringify(header)
-      expect(await statusesFor(await sign(by, header)), said).to.deep.equal([401, 401])
+    ] as const) {
+      const statuses = await statusesAt(url, async () => await sign(by, header))
+      expect(statuses, JSON.stringify(header)).to.deep.equal([401, 401])
     }
-    host.close()
-    expect(asked, 'nobody is asked for keys').to.deep.equal([])
-    expect((await statusesFor(await sign(key, {})))[0]).to.equal(200)
+    expect(asked, 'nothing is fetched').to.deep.equal([])
+    expect(await statusesAt(url, async () => await sign(key, {}))).to.deep.equal([200, 200])
   })
 
-  it('one whose subject is no text, as one of nobody [155]', async () => {
+  it('a subject that is not a string [155]', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     for (const sub of [7, {}, [portal.clientId], null, true]) {
       const assertion = `${part({ alg: 'ES256' })}.${part({ iss: portal.clientId, sub })}.x`
-      expect(await statusesFor(assertion), String(sub)).to.deep.equal([401, 401])
+      const statuses = await statusesAt(running().url, async () => assertion)
+      expect(statuses, String(sub)).to.deep.equal([401, 401])
     }
   })
 
-  it('nothing for a DPoP header beside it that is none [145]', async () => {
+  it('nothing because of a malformed DPoP header [145]', async () => {
     const { url } = running()
     for (const proof of ['x', `${btoa('{}')}.x.y`, '\u00e4.\u00e4']) {
       const form = { token: 'x', ...byAssertion(await signAssertion(key, url)) }
@@ -318,74 +276,53 @@ describe('private_key_jwt: what is refused', () => {
     }
   })
 
-  it('everything of the kind while the plan is off, and the client is off with it', async () => {
+  it('every assertion while the plan is off, and advertises no method', async () => {
     await using service = await startService()
     await giveKeys(service, [key])
-    const metadata = await (await fetch(service.url + paths.authorizationServer)).json()
-    expect(JSON.stringify(metadata)).to.not.match(
+    expect((await get(service.url + paths.authorizationServer)).text).to.not.match(
       /private_key_jwt|signing_alg_values_supported":\["ES256","PS256/,
     )
-    const assertion = await signAssertion(key, service.url)
-    expect((await introspect(service.url, 'x', byAssertion(assertion))).status).to.equal(401)
+    expect(await introspectWith(service.url, key)).to.equal(401)
   })
 })
 
-describe('private_key_jwt: keys at an address of the client', () => {
+describe('private_key_jwt with keys at an address', () => {
   let openssl = ''
   before(function () {
     openssl = requireProgram(this, 'openssl')
   })
 
-  const jwksUri = 'https://client.example/keys.json'
-
-  async function start(
-    use: (
-      service: RunningService,
-      host: Awaited<ReturnType<typeof startDocumentHost>>,
-      clock: { ms: number },
-    ) => Promise<void>,
-  ) {
+  it('fetches them once for all endpoints', async () => {
     await using host = await startDocumentHost(openssl)
-    const clock = { ms: Date.now() }
-    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
-    await choose(service, { jwks: null, jwks_uri: jwksUri, auth_method: 'private_key_jwt' })
-    await use(service, host, clock)
-  }
-
-  it('are fetched once for the engine’s endpoints and for ours', async () => {
-    await start(async (service, host) => {
-      const key = await makeClientKey()
-      host.serve(documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' }))
-      for (const endpoint of [paths.revocation, paths.introspection, paths.revocation]) {
-        const fields = byAssertion(await signAssertion(key, service.url))
-        const answer = await postForm(service.url + endpoint, { token: 'x', ...fields })
-        expect(answer.status, endpoint).to.equal(200)
-      }
-      expect(host.requests).to.deep.equal(['client.example/keys.json'])
-    })
+    await using service = await startService({ ...on, fetch: host.fetch })
+    await chooseAddress(service, 'https://client.example/keys.json')
+    const key = await makeClientKey()
+    host.serve(documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' }))
+    const sign = async () => await signAssertion(key, service.url)
+    expect(await statusesAt(service.url, sign)).to.deep.equal([200, 200])
+    expect(await statusesAt(service.url, sign)).to.deep.equal([200, 200])
+    expect(host.requests).to.deep.equal(['client.example/keys.json'])
   })
 
   // [125]
-  it('follow no redirect, and are no larger than they may be', async () => {
-    await start(async (service, host) => {
-      const key = await makeClientKey()
-      const ask = async () =>
-        await introspect(service.url, 'x', byAssertion(await signAssertion(key, service.url)))
-      host.serve((request, response) => {
-        if (request.url === '/other.json') {
-          response.writeHead(200, { 'content-type': 'application/json' })
-          response.end(JSON.stringify({ keys: [key.publicJwk] }))
-        } else response.writeHead(302, { location: 'https://client.example/other.json' }).end()
-      })
-      expect((await ask()).status).to.equal(401)
-      expect(host.requests).to.deep.equal(['client.example/keys.json'])
-      host.serve(documentAnswer({ keys: [key.publicJwk], padding: 'x'.repeat(100_000) }))
-      expect((await ask()).status).to.equal(401)
+  it('follows no redirect and limits their size', async () => {
+    await using host = await startDocumentHost(openssl)
+    await using service = await startService({ ...on, fetch: host.fetch })
+    await chooseAddress(service, 'https://client.example/keys.json')
+    const key = await makeClientKey()
+    const keys = documentAnswer({ keys: [key.publicJwk] })
+    host.serve((request, response) => {
+      if (request.url === '/other.json') keys(request, response)
+      else response.writeHead(302, { location: 'https://client.example/other.json' }).end()
     })
+    expect(await introspectWith(service.url, key)).to.equal(401)
+    expect(host.requests).to.deep.equal(['client.example/keys.json'])
+    host.serve({ keys: [key.publicJwk], padding: 'x'.repeat(100_000) })
+    expect(await introspectWith(service.url, key)).to.equal(401)
   })
 
   // [125]
-  it('are not fetched from a private address, whatever name leads there', async () => {
+  it('fetches nothing from a private address', async () => {
     let arrived = 0
     const guarded = makeGuardedFetch()
     await using service = await startService({
@@ -396,24 +333,15 @@ describe('private_key_jwt: keys at an address of the client', () => {
       },
     })
     const key = await makeClientKey()
-    for (const address of [
-      'https://127.0.0.1:1/keys',
-      'https://localhost:1/keys',
-      'https://[::1]:1/k',
-    ]) {
-      await choose(service, { jwks: null, jwks_uri: address, auth_method: 'private_key_jwt' })
-      for (const endpoint of [paths.revocation, paths.introspection]) {
-        const fields = byAssertion(await signAssertion(key, service.url))
-        const answer = await postForm(service.url + endpoint, { token: 'x', ...fields })
-        expect(answer.status, address).to.be.oneOf([400, 401])
-      }
+    for (const host of ['127.0.0.1:1', 'localhost:1', '[::1]:1']) {
+      await chooseAddress(service, `https://${host}/keys`)
+      const sign = async () => await signAssertion(key, service.url)
+      expect(await statusesAt(service.url, sign), host).to.deep.equal([401, 401])
     }
     expect(arrived).to.be.above(0)
   })
-})
 
-describe('private_key_jwt: hosts of keys that fail', () => {
-  it('keep no other client from its keys, however often strangers ask with their names [161]', async () => {
+  it('limits failing hosts one by one, so that no client locks out another [161]', async () => {
     const key = await makeClientKey()
     const asked = new Map<string, number>()
     await using service = await startService({
@@ -422,132 +350,107 @@ describe('private_key_jwt: hosts of keys that fail', () => {
         const { host } = new URL(String(input))
         asked.set(host, (asked.get(host) ?? 0) + 1)
         if (host === 'good.example') return Response.json({ keys: [key.publicJwk] })
-        throw new Error('nobody is there')
+        throw new Error('the host is down')
       },
     })
-    const authenticate = async (host: string) => {
-      const jwks_uri = `https://${host}/keys`
-      await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
-      const fields = byAssertion(await signAssertion(key, service.url))
-      return (await introspect(service.url, 'x', fields)).status
-    }
     for (const host of ['a', 'b', 'c', 'd', 'e']) {
+      await chooseAddress(service, `https://${host}.example/keys`)
       for (let turn = 0; turn < 31; turn += 1) {
-        expect(await authenticate(`${host}.example`)).to.equal(401)
+        expect(await introspectWith(service.url, key)).to.equal(401)
       }
     }
     expect([...asked.values()]).to.deep.equal([30, 30, 30, 30, 30])
-    expect(await authenticate('good.example')).to.equal(200)
+    await chooseAddress(service, 'https://good.example/keys')
+    expect(await introspectWith(service.url, key)).to.equal(200)
   })
-})
 
-describe('private_key_jwt: a host of the deployment’s own network', () => {
-  it('is asked without the guard when the configuration names it, and with it otherwise', async () => {
+  it('skips the guard only for hosts of privateHosts', async () => {
     const key = await makeClientKey()
     const guarded: boolean[] = []
-    const plans = { privateKeyJwt: true, privateHosts: ['keys.campus.internal:8443'] }
     await using service = await startService({
-      ...withPlans(plans),
+      ...withPlans({ privateKeyJwt: true, privateHosts: ['keys.campus.internal:8443'] }),
       fetch: async (_input, init) => {
         guarded.push(init?.privateAddress !== true)
         return Response.json({ keys: [key.publicJwk] })
       },
     })
-    for (const host of ['keys.campus.internal:8443', 'keys.campus.internal']) {
-      const jwks_uri = `https://${host}/keys`
-      await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
-      const fields = byAssertion(await signAssertion(key, service.url))
-      expect((await introspect(service.url, 'x', fields)).status).to.equal(200)
-    }
-    expect(guarded).to.deep.equal([false, true])
     const person = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    const send = async (keys: string) =>
-      (await person.send(await person.visit(security), security, { keys })).status
-    expect(await send('https://keys.campus.internal:8443/keys')).to.equal(200)
-    expect(await send('https://keys.campus.internal/keys')).to.equal(422)
+    for (const [host, status] of [
+      ['keys.campus.internal:8443', 200],
+      ['keys.campus.internal', 422],
+    ] as const) {
+      const keys = `https://${host}/keys`
+      await chooseAddress(service, keys)
+      expect(await introspectWith(service.url, key)).to.equal(200)
+      const saved = await person.send(await person.visit(security), security, { keys })
+      expect(saved.status).to.equal(status)
+    }
+    expect(guarded).to.deep.equal([false, true])
   })
 })
 
-describe('private_key_jwt: what an operator enters', () => {
+describe('private_key_jwt on the pages of an operator', () => {
   const running = sharedService(on)
   const address = `/admin/northlight/applications/${portal.clientId}`
+  const security = `${address}/security`
 
-  it('public keys take the place of the secret, and give it back', async () => {
+  it('replaces the secret with public keys, and restores it', async () => {
     const { url } = running()
     const person = makePagePerson(url, olivia)
-    const app = await person.visit(address)
-    expect(app.text).to.include(`${address}/security`)
+    expect((await person.visit(address)).text).to.include(security)
     const key = await makeClientKey()
-    const saved = await person.send(
-      await person.visit(`${address}/security`),
-      `${address}/security`,
-      { keys: JSON.stringify({ keys: [key.publicJwk] }) },
-    )
+    const send = async (keys: string) =>
+      await person.send(await person.visit(security), security, { keys })
+    const saved = await send(JSON.stringify({ keys: [key.publicJwk] }))
     expect(saved.text).to.include('private_key_jwt')
-    const fields = byAssertion(await signAssertion(key, url))
-    expect((await introspect(url, 'x', fields)).status).to.equal(200)
-    // What else an operator changes leaves the keys alone.
+    expect(await introspectWith(url, key)).to.equal(200)
+    // Other changes keep the keys.
     const edit = await person.visit(`${address}/edit`)
-    const edited = await person.send(edit, `${address}/edit`, {
-      name: 'Portal',
-      redirect_uris: portal.redirectUri,
-      scope: 'account:read',
-    })
+    const changes = { name: 'Portal', redirect_uris: portal.redirectUri, scope: 'account:read' }
+    const edited = await person.send(edit, `${address}/edit`, changes)
     expect(edited.text).to.include('private_key_jwt')
-    await person.send(await person.visit(`${address}/security`), `${address}/security`, {
-      keys: '',
-    })
+    await send('')
     expect((await introspect(url, 'x', asPortalSecret)).status).to.equal(200)
   })
 
-  const refused: readonly [string, RegExp][] = [
+  for (const [keys, says] of [
     ['http://client.example/keys', /must begin with https/],
     ['https://127.0.0.1/keys', /public host name/],
     ['https://10.0.0.8/keys', /public host name/],
     ['https://[fd00::1]/keys', /public host name/],
     ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
-    ['nonsense', /complete address/],
+    ['nonsense', /complete URL/],
     ['{"keys":[]}', /cannot be used/],
     ['{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}', /cannot be used/],
-    [
-      '{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}',
-      /it contains a private key/,
-    ],
-  ]
-  for (const [typed, says] of refused) {
-    it(`refuses ${typed.slice(0, 50)}`, async () => {
+    ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /contains a private key/],
+  ] as const) {
+    it(`refuses ${keys.slice(0, 50)}`, async () => {
       const person = makePagePerson(running().url, olivia)
-      const form = await person.visit(`${address}/security`)
-      const answer = await person.send(form, `${address}/security`, { keys: typed })
+      const answer = await person.send(await person.visit(security), security, { keys })
       expect(answer.status).to.equal(422)
       expect(answer.text).to.match(says)
     })
   }
 
-  it('a public application is offered no keys', async () => {
+  it('offers no keys to a public application', async () => {
     const person = makePagePerson(running().url, olivia)
     const page = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
     expect(page.status).to.equal(200)
     expect(page.text).to.not.include('id="keys"')
   })
 
-  it('there is no such page while no plan is on', async () => {
+  it('has no such page while no plan is on', async () => {
     await using service = await startService()
     const person = makePagePerson(service.url, olivia)
     expect((await person.visit(address)).text).to.not.include('/security')
-    expect((await person.visit(`${address}/security`)).status).to.equal(404)
+    expect((await person.visit(security)).status).to.equal(404)
   })
 
-  it('an exchange with the secret works as ever beside the plan', async () => {
+  it('leaves the exchange with a secret as it was', async () => {
     const { url } = running()
-    const answer = await exchange(url, await getCode(url, asPortal), {
-      ...asPortal,
-      client_assertion_type: ASSERTION_TYPE,
-    })
-    expect(answer.status).to.equal(200)
+    const fields = { ...asPortal, client_assertion_type: ASSERTION_TYPE }
+    expect((await exchange(url, await getCode(url, asPortal), fields)).status).to.equal(200)
   })
 })
-
-const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }

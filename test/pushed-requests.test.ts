@@ -8,6 +8,7 @@ import {
   authorizeUrl,
   codeChallenge,
   codeVerifier,
+  errorOf,
   exchange,
   locationOf,
 } from './support/client.ts'
@@ -16,38 +17,43 @@ import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './s
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
-import { encode, type Fields, get, postForm } from './support/wire.ts'
+import { answerOf, encode, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
 const on = withPlans({ pushedAuthorizationRequests: true })
+const elsewhere = 'https://evil.example/'
+const URN = 'urn:ietf:params:oauth:request_uri:'
+const withoutPkce = { code_challenge: undefined, code_challenge_method: undefined }
 
-/** Pushes what the tests' client would send a browser with. */
-async function push(url: string, fields: Fields = {}) {
+/** Pushes an authorization request of the portal. */
+async function push(url: string, fields: Fields = {}, headers: readonly string[] = []) {
   const { searchParams } = authorizeUrl(url, { ...asPortal, ...fields })
-  return await postForm(url + planPaths.pushedAuthorization, Object.fromEntries(searchParams))
+  const form = Object.fromEntries(searchParams)
+  return await postForm(url + planPaths.pushedAuthorization, form, headers)
 }
 
-/** The address that a browser is sent to after that. */
-function pushedUrl(url: string, requestUri: string, clientId: string = portal.clientId): URL {
-  return new URL(
-    `${paths.authorization}?${encode({ client_id: clientId, request_uri: requestUri })}`,
-    url,
-  )
+/** The authorization request that names a pushed one. */
+function pushedUrl(url: string, request_uri: string, client_id: string = portal.clientId): URL {
+  return new URL(`${paths.authorization}?${encode({ client_id, request_uri })}`, url)
+}
+
+/** Signs Sam in with a pushed request. */
+async function authorizePushed(address: URL, person = makeHeadlessPerson(sam)) {
+  const { searchParams } = await person.authorize(address, portal.redirectUri)
+  return { code: searchParams.get('code') ?? '', state: searchParams.get('state'), person }
 }
 
 forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   const running = sharedService(on, start)
 
   // [RFC 9126 §2; RFC 9126 §2.2]
-  it('openid-client pushes a request, and the rest goes as ever', async () => {
+  it('work with openid-client', async () => {
     const { url } = running()
     const configuration = await discover(url, portal)
     const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
     const expectedState = oidc.randomState()
     const address = await oidc.buildAuthorizationUrlWithPAR(configuration, {
-      redirect_uri: portal.redirectUri,
-      scope: MEMBER_SCOPE,
+      ...{ redirect_uri: portal.redirectUri, scope: MEMBER_SCOPE, state: expectedState },
       resource: `${url}${paths.graphql}`,
-      state: expectedState,
       code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
       code_challenge_method: 'S256',
     })
@@ -65,92 +71,42 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   })
 
   // [RFC 9126 §4; RFC 9126 §7.3; 133]
-  it('a pushed request leads to one answer, also of several at the same time (§4)', async () => {
+  it('work once, also in concurrent requests (§4)', async () => {
     const { url } = running()
     const { body } = await push(url)
     expect(body.expires_in).to.equal(60)
     const address = pushedUrl(url, body.request_uri)
-    const person = makeHeadlessPerson(sam)
-    await person.authorize(authorizeUrl(url, asPortal), portal.redirectUri)
+    const { person } = await authorizePushed(authorizeUrl(url, asPortal))
     const answers = await Promise.all(
-      Array.from({ length: 6 }, async () => locationOf(await asAnswer(person.open(address)))),
+      Array.from({ length: 6 }, async () => locationOf(await answerOf(await person.open(address)))),
     )
     const codes = answers.filter(({ searchParams }) => searchParams.has('code'))
     expect(codes).to.have.lengthOf(1)
-    const later = await get(address.href)
-    expect(later.status).to.equal(400)
+    expect((await get(address.href)).status).to.equal(400)
   })
 
   // [RFC 9126 §2.2; RFC 9126 §7.1; threat 2; 133]
-  it('the request of one client is of no use to another (§2.2)', async () => {
+  it('cannot be used by another client (§2.2)', async () => {
     const { url } = running()
     const { body } = await push(url)
     const answer = await get(pushedUrl(url, body.request_uri, notes.clientId).href)
-    expect(answer.headers.get('location') ?? '').to.not.include('code=')
-    expect(answer.status).to.equal(400)
+    expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null])
   })
 })
 
-describe('pushed authorization requests: how often, and how long', () => {
-  it('one too many is refused before anything of it is read, and one too long after that', async () => {
-    await using service = await startService({
-      policy: (policy) => {
-        const { furtherPlans, limits } = policy
-        return {
-          ...policy,
-          furtherPlans: { ...furtherPlans, pushedAuthorizationRequests: true },
-          limits: { ...limits, authorizationKilobytesPerAddressMax: 6 },
-        }
-      },
-    })
-    const tooLong = { state: 'x'.repeat(4097) }
-    const { status, body } = await push(service.url, tooLong)
-    expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
-    expect(body.error_description).to.include('the parameter state has 4097 bytes')
-    // Five kilobytes were counted of that one, and one of the next.
-    expect((await push(service.url)).status).to.equal(201)
-    const refused = await push(service.url, tooLong)
-    expect([refused.status, refused.body.error]).to.deep.equal([429, 'too_many_requests'])
-    expect(refused.headers.get('retry-after')).to.match(/^\d+$/)
-  })
-})
-
-describe('pushed authorization requests: with a key', () => {
-  const running = sharedService(
-    withPlans({ pushedAuthorizationRequests: true, dpop: true, privateKeyJwt: false }),
-  )
-
-  const pushWithProof = async (fields: Fields, key?: ClientKey) => {
-    const { url } = running()
-    const address = url + planPaths.pushedAuthorization
-    const { searchParams } = authorizeUrl(url, { ...asPortal, ...fields })
-    const response = await fetch(address, {
-      method: 'POST',
-      headers: key ? { dpop: await signProof(key, { htm: 'POST', htu: address }) } : {},
-      body: searchParams,
-    })
-    const { request_uri, error } = (await response.json()) as Record<string, string>
-    return { requestUri: request_uri ?? '', error }
-  }
-
-  const exchangeWith = async (requestUri: string, key: ClientKey) => {
-    const { url } = running()
-    const address = pushedUrl(url, requestUri)
-    const callback = await makeHeadlessPerson(sam).authorize(address, portal.redirectUri)
-    const response = await fetch(url + paths.token, {
-      method: 'POST',
-      headers: { dpop: await signProof(key, { htm: 'POST', htu: url + paths.token }) },
-      body: new URLSearchParams({
-        ...{ grant_type: 'authorization_code', code: callback.searchParams.get('code') ?? '' },
-        ...{ redirect_uri: portal.redirectUri, code_verifier: codeVerifier, resource: url },
-        ...{ client_id: portal.clientId, client_secret: portal.clientSecret },
-      }),
-    })
-    return response.status
+describe('pushed authorization requests with a key', () => {
+  const running = sharedService(withPlans({ pushedAuthorizationRequests: true, dpop: true }))
+  const prove = async (key: ClientKey, path: string) => [
+    ...['DPoP', await signProof(key, { htm: 'POST', htu: running().url + path })],
+  ]
+  const pushWith = async (fields: Fields, key?: ClientKey) => {
+    const proof = key && (await prove(key, planPaths.pushedAuthorization))
+    return (await push(running().url, fields, proof)).body
   }
 
   // [RFC 9449 §10.1]
-  it('the code is bound to the key that the request names, or proves, and to one only (§10.1)', async () => {
+  it('bind the code to the one key that is named or proven (§10.1)', async () => {
+    const { url } = running()
     const [key, other] = [await makeClientKey(), await makeClientKey()]
     const named = { dpop_jkt: key.thumbprint }
     for (const [fields, prover] of [
@@ -162,170 +118,159 @@ describe('pushed authorization requests: with a key', () => {
         [other, 400],
         [key, 200],
       ] as const) {
-        const { requestUri } = await pushWithProof(fields, prover)
-        expect(await exchangeWith(requestUri, exchanger)).to.equal(status)
+        const { request_uri } = await pushWith(fields, prover)
+        const { code } = await authorizePushed(pushedUrl(url, request_uri))
+        const form = { grant_type: 'authorization_code', code, ...asPortal, resource: url }
+        const answer = await postForm(
+          url + paths.token,
+          { ...form, code_verifier: codeVerifier },
+          await prove(exchanger, paths.token),
+        )
+        expect(answer.status).to.equal(status)
       }
     }
-    expect((await pushWithProof(named, other)).error).to.equal('invalid_request')
+    expect((await pushWith(named, other)).error).to.equal('invalid_request')
   })
 })
 
-/** A page of the platform's fetch in the shape of the wire. */
-async function asAnswer(response: Promise<Response>) {
-  const { status, headers } = await response
-  return { status, headers, text: '', body: undefined }
-}
-
-describe('pushed authorization requests: what is refused', () => {
+describe('pushed authorization requests that are refused', () => {
   const running = sharedService(on)
 
-  const refused: readonly [string, Fields, number, string][] = [
-    ['without the secret of the client', { client_secret: undefined }, 401, 'invalid_client'],
-    ['with a wrong secret', { client_secret: 'wrong' }, 401, 'invalid_client'],
-    [
-      'to an address that is not registered',
-      { redirect_uri: 'https://evil.example/' },
-      400,
-      'invalid_request',
-    ],
-    [
-      'without PKCE',
-      { code_challenge: undefined, code_challenge_method: undefined },
-      400,
-      'invalid_request',
-    ],
-    ['with a plain challenge', { code_challenge_method: 'plain' }, 400, 'invalid_request'],
-    ['with member scopes and no resource', { resource: undefined }, 400, 'invalid_target'],
-    ['for a foreign resource', { resource: 'https://other.example' }, 400, 'invalid_target'],
-    ['for a scope of operators', { scope: 'openid courses:read' }, 400, 'invalid_scope'],
-    [
-      'that names a pushed one',
-      { request_uri: 'urn:ietf:params:oauth:request_uri:x' },
-      400,
-      'request_uri_not_supported',
-    ],
-    ['with a request object', { request: 'e30.e30.' }, 400, 'request_not_supported'],
+  const refused: readonly [string, Fields, string][] = [
+    ['without the secret', { client_secret: undefined }, '401 invalid_client'],
+    ['with a wrong secret', { client_secret: 'wrong' }, '401 invalid_client'],
+    ['to an unregistered address', { redirect_uri: elsewhere }, '400 invalid_request'],
+    ['without PKCE', withoutPkce, '400 invalid_request'],
+    ['with a plain challenge', { code_challenge_method: 'plain' }, '400 invalid_request'],
+    ['with member scopes and no resource', { resource: undefined }, '400 invalid_target'],
+    ['for a foreign resource', { resource: elsewhere }, '400 invalid_target'],
+    ['for an operator scope', { scope: 'openid courses:read' }, '400 invalid_scope'],
+    ['that name another one', { request_uri: `${URN}x` }, '400 request_uri_not_supported'],
+    ['with a request object', { request: 'e30.e30.' }, '400 request_not_supported'],
   ]
-  for (const [what, fields, status, error] of refused) {
+  for (const [what, fields, refusal] of refused) {
     // [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]
-    it(`a request ${what}`, async () => {
+    it(`${what}: ${refusal}`, async () => {
       const answer = await push(running().url, fields)
-      expect([answer.status, answer.body.error]).to.deep.equal([status, error])
+      expect(refusalOf(answer)).to.equal(refusal)
+      const says = refusal.includes('scope') ? 'this application cannot request' : ''
+      expect(answer.body.error_description).to.include(says)
     })
   }
 
-  it('says in the same words as the authorization endpoint which scopes there are', async () => {
-    const { body } = await push(running().url, { scope: 'openid courses:read' })
-    expect(body.error_description).to.include('this application cannot request')
+  it('include unknown ones and other addresses', async () => {
+    const { url } = running()
+    const others = ['https://client.example/request.jwt', 'http://127.0.0.1:1/request.jwt']
+    for (const name of [`${URN}unknown`, ...others]) {
+      const { status, headers } = await get(pushedUrl(url, name).href)
+      expect([status, headers.get('location')], name).to.deep.equal([400, null])
+    }
   })
 
-  it('a pushed request that nobody pushed, or another address', async () => {
-    const { url } = running()
-    for (const name of [
-      'urn:ietf:params:oauth:request_uri:nobody',
-      'https://client.example/request.jwt',
-      'http://127.0.0.1:1/request.jwt',
-    ]) {
-      const answer = await get(pushedUrl(url, name).href)
-      expect(answer.status, name).to.equal(400)
-      expect(answer.headers.has('location')).to.equal(false)
+  it('include those at other spellings of the path', async () => {
+    const body = { client_id: notes.clientId, code_challenge: codeChallenge }
+    for (const path of ['/API/oauth/par', '/api/oauth/par/']) {
+      expect((await postForm(running().url + path, body)).status).to.equal(404)
     }
   })
 
   // [RFC 9126 §4]
-  it('parameters beside a pushed request change nothing of it (§4)', async () => {
+  it('ignore parameters beside them (§4)', async () => {
     const { url } = running()
     const { body } = await push(url, { scope: 'openid' })
     const address = pushedUrl(url, body.request_uri)
-    for (const [name, value] of Object.entries({
-      scope: MEMBER_SCOPE,
-      state: 'other',
-      redirect_uri: 'https://evil.example/',
-    })) {
+    for (const [name, value] of [
+      ['scope', MEMBER_SCOPE],
+      ['state', 'other'],
+      ['redirect_uri', elsewhere],
+    ] as const) {
       address.searchParams.set(name, value)
     }
-    const callback = await makeHeadlessPerson(sam).authorize(address, portal.redirectUri)
-    expect(callback.searchParams.get('state')).to.equal('the-state')
-    const tokens = await exchange(url, callback.searchParams.get('code') ?? '', asPortal)
-    expect(tokens.body.scope).to.equal('openid')
+    const { code, state } = await authorizePushed(address)
+    expect(state).to.equal('the-state')
+    expect((await exchange(url, code, asPortal)).body.scope).to.equal('openid')
+  })
+
+  it('count towards the limit of kilobytes before they are read', async () => {
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        furtherPlans: { ...policy.furtherPlans, pushedAuthorizationRequests: true },
+        limits: { ...policy.limits, authorizationKilobytesPerAddressMax: 6 },
+      }),
+    })
+    const tooLong = { state: 'x'.repeat(4097) }
+    const answer = await push(service.url, tooLong)
+    expect(refusalOf(answer)).to.equal('400 invalid_request')
+    expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
+    // That one counts as five kilobytes and the next as one.
+    expect((await push(service.url)).status).to.equal(201)
+    const limited = await push(service.url, tooLong)
+    expect(refusalOf(limited)).to.equal('429 too_many_requests')
+    expect(limited.headers.get('retry-after')).to.match(/^\d+$/)
   })
 
   // [RFC 9126 §2.2]
-  it('is over after a minute', async () => {
+  it('include expired ones, after a minute', async () => {
     await using service = await startService(on)
     const { body } = await push(service.url)
     const { kysely } = service.service.stores.database
-    const [record] = await kysely
+    const record = await kysely
       .selectFrom('oauth_state')
       .selectAll()
       .where('model', '=', 'PushedAuthorizationRequest')
-      .execute()
+      .executeTakeFirst()
     expect(record?.expires_at).to.be.within(Date.now() + 50_000, Date.now() + 60_000)
     expect(body.request_uri).to.not.include(record?.id)
     await kysely.updateTable('oauth_state').set({ expires_at: 1 }).execute()
-    const answer = await get(pushedUrl(service.url, body.request_uri).href)
-    expect(answer.status).to.equal(400)
+    expect((await get(pushedUrl(service.url, body.request_uri).href)).status).to.equal(400)
   })
 
   // [RFC 9126 §4; RFC 9126 §7.4]
-  it('what the client may no longer do when the request is used (§7.4)', async () => {
+  it('include those for scopes and addresses that the client lost since (§7.4)', async () => {
     await using service = await startService(on)
     const { url } = service
     const { kysely } = service.service.stores.database
     const pushed = [(await push(url)).body, (await push(url)).body]
-    const use = async (change: () => Promise<unknown>) => {
-      await change()
-      return await get(pushedUrl(url, pushed.pop()?.request_uri).href)
-    }
-    const scope = await use(async () => {
-      await kysely
-        .deleteFrom('oauth_application_scope')
-        .where('client_id', '=', portal.clientId)
-        .where('scope', '=', 'account:read')
-        .execute()
-    })
-    expect(locationOf(scope).searchParams.get('error')).to.equal('invalid_scope')
-    const address = await use(async () => {
-      await kysely
-        .deleteFrom('oauth_application_redirect_uri')
-        .where('client_id', '=', portal.clientId)
-        .where('uri', '=', portal.redirectUri)
-        .execute()
-    })
-    expect([address.status, address.headers.get('location')]).to.deep.equal([400, null])
+    const use = async () => await get(pushedUrl(url, pushed.pop()?.request_uri).href)
+    await kysely
+      .deleteFrom('oauth_application_scope')
+      .where('client_id', '=', portal.clientId)
+      .where('scope', '=', 'account:read')
+      .execute()
+    expect(errorOf(await use())).to.equal('invalid_scope')
+    await kysely
+      .deleteFrom('oauth_application_redirect_uri')
+      .where('client_id', '=', portal.clientId)
+      .where('uri', '=', portal.redirectUri)
+      .execute()
+    const { status, headers } = await use()
+    expect([status, headers.get('location')]).to.deep.equal([400, null])
   })
 
   // [RFC 9126 §6]
-  it('while an application demands it, a request that was not pushed (§6)', async () => {
+  it('include requests that were not pushed, where the application demands it (§6)', async () => {
     await using service = await startService(on)
+    const { url } = service
     await choose(service, { pushed_requests_required_at: 1 })
-    const plain = await get(authorizeUrl(service.url, asPortal).href)
-    expect(locationOf(plain).searchParams.get('error')).to.equal('invalid_request')
-    const signedIn = await push(service.url)
-    const person = makeHeadlessPerson(sam)
-    await person.authorize(pushedUrl(service.url, signedIn.body.request_uri), portal.redirectUri)
-    // The link to another account cannot repeat what was pushed: it leads to the sign-out.
-    const { body } = await push(service.url, { prompt: 'consent' })
-    const asked = await person.open(pushedUrl(service.url, body.request_uri))
-    const consent = new URL(asked.headers.get('location') ?? '', service.url)
+    const plain = await get(authorizeUrl(url, asPortal).href)
+    expect(errorOf(plain)).to.equal('invalid_request')
+    const { request_uri } = (await push(url)).body
+    const { person } = await authorizePushed(pushedUrl(url, request_uri))
+    // The link to another account cannot repeat what was pushed, so it leads to the sign-out.
+    const { body } = await push(url, { prompt: 'consent' })
+    const asked = await person.open(pushedUrl(url, body.request_uri))
+    const consent = new URL(asked.headers.get('location') ?? '', url)
     expect(await (await person.open(consent)).text()).to.include(`href="${paths.endSession}"`)
   })
 
-  it('nothing is pushed while the plan is off, and an application that demands it is off', async () => {
+  it('include all while the plan is off, and all requests of applications that demand them', async () => {
     await using service = await startService()
-    const metadata = (await (await fetch(service.url + paths.authorizationServer)).json()) as object
-    expect(metadata).to.not.have.property('pushed_authorization_request_endpoint')
+    const { body } = await get(service.url + paths.authorizationServer)
+    expect(body).to.not.have.property('pushed_authorization_request_endpoint')
     expect((await push(service.url)).status).to.equal(404)
     await choose(service, { pushed_requests_required_at: 1 })
-    const plain = locationOf(await get(authorizeUrl(service.url, asPortal).href))
-    expect(plain.searchParams.get('error')).to.equal('unauthorized_client')
-  })
-
-  it('the address has one spelling', async () => {
-    const { url } = running()
-    const body = { client_id: notes.clientId, code_challenge: codeChallenge }
-    for (const path of ['/API/oauth/par', '/api/oauth/par/']) {
-      expect((await postForm(url + path, body)).status).to.equal(404)
-    }
+    const plain = await get(authorizeUrl(service.url, asPortal).href)
+    expect(errorOf(plain)).to.equal('unauthorized_client')
   })
 })

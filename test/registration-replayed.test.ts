@@ -1,12 +1,17 @@
 import { expect } from 'chai'
 
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
-import { paths } from '../src/platform/http/paths.ts'
+import { register } from './support/client.ts'
 import { startService } from './support/gatehouse.ts'
+import { withoutLimits } from './support/limits.ts'
 import { sharedService } from './support/shared-service.ts'
+import { refusalOf } from './support/wire.ts'
 
-/** Bodies that real clients send, and what became of each where it was seen (design 6). */
-type Body = Readonly<Record<string, unknown>>
+/** Bodies that real clients send, with the expected response (design 6). */
+interface Body {
+  readonly [name: string]: unknown
+  readonly redirect_uris?: readonly string[] | null
+}
 
 const common = {
   grant_types: ['authorization_code', 'refresh_token'],
@@ -14,271 +19,212 @@ const common = {
   token_endpoint_auth_method: 'none',
 }
 
-/** VS Code and what is built of it send the product's name, and addresses that were others before. */
+/** VS Code and its derivatives send the product name and, over time, different redirect URIs. */
 const vscode = (client_name: string, loopback: readonly string[], more: Body = {}): Body => ({
-  client_name,
-  client_uri: 'https://code.visualstudio.com',
-  ...common,
+  ...{ client_name, client_uri: 'https://code.visualstudio.com', ...common },
   grant_types: [...common.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
   redirect_uris: [
-    'https://insiders.vscode.dev/redirect',
-    'https://vscode.dev/redirect',
+    ...['https://insiders.vscode.dev/redirect', 'https://vscode.dev/redirect'],
     ...loopback,
   ],
   application_type: 'native',
   ...more,
 })
 const newer = ['http://127.0.0.1/', 'http://127.0.0.1:33418/']
-const older = [
-  ...['http://localhost/', 'http://127.0.0.1/'],
-  ...['http://localhost:33418/', 'http://127.0.0.1:33418/'],
-]
-const oldest = [
-  ...['http://localhost', 'http://127.0.0.1'],
-  ...['http://localhost:33418', 'http://127.0.0.1:33418'],
-]
+const older = ['http://localhost/', 'http://localhost:33418/', ...newer]
+const oldest = older.map((uri) => uri.slice(0, -1))
 
-const cursorAddresses = [
+const cursorUris = [
   'cursor://anysphere.cursor-mcp/oauth/callback',
   'https://www.cursor.com/agents/mcp/oauth/callback',
   'http://localhost:8787/callback',
 ]
-const cursor = { client_name: 'Cursor', ...common, redirect_uris: cursorAddresses }
-const mistral = {
-  ...common,
+const cursor = (...redirect_uris: string[]): Body => ({
+  ...{ client_name: 'Cursor', ...common, redirect_uris },
+})
+const foreignScheme = 'cursor://somebody.else/callback'
+const mistral = (client_name: string): Body => ({
+  ...{ client_name, ...common, token_endpoint_auth_method: 'client_secret_basic' },
   redirect_uris: ['https://callback.mistral.ai/v1/integrations_auth/oauth2_callback'],
-  token_endpoint_auth_method: 'client_secret_basic',
-}
-const chatgpt = (redirect_uri: string) => ({
-  client_name: 'ChatGPT',
-  ...common,
-  redirect_uris: [redirect_uri],
+})
+const chatgpt = (redirect_uri: string, client_name = 'ChatGPT'): Body => ({
+  ...{ client_name, ...common, redirect_uris: [redirect_uri] },
 })
 const connector = 'https://chatgpt.com/connector/oauth/FLLrQdlez6Uf'
+const claude = { client_name: 'Claude', ...common }
+const nulls = { scope: null, application_type: null, grant_types: null, response_types: null }
 
-/** With the client_id that the platform has. */
-const platforms: [title: string, body: Body, clientId: string][] = [
-  ['Cursor with its own scheme', cursor, 'integration-cursor'],
-  [
-    'Cursor with an own scheme that is not listed',
-    { ...cursor, redirect_uris: [...cursorAddresses, 'cursor://somebody.else/callback'] },
-    'integration-cursor',
+const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>> = {
+  'integration-cursor': [
+    ['Cursor', cursor(...cursorUris)],
+    ['Cursor with a custom scheme that is not listed', cursor(...cursorUris, foreignScheme)],
+    ['Cursor with only its custom scheme', cursor(...cursorUris.slice(0, 1))],
+    ['Cursor on another port', cursor('http://localhost:8788/callback')],
   ],
-  [
-    'Cursor with nothing but its own scheme',
-    { ...cursor, redirect_uris: cursorAddresses.slice(0, 1) },
-    'integration-cursor',
+  'integration-vscode': [
+    ['VS Code', vscode('Visual Studio Code', newer)],
+    ['VS Code of 2025', vscode('Visual Studio Code', older)],
+    ['VS Code without paths', vscode('Visual Studio Code', oldest)],
+    ['VS Code Insiders', vscode('Visual Studio Code - Insiders', newer)],
+    ['VSCodium', vscode('VSCodium', older)],
+    ['Positron', vscode('Positron', newer)],
+    ['Code - OSS', vscode('Code - OSS', newer)],
+    ['VS Code with a null scope', vscode('Visual Studio Code', newer, { scope: null })],
   ],
-  [
-    'Cursor where another program has its port',
-    { ...cursor, redirect_uris: ['http://localhost:8788/callback'] },
-    'integration-cursor',
+  'integration-chatgpt': [
+    ['ChatGPT', chatgpt('https://chatgpt.com/connector_platform_oauth_redirect')],
+    ['a connector of ChatGPT', chatgpt(connector)],
   ],
-  ['VS Code', vscode('Visual Studio Code', newer), 'integration-vscode'],
-  ['VS Code of 2025', vscode('Visual Studio Code', older), 'integration-vscode'],
-  ['VS Code without paths', vscode('Visual Studio Code', oldest), 'integration-vscode'],
-  ['VS Code Insiders', vscode('Visual Studio Code - Insiders', newer), 'integration-vscode'],
-  ['VSCodium', vscode('VSCodium', older), 'integration-vscode'],
-  ['Positron', vscode('Positron', newer), 'integration-vscode'],
-  ['Code - OSS', vscode('Code - OSS', newer), 'integration-vscode'],
-  [
-    'VS Code without scopes to ask for',
-    vscode('Visual Studio Code', newer, { scope: null }),
-    'integration-vscode',
+  'integration-mistral': [
+    ['Mistral', mistral('Mistral')],
+    ['Mistral AI', mistral('Mistral AI')],
+    ['Le Chat', mistral('Le Chat')],
+    ['Mistral Studio', mistral('mistral-mcp-client')],
   ],
-  [
-    'ChatGPT',
-    chatgpt('https://chatgpt.com/connector_platform_oauth_redirect'),
-    'integration-chatgpt',
+  'integration-claude': [
+    ['Claude', { ...claude, redirect_uris: ['https://claude.ai/api/mcp/auth_callback'] }],
+    ['Claude with nulls', { client_name: 'Claude', redirect_uris: null, ...nulls }],
+    ['Claude without redirect URIs', { client_name: 'Claude' }],
+    ['Claude in spaces, with an empty list', { client_name: '  Claude ', redirect_uris: [] }],
   ],
-  ['a connector of ChatGPT', chatgpt(connector), 'integration-chatgpt'],
-  ['Mistral', { client_name: 'Mistral', ...mistral }, 'integration-mistral'],
-  ['Mistral AI', { client_name: 'Mistral AI', ...mistral }, 'integration-mistral'],
-  ['Le Chat', { client_name: 'Le Chat', ...mistral }, 'integration-mistral'],
-  ['Mistral Studio', { client_name: 'mistral-mcp-client', ...mistral }, 'integration-mistral'],
-  [
-    'Claude',
-    {
-      client_name: 'Claude',
-      ...common,
-      redirect_uris: ['https://claude.ai/api/mcp/auth_callback'],
-    },
-    'integration-claude',
-  ],
-  [
-    'Claude that writes null for what it has not',
-    {
-      client_name: 'Claude',
-      redirect_uris: null,
-      scope: null,
-      application_type: null,
-      grant_types: null,
-      response_types: null,
-    },
-    'integration-claude',
-  ],
-]
-
-/** With a client_id of their own. */
-const programs: [title: string, body: Body][] = [
-  [
-    'Claude Code',
-    {
-      client_name: 'Claude Code (campus)',
-      ...common,
-      redirect_uris: ['http://localhost:3118/callback'],
-      application_type: 'native',
-    },
-  ],
-  [
-    'Codex',
-    {
-      client_name: 'Codex',
-      ...common,
-      redirect_uris: ['http://127.0.0.1:37819/callback/6MFBM1In3Ey-'],
-      application_type: 'native',
-    },
-  ],
-  [
-    'Gemini CLI',
-    {
-      client_name: 'Gemini CLI MCP Client',
-      ...common,
-      redirect_uris: ['http://localhost:7777/oauth/callback'],
-      scope: scopeNames().join(' '),
-    },
-  ],
-  ['a program without scopes', { redirect_uris: ['http://127.0.0.1:1/cb'], scope: null }],
-  ['a program without a name', { client_name: null, redirect_uris: ['http://127.0.0.1:1/cb'] }],
-  [
-    'a program under the name of a platform',
-    { client_name: 'Claude', redirect_uris: ['http://127.0.0.1:1/callback'] },
-  ],
-]
-
-/** Not admitted, and told where to go. */
-const refused: [title: string, body: Body, error: string, says: RegExp][] = [
-  ...[
-    ['n8n cloud', 'n8n', 'https://oauth.n8n.cloud/oauth2/callback'],
-    ['Postman', 'Postman', 'https://oauth.pstmn.io/v1/callback'],
-    [
-      'Copilot Studio',
-      'Microsoft Copilot Studio',
-      'https://global.consent.azure-apim.net/redirect/x',
-    ],
-    ['Perplexity', 'Perplexity', 'https://www.perplexity.ai/rest/connections/oauth_callback'],
-    ['Docker', 'MCP Gateway - campus', 'https://mcp.docker.com/oauth/callback'],
-    ['Raycast', 'Raycast', 'https://raycast.com/redirect?packageName=Extension'],
-    ['a page with use-mcp', 'use-mcp', 'https://playground.example/oauth/callback'],
-  ].map(([title = '', client_name, uri]): (typeof refused)[number] => [
-    title,
-    { client_name, ...common, redirect_uris: [uri] },
-    'invalid_redirect_uri',
-    /Ask an operator of the site for a client_id at \S+\/connect, or publish a client ID metadata document/,
-  ]),
-  [
-    'a loopback address without a path',
-    { redirect_uris: ['http://localhost:3142'] },
-    'invalid_redirect_uri',
-    /needs a path: send http:\/\/localhost:3142\/callback, for example/,
-  ],
-  [
-    'a listed address beside one that is not',
-    { ...cursor, redirect_uris: [...cursorAddresses, 'https://cursor.example/callback'] },
-    'invalid_redirect_uri',
-    /\/connect/,
-  ],
-  [
-    'a listed address beside a loopback one that is not',
-    vscode('Visual Studio Code', ['http://127.0.0.1:33418/other']),
-    'invalid_redirect_uri',
-    /\/connect/,
-  ],
-  [
-    'the connector of another host',
-    chatgpt('https://chatgpt.example/connector/oauth/FLLrQdlez6Uf'),
-    'invalid_redirect_uri',
-    /\/connect/,
-  ],
-  [
-    'a connector under another name',
-    { ...chatgpt(connector), client_name: 'ChatGPT Connector' },
-    'invalid_redirect_uri',
-    /\/connect/,
-  ],
-  [
-    'an own scheme under a name that is not known',
-    { ...cursor, client_name: 'Cursor 2', redirect_uris: cursorAddresses.slice(0, 1) },
-    'invalid_client_metadata',
-    /\/connect/,
-  ],
-  [
-    'an own scheme that the platform has not',
-    { ...cursor, redirect_uris: ['cursor://somebody.else/callback'] },
-    'invalid_client_metadata',
-    /none of the redirect_uris belongs to the platform.*\/connect/,
-  ],
-  ['nobody', { client_name: 'Nobody' }, 'invalid_client_metadata', /\/connect/],
-]
-
-async function register(url: string, body: Body) {
-  const response = await fetch(url + paths.registration, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { status: response.status, answer: (await response.json()) as Body }
 }
 
-describe('registration replayed: bodies of real clients (Client registration 1 to 4)', () => {
-  const service = sharedService({
-    policy: (policy) => ({
-      ...policy,
-      registration: { ...policy.registration, registrationsPerAddressMax: 1000 },
+/** A program of the person's computer, at a loopback address. */
+const program = (client_name: string | null, uri: string, more: Body = {}): Body => ({
+  ...{ client_name, ...common, redirect_uris: [uri], ...more },
+})
+const programs: readonly [title: string, body: Body][] = [
+  ['Claude Code', program('Claude Code (campus)', 'http://localhost:3118/callback')],
+  ['Codex', { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:37819/callback/6MFBM1In-'] }],
+  [
+    'Gemini CLI',
+    program('Gemini CLI MCP Client', 'http://localhost:7777/oauth/callback', {
+      scope: scopeNames().join(' '),
     }),
-  })
+  ],
+  [
+    'mcp-remote',
+    program('MCP CLI Proxy', 'http://localhost:3335/oauth/callback', {
+      ...{ application_type: 'native', client_uri: 'https://github.com/x/mcp-cli' },
+      ...{ software_id: '2e6dc280-f3c3-4e01-99a7-8181dbd1d23d', software_version: '0.15.1' },
+      scope: 'account:read offline_access',
+    }),
+  ],
+  ['Inspector', program('MCP Inspector', 'http://localhost:6274/oauth/callback', { scope: '' })],
+  [
+    'OpenCode',
+    program('OpenCode', 'http://127.0.0.1:19876/mcp/oauth/callback', {
+      token_endpoint_auth_method: 'client_secret_post',
+    }),
+  ],
+  ['a program with a null scope', program('A', 'http://127.0.0.1:1/cb', { scope: null })],
+  ['a program without a name', program(null, 'http://127.0.0.1:1/cb')],
+  ['a program with the name of a platform', program('Claude', 'http://127.0.0.1:1/callback')],
+]
 
-  for (const [title, body, clientId] of platforms) {
-    it(`answers ${title} with the client_id of its platform`, async () => {
-      const { status, answer } = await register(service().url, body)
-      expect([status, answer['client_id']]).to.deep.equal([201, clientId])
-      const sent = (body['redirect_uris'] ?? []) as string[]
-      const listed = sent.filter((uri) => !uri.startsWith('cursor://somebody.else'))
-      expect(answer['redirect_uris']).to.include.members(listed)
-      expect(answer['redirect_uris']).not.to.include('cursor://somebody.else/callback')
-      expect(answer).not.to.have.any.keys('client_secret')
+const advice =
+  /Ask an operator of the site for a client_id at \S+\/connect, or publish a client ID metadata document/
+const refused: Readonly<Record<string, readonly [title: string, body: Body, says?: RegExp][]>> = {
+  invalid_redirect_uri: [
+    ['n8n cloud', program('n8n', 'https://oauth.n8n.cloud/oauth2/callback'), advice],
+    ['Postman', program('Postman', 'https://oauth.pstmn.io/v1/callback'), advice],
+    ['Raycast', program('Raycast', 'https://raycast.com/redirect?packageName=X'), advice],
+    ['Docker', program('MCP Gateway - campus', 'https://mcp.docker.com/oauth/callback'), advice],
+    ['use-mcp', program('use-mcp', 'https://playground.example/oauth/callback'), advice],
+    [
+      'a loopback URI without a path',
+      { redirect_uris: ['http://localhost:3142'] },
+      /needs a path: send http:\/\/localhost:3142\/callback, for example/,
+    ],
+    [
+      'an unlisted URI beside listed ones',
+      cursor(...cursorUris, 'https://cursor.example/callback'),
+    ],
+    [
+      'an unlisted loopback URI beside listed URIs',
+      vscode('Visual Studio Code', ['http://127.0.0.1:33418/other']),
+    ],
+    ['the connector of another host', chatgpt('https://chatgpt.example/connector/oauth/FLLrQdl')],
+    ['a connector under another name', chatgpt(connector, 'ChatGPT Connector')],
+  ],
+  invalid_client_metadata: [
+    [
+      'a custom scheme under an unknown name',
+      { ...cursor(...cursorUris.slice(0, 1)), client_name: 'Cursor 2' },
+    ],
+    [
+      'an unlisted custom scheme of a platform',
+      cursor(foreignScheme),
+      /none of the redirect_uris belongs to the platform.*\/connect/,
+    ],
+    ['an unknown name without redirect URIs', { client_name: 'Nobody' }],
+  ],
+}
+
+describe('registration with bodies of real clients (Client registration 1 to 4)', () => {
+  const service = sharedService({ policy: withoutLimits })
+
+  for (const [clientId, bodies] of Object.entries(platforms)) {
+    for (const [title, sent] of bodies) {
+      // [Client registration record 1; Client registration record 5; Client registration 1.1]
+      // [Client registration 1.2; Client registration 0.2]
+      it(`gives ${title} the client_id of its platform (Client registration 1)`, async () => {
+        const { status, body } = await register(service().url, sent)
+        expect(status).to.equal(201)
+        expect(body.client_id).to.equal(clientId)
+        expect(body.client_name).to.equal(bodies[0]?.[1]['client_name'])
+        const listed = (sent.redirect_uris ?? []).filter((uri) => uri !== foreignScheme)
+        expect(body.redirect_uris).to.include.members(listed).and.not.include(foreignScheme)
+        expect(body).not.to.have.any.keys('client_secret', 'client_id_issued_at')
+      })
+    }
+  }
+
+  for (const [title, sent] of programs) {
+    // [RFC 7591 §3; RFC 7591 §3.1; RFC 7591 §3.2.1; RFC 7591 §2; RFC 6749 §2.1; RFC 6749 §9;
+    // RFC 6749 §10.1; RFC 8252 §8.4; MCP Authorization §Dynamic Client Registration]
+    // [Client registration record 2; Client registration record 4; Client registration 3.2]
+    // [Client ID Metadata Document §6.9]
+    it(`gives ${title} a new public native client (Client registration 3)`, async () => {
+      const { status, body, headers } = await register(service().url, sent)
+      expect([status, headers.get('cache-control')]).to.deep.equal([201, 'no-store'])
+      expect(body).to.deep.include({
+        ...{ application_type: 'native', token_endpoint_auth_method: 'none' },
+        ...{ redirect_uris: sent.redirect_uris, grant_types: common.grant_types },
+        ...(sent['client_name'] !== null && { client_name: sent['client_name'] }),
+      })
+      expect(body.client_id_issued_at).to.be.closeTo(Date.now() / 1000, 5)
+      expect(body).not.to.have.any.keys('client_secret', 'registration_access_token')
+      expect(body.scope.split(' ')).not.to.include('account:read')
+      const { body: second } = await register(service().url, sent)
+      expect(body.client_id)
+        .to.match(/^loopback_/)
+        .and.not.equal(second.client_id)
     })
   }
 
-  for (const [title, body] of programs) {
-    it(`gives ${title} a client_id of its own`, async () => {
-      const { status, answer } = await register(service().url, body)
-      expect(status).to.equal(201)
-      expect(answer['client_id']).to.match(/^loopback_/)
-      expect(answer['redirect_uris']).to.deep.equal(body['redirect_uris'])
-    })
+  for (const [error, bodies] of Object.entries(refused)) {
+    for (const [title, sent, says = /\/connect/] of bodies) {
+      // [Client registration 4]
+      it(`refuses ${title} with ${error} and advice`, async () => {
+        const answer = await register(service().url, sent)
+        expect(refusalOf(answer)).to.equal(`400 ${error}`)
+        expect(answer.body.error_description).to.match(says)
+        // RFC 7591 §3.2.2 permits only the characters of RFC 6749 §5.2.
+        expect(answer.body.error_description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+      })
+    }
   }
 
-  for (const [title, body, error, says] of refused) {
-    // [Client registration 4]
-    it(`refuses ${title} with ${error}, and says what to do`, async () => {
-      const { status, answer } = await register(service().url, body)
-      expect([status, answer['error']]).to.deep.equal([400, error])
-      expect(answer['error_description']).to.match(says)
-      // RFC 7591 §3.2.2 takes the characters of RFC 6749 §5.2.
-      expect(answer['error_description']).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
-    })
-  }
-
-  it('advises a metadata document only where one could be admitted', async () => {
+  it('recommends a metadata document only where documents are admitted', async () => {
     await using strict = await startService({
       policy: (policy) => ({
         ...policy,
         metadataDocuments: { hosts: [], openRegistration: false },
       }),
     })
-    const { answer } = await register(strict.url, { client_name: 'Nobody' })
-    expect(answer['error_description']).to.include(`${strict.url}/connect`)
-    expect(answer['error_description']).not.to.include('metadata document')
+    const { body } = await register(strict.url, { client_name: 'Nobody' })
+    expect(body.error_description).to.include(`${strict.url}/connect`)
+    expect(body.error_description).not.to.include('metadata document')
   })
 })

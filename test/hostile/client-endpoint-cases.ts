@@ -5,189 +5,152 @@ import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '.
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** Endpoints with client authentication, and a request that would succeed there. */
+/** An endpoint with client authentication, and requests that would succeed there. */
 interface Endpoint {
-  readonly first: number
   readonly at: string
   readonly path: string
-  /** Without the authentication. */
+  readonly client: { readonly clientId: string; readonly clientSecret: string }
+  /** A request of that client without its authentication. */
   readonly request: (world: World) => Promise<Fields>
-  readonly clientId: string
-  readonly clientSecret: string
-  /** What still works after the request. */
+  /** What still works after that request. */
   readonly unharmed: string
+  /** A complete request. */
+  readonly complete: (world: World) => Promise<Fields>
+  /** What still works after that request. */
+  readonly alive: string
+  /** Parameters that are sent twice. */
+  readonly names: readonly string[]
 }
 
-const asked = { ...portal, unharmed: '; the code still works' }
+const [codeWorks, tokensWork] = ['; the code still works', '; the tokens still work']
+const ofNotes = { client_id: notes.clientId }
+const accessToken = async (world: World) => ({ token: (await world.tokens()).accessToken })
+
 const endpoints: readonly Endpoint[] = [
   {
-    first: 1700,
     at: 'at a code exchange',
     path: paths.token,
-    ...asked,
-    request: async (world) => await exchangeOf(world),
+    client: portal,
+    request: async (world) => {
+      const { client_id, client_secret, ...form } = await world.code('portal')
+      return form
+    },
+    unharmed: codeWorks,
+    complete: async (world) => await world.code(),
+    alive: codeWorks,
+    names: ['grant_type', 'code', 'redirect_uri', 'client_id', 'code_verifier'],
   },
   {
-    first: 1720,
     at: 'at a refresh',
     path: paths.token,
-    ...portal,
-    unharmed: '',
+    client: portal,
     request: async () => ({ grant_type: 'refresh_token', refresh_token: 'x'.repeat(43) }),
+    unharmed: '',
+    complete: async (world) => {
+      const { refreshToken } = await world.tokens()
+      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope: 'openid' }
+      return { ...form, ...ofNotes }
+    },
+    alive: tokensWork,
+    names: ['grant_type', 'refresh_token', 'client_id', 'scope'],
   },
   {
-    first: 1740,
     at: 'at a revocation',
     path: paths.revocation,
-    ...portal,
-    unharmed: '; the tokens still work',
-    request: async (world) => ({ token: (await world.tokens()).accessToken }),
+    client: portal,
+    request: accessToken,
+    unharmed: tokensWork,
+    complete: async (world) => {
+      const { refreshToken } = await world.tokens()
+      return { token: refreshToken, token_type_hint: 'refresh_token', ...ofNotes }
+    },
+    alive: tokensWork,
+    names: ['token', 'client_id', 'token_type_hint'],
   },
   {
-    first: 1760,
     at: 'at an introspection',
     path: paths.introspection,
-    ...resourceServer,
-    unharmed: '; the tokens still work',
-    request: async (world) => ({ token: (await world.tokens()).accessToken }),
+    client: resourceServer,
+    request: accessToken,
+    unharmed: tokensWork,
+    complete: async (world) => {
+      return { ...asResourceServer, ...(await accessToken(world)), token_type_hint: 'access_token' }
+    },
+    alive: tokensWork,
+    names: ['token', 'client_id', 'client_secret', 'token_type_hint'],
   },
 ]
 
-async function exchangeOf(world: World): Promise<Fields> {
-  return { ...(await world.code('portal')), client_id: undefined, client_secret: undefined }
-}
+type Authentication = readonly [fields: Fields, headers?: readonly string[]]
 
-type Authentication = (endpoint: Endpoint) => readonly [fields: Fields, headers?: readonly string[]]
+const form = (client_id: string, client_secret: string): Authentication => [
+  { client_id, client_secret },
+]
+const foreignSecret = (id: string) =>
+  id === portal.clientId ? resourceServer.clientSecret : portal.clientSecret
 
-/** Failed authentications of a confidential client. */
+const MALFORMED = '400 invalid_request'
+
+/** Failed authentications of a confidential client; the answer is invalid_client unless given. */
 const impostors: readonly (readonly [
   what: string,
-  answer: string,
-  authentication: Authentication,
+  authentication: (id: string, secret: string) => Authentication,
+  answer?: string,
 ])[] = [
-  [
-    'secret of another client',
-    '401 invalid_client',
-    ({ clientId }) => [
-      {
-        client_id: clientId,
-        client_secret:
-          clientId === portal.clientId ? resourceServer.clientSecret : portal.clientSecret,
-      },
-    ],
-  ],
-  [
-    'empty secret',
-    '401 invalid_client',
-    ({ clientId }) => [{ client_id: clientId, client_secret: '' }],
-  ],
-  [
-    'secret with a trailing line break',
-    '401 invalid_client',
-    ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\n` }],
-  ],
-  [
-    'secret with a trailing NUL',
-    '401 invalid_client',
-    ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\0` }],
-  ],
-  [
-    'truncated secret',
-    '401 invalid_client',
-    ({ clientId, clientSecret }) => [
-      { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
-    ],
-  ],
-  [
-    'secret in upper case',
-    '401 invalid_client',
-    ({ clientId, clientSecret }) => [
-      { client_id: clientId, client_secret: clientSecret.toUpperCase() },
-    ],
-  ],
-  [
-    'client_id in upper case',
-    '401 invalid_client',
-    ({ clientId, clientSecret }) => [
-      { client_id: clientId.toUpperCase(), client_secret: clientSecret },
-    ],
-  ],
-  [
-    'secret with the client_id of a public client',
-    '401 invalid_client',
-    ({ clientSecret }) => [{ client_id: notes.clientId, client_secret: clientSecret }],
-  ],
-  [
-    'wrong secret in the header',
-    '401 invalid_client',
-    ({ clientId }) => [{}, basic(clientId, 'wrong')],
-  ],
+  ['secret of another client', (id) => form(id, foreignSecret(id))],
+  ['empty secret', (id) => form(id, '')],
+  ['secret with a trailing line break', (id, secret) => form(id, `${secret}\n`)],
+  ['secret with a trailing NUL', (id, secret) => form(id, `${secret}\0`)],
+  ['truncated secret', (id, secret) => form(id, secret.slice(0, -1))],
+  ['secret in upper case', (id, secret) => form(id, secret.toUpperCase())],
+  ['client_id in upper case', (id, secret) => form(id.toUpperCase(), secret)],
+  ['secret with the client_id of a public client', (_id, secret) => form(notes.clientId, secret)],
+  ['wrong secret in the header', (id) => [{}, basic(id, 'wrong')]],
   [
     'right secret in the header, another in the form (CVE-2026-44476)',
-    '400 invalid_request',
-    ({ clientId, clientSecret }) => [
-      { client_id: clientId, client_secret: 'wrong' },
-      basic(clientId, clientSecret),
-    ],
+    (id, secret) => [{ client_id: id, client_secret: 'wrong' }, basic(id, secret)],
+    MALFORMED,
   ],
   [
     'two clients, one in the header and one in the form',
-    '400 invalid_request',
-    ({ clientId, clientSecret }) => [{ client_id: notes.clientId }, basic(clientId, clientSecret)],
+    (id, secret) => [ofNotes, basic(id, secret)],
+    MALFORMED,
   ],
-  [
-    'unsigned assertion',
-    '401 invalid_client',
-    ({ clientId }) => [
-      {
-        client_id: clientId,
-        client_assertion_type: assertionType,
-        client_assertion: assertionOf(clientId),
-      },
-    ],
-  ],
-  [
-    'client_id twice',
-    '400 invalid_request',
-    ({ clientId, clientSecret }) => [
-      { client_id: [clientId, clientId], client_secret: clientSecret },
-    ],
-  ],
+  ['unsigned assertion', (id) => [unsignedAssertion(id)]],
+  ['client_id twice', (id, client_secret) => [{ client_id: [id, id], client_secret }], MALFORMED],
   [
     'two secrets, the right one first',
-    '400 invalid_request',
-    ({ clientId, clientSecret }) => [
-      { client_id: clientId, client_secret: [clientSecret, 'wrong'] },
-    ],
+    (client_id, secret) => [{ client_id, client_secret: [secret, 'wrong'] }],
+    MALFORMED,
   ],
-  [
-    'secret in the query only (RFC 6749 §2.3.1)',
-    '401 invalid_client',
-    ({ clientId }) => [{ client_id: clientId }],
-  ],
+  ['secret in the query only (RFC 6749 §2.3.1)', (client_id) => [{ client_id }]],
 ]
 
-const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-
-function assertionOf(clientId: string): string {
+function unsignedAssertion(clientId: string): Fields {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  return `${part({ alg: 'none' })}.${part({ iss: clientId, sub: clientId, aud: 'x', exp: 9e9, jti: 'x' })}.`
+  const claims = { iss: clientId, sub: clientId, aud: 'x', exp: 9e9, jti: 'x' }
+  return {
+    client_id: clientId,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: `${part({ alg: 'none' })}.${part(claims)}.`,
+  }
 }
 
-const impostorRows = endpoints.flatMap((endpoint) =>
-  impostors.map(
-    ([what, answer, authentication], position): Row => [
-      endpoint.first + position,
-      [what, endpoint.at],
-      (endpoint.path === paths.introspection ? '401 invalid_client' : answer) + endpoint.unharmed,
+const impostorRows = endpoints.flatMap(({ at, path, client, request, unharmed }, index) =>
+  impostors.map(([what, authentication, answer], position): Row => {
+    const refused = path === paths.introspection ? undefined : answer
+    return [
+      1700 + 20 * index + position,
+      [what, at],
+      (refused ?? '401 invalid_client') + unharmed,
       async (world) => {
-        const [fields, headers = []] = authentication(endpoint)
-        const query = what.includes('query') ? `?client_secret=${endpoint.clientSecret}` : ''
-        const form = { ...(await endpoint.request(world)), ...fields }
-        return await postForm(world.url + endpoint.path + query, form, headers)
+        const [fields, headers = []] = authentication(client.clientId, client.clientSecret)
+        const query = what.includes('query') ? `?client_secret=${client.clientSecret}` : ''
+        const sent = { ...(await request(world)), ...fields }
+        return await postForm(world.url + path + query, sent, headers)
       },
-    ],
-  ),
+    ]
+  }),
 )
 
 /** Malformed forms, sent to each endpoint. */
@@ -196,101 +159,51 @@ const carriers: readonly (readonly [
   headers: readonly string[],
   body: (form: Fields) => string,
 ])[] = [
-  ['request as JSON', ['Content-Type', 'application/json'], (form) => JSON.stringify(form)],
+  ['request as JSON', ['Content-Type', 'application/json'], (fields) => JSON.stringify(fields)],
   [
     'request as text/plain, which foreign pages may send',
     ['Content-Type', 'text/plain'],
-    (form) => encode(form).toString(),
+    (fields) => encode(fields).toString(),
   ],
   [
     'request as multipart',
     ['Content-Type', 'multipart/form-data; boundary=x'],
-    (form) =>
-      Object.entries(form)
-        .map(
-          ([name, value]) =>
-            `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
-        )
-        .join(''),
+    (fields) => Object.entries(fields).map(asPart).join(''),
   ],
-  ['request without Content-Type', [], (form) => encode(form).toString()],
+  ['request without Content-Type', [], (fields) => encode(fields).toString()],
   ['parameters in the query only', FORM, () => ''],
   [
     'parameter names in upper case',
     FORM,
-    (form) =>
-      encode(form)
-        .toString()
-        .replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
+    (fields) => `${encode(fields)}`.replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
   ],
   [
     'parameters separated by semicolons',
     FORM,
-    (form) => encode(form).toString().replaceAll('&', ';'),
+    (fields) => `${encode(fields)}`.replaceAll('&', ';'),
   ],
   [
     'a Content-Type of two types',
     ['Content-Type', 'text/plain, application/x-www-form-urlencoded'],
-    (form) => encode(form).toString(),
+    (fields) => encode(fields).toString(),
   ],
 ]
 
-const open: readonly (readonly [
-  first: number,
-  at: string,
-  path: string,
-  request: (world: World) => Promise<Fields>,
-  unharmed: string,
-])[] = [
-  [
-    1800,
-    'at a code exchange',
-    paths.token,
-    async (world) => await world.code(),
-    'the code still works',
-  ],
-  [
-    1810,
-    'at a refresh',
-    paths.token,
-    async (world) => ({
-      grant_type: 'refresh_token',
-      refresh_token: (await world.tokens()).refreshToken,
-      client_id: notes.clientId,
-    }),
-    'the tokens still work',
-  ],
-  [
-    1820,
-    'at a revocation',
-    paths.revocation,
-    async (world) => ({ token: (await world.tokens()).refreshToken, client_id: notes.clientId }),
-    'the tokens still work',
-  ],
-  [
-    1830,
-    'at an introspection',
-    paths.introspection,
-    async (world) => ({ ...asResourceServer, token: (await world.tokens()).accessToken }),
-    'the tokens still work',
-  ],
-]
+function asPart([name, value]: [string, Fields[string]]): string {
+  return `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+}
 
-const carrierRows = open.flatMap(([first, at, path, request, unharmed]) =>
+const carrierRows = endpoints.flatMap(({ at, path, complete, alive }, index) =>
   carriers.map(
     ([what, headers, body], position): Row => [
-      first + position,
+      1800 + 10 * index + position,
       [what, at],
-      `${refusalOfCarrier(path, what)}; ${unharmed}`,
+      refusalOfCarrier(path, what) + alive,
       async (world) => {
-        const form = await request(world)
-        const query = what.includes('query') ? `?${encode(form)}` : ''
-        return await send(world.url, {
-          method: 'POST',
-          path: path + query,
-          headers,
-          body: body(form),
-        })
+        const fields = await complete(world)
+        const query = what.includes('query') ? `?${encode(fields)}` : ''
+        const request = { method: 'POST', path: path + query, headers, body: body(fields) }
+        return await send(world.url, request)
       },
     ],
   ),
@@ -300,101 +213,47 @@ const carrierRows = open.flatMap(([first, at, path, request, unharmed]) =>
 function refusalOfCarrier(path: string, what: string): string {
   // Without a media type it reads no body.
   const isForm = /query|upper case|semicolons|without/.test(what)
-  if (path !== paths.introspection) return '400 invalid_request'
+  if (path !== paths.introspection) return MALFORMED
   return isForm ? '401 invalid_client' : '415 invalid_request'
 }
 
-/** Unsupported methods. */
-const methodRows = open.map(
-  ([, at, path, request, unharmed], position): Row => [
-    1840 + position,
+const methodRows = endpoints.map(
+  ({ at, path, complete, alive }, index): Row => [
+    1840 + index,
     ['GET, PUT, PATCH, DELETE and TRACE', at],
-    `405 invalid_request; ${unharmed}`,
+    `405 invalid_request${alive}`,
     async (world) => {
-      const form = await request(world)
+      const query = encode(await complete(world))
       const answers: Answer[] = []
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
-        answers.push(await send(world.url, { method, path: `${path}?${encode(form)}` }))
+        answers.push(await send(world.url, { method, path: `${path}?${query}` }))
       }
       return answers
     },
   ],
 )
 
-/** Repeated parameters. */
-const twice: readonly (readonly [
-  first: number,
-  at: string,
-  path: string,
-  request: (world: World) => Promise<Fields>,
-  names: readonly string[],
-  unharmed: string,
-])[] = [
-  [
-    1850,
-    'at a code exchange',
-    paths.token,
-    async (world) => await world.code(),
-    ['grant_type', 'code', 'redirect_uri', 'client_id', 'code_verifier'],
-    'the code still works',
-  ],
-  [
-    1860,
-    'at a refresh',
-    paths.token,
-    async (world) => ({
-      grant_type: 'refresh_token',
-      refresh_token: (await world.tokens()).refreshToken,
-      client_id: notes.clientId,
-      scope: 'openid',
-    }),
-    ['grant_type', 'refresh_token', 'client_id', 'scope'],
-    'the tokens still work',
-  ],
-  [
-    1870,
-    'at a revocation',
-    paths.revocation,
-    async (world) => ({
-      token: (await world.tokens()).refreshToken,
-      client_id: notes.clientId,
-      token_type_hint: 'refresh_token',
-    }),
-    ['token', 'client_id', 'token_type_hint'],
-    'the tokens still work',
-  ],
-  [
-    1880,
-    'at an introspection',
-    paths.introspection,
-    async (world) => ({
-      ...asResourceServer,
-      token: (await world.tokens()).accessToken,
-      token_type_hint: 'access_token',
-    }),
-    ['token', 'client_id', 'client_secret', 'token_type_hint'],
-    'the tokens still work',
-  ],
-]
-
-const twiceRows = twice.flatMap(([first, at, path, request, names, unharmed]) =>
-  names.map(
-    (name, position): Row => [
-      first + position,
+const twiceRows = endpoints.flatMap(({ at, path, complete, names, alive }, index) =>
+  names.map((name, position): Row => {
+    const isOurs = path === paths.introspection && name.startsWith('client')
+    return [
+      1850 + 10 * index + position,
       `${name} twice ${at}, equal and different (RFC 6749 §3.2)`,
-      `${at === 'at an introspection' && name.startsWith('client') ? '401 invalid_client' : '400 invalid_request'}; ${unharmed}`,
+      (isOurs ? '401 invalid_client' : MALFORMED) + alive,
       async (world) => {
-        const form = await request(world)
-        const value = String(form[name])
+        const fields = await complete(world)
+        const value = String(fields[name])
+        const post = async (...values: string[]) =>
+          await postForm(world.url + path, { ...fields, [name]: values })
         return [
-          await postForm(world.url + path, { ...form, [name]: [value, value] }),
-          await postForm(world.url + path, { ...form, [name]: [value, 'another'] }),
-          await postForm(world.url + path, { ...form, [name]: ['another', value] }),
-          await postForm(world.url + path, { ...form, [name]: [value, ''] }),
+          await post(value, value),
+          await post(value, 'another'),
+          await post('another', value),
+          await post(value, ''),
         ]
       },
-    ],
-  ),
+    ]
+  }),
 )
 
 export const clientEndpointCases = tableOf(

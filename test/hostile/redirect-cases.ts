@@ -5,17 +5,11 @@ import { ask, type World } from './world.ts'
 
 const NOWHERE = 'page 400 invalid_redirect_uri'
 
-/** Variants of a registered URI that a lenient parser takes for the same. */
+/** Variants of a registered URI that a lenient parser treats as equal. */
 const spellings: readonly (readonly [what: string, respell: (registered: URL) => string])[] = [
   ['a path parameter before a dot segment (CVE-2026-3872)', ({ href }) => `${href}/..;/evil`],
-  [
-    'several @ before the host (CVE-2026-7504)',
-    ({ href, host }) => href.replace(host, `${host}@@evil.example`),
-  ],
-  [
-    'user name and password (CVE-2026-28512)',
-    ({ href, host }) => href.replace(host, `${host}:443@evil.example`),
-  ],
+  ['several @ before the host (CVE-2026-7504)', host((name) => `${name}@@evil.example`)],
+  ['user name and password (CVE-2026-28512)', host((name) => `${name}:443@evil.example`)],
   [
     'the path in upper case (CVE-2020-15234)',
     ({ origin, pathname }) => origin + pathname.toUpperCase(),
@@ -34,21 +28,12 @@ const spellings: readonly (readonly [what: string, respell: (registered: URL) =>
   ['a tab in the scheme', ({ href }) => href.replace('://', ':\t//')],
   ['a trailing space', ({ href }) => `${href} `],
   ['a backslash instead of a slash', ({ href }) => href.replace('://', ':/\\')],
-  [
-    'the scheme in upper case',
-    ({ href }) => href.replace(/^[a-z]+/, (scheme) => scheme.toUpperCase()),
-  ],
-  ['the host in upper case', ({ href, host }) => href.replace(host, host.toUpperCase())],
-  [
-    'an ideographic full stop in the host',
-    ({ href, host }) => href.replace(host, host.replace('.', '。')),
-  ],
-  ['a homograph of the host', ({ href, host }) => href.replace(host, host.replace(/[ao0]/, 'а'))],
-  ['a subdomain of the host', ({ href, host }) => href.replace(host, `evil.${host}`)],
-  [
-    'the host as prefix of another (CVE-2026-41569)',
-    ({ href, host }) => href.replace(host, `${host}.evil.example`),
-  ],
+  ['the scheme in upper case', ({ href }) => href.replace(/^[a-z]+/, (name) => name.toUpperCase())],
+  ['the host in upper case', host((name) => name.toUpperCase())],
+  ['an ideographic full stop in the host', host((name) => name.replace('.', '。'))],
+  ['a homograph of the host', host((name) => name.replace(/[ao0]/, 'а'))],
+  ['a subdomain of the host', host((name) => `evil.${name}`)],
+  ['the host as prefix of another (CVE-2026-41569)', host((name) => `${name}.evil.example`)],
   ['a path parameter', ({ href }) => `${href};jsessionid=1`],
   ['a double slash', ({ origin, pathname }) => `${origin}/${pathname}`],
   ['two URIs separated by a space', ({ href }) => `${href} https://evil.example/`],
@@ -57,53 +42,92 @@ const spellings: readonly (readonly [what: string, respell: (registered: URL) =>
   ['a path of 8,000 characters', ({ href }) => `${href}/${'x'.repeat(8000)}`],
 ]
 
+function host(change: (host: string) => string) {
+  return (registered: URL) => registered.href.replace(registered.host, change(registered.host))
+}
+
+const { client_id, redirect_uri: portalUri } = asPortal
+
 /** Clients with a web callback, a platform callback and a loopback callback. */
-const kinds: readonly (readonly [
-  kind: string,
-  first: number,
-  fields: Fields,
-  registered: string,
-])[] = [
-  ['of a confidential web application', 1000, asPortal, asPortal.redirect_uri],
-  ['of a platform', 1100, asClaude, asClaude.redirect_uri],
+const kinds: readonly (readonly [kind: string, first: number, client: Fields, uri: string])[] = [
+  ['of a confidential web application', 1000, { client_id }, portalUri],
+  ['of a platform', 1100, { client_id: asClaude.client_id }, asClaude.redirect_uri],
   ['of a native application', 1200, {}, 'http://127.0.0.1:4711/callback'],
 ]
 
-const rows = kinds.flatMap(([kind, first, fields, registered]) =>
+const rows = kinds.flatMap(([kind, first, client, uri]) =>
   spellings.flatMap(([what, respell], position): Row[] => {
-    const redirect_uri = respell(new URL(registered))
+    const redirect_uri = respell(new URL(uri))
     // Digits have no upper case.
-    if (redirect_uri === registered) return []
-    const { client_secret: _none, ...request } = { client_secret: undefined, ...fields }
-    return [
-      [
-        first + position,
-        [`redirect URI with ${what}`, kind],
-        NOWHERE,
-        async ({ url }) => await ask(url, { ...request, redirect_uri }),
-      ],
-    ]
+    if (redirect_uri === uri) return []
+    const send = async ({ url }: World) => await ask(url, { ...client, redirect_uri })
+    return [[first + position, [`redirect URI with ${what}`, kind], NOWHERE, send]]
   }),
 )
 
-const { client_id } = asPortal
-const portalOnly = { client_id, redirect_uri: asPortal.redirect_uri }
+const evil = 'https://evil.example/'
 const chatgpt = { client_id: 'integration-chatgpt' }
 const connector = 'https://chatgpt.com/connector/oauth/'
 
 /** Other requests that must not redirect. */
-const others: readonly Row[] = [
+const others: readonly (readonly [number: number, what: string, redirectUri: string, Fields?])[] = [
+  [1301, 'redirect URI of another client', portalUri],
+  [
+    1303,
+    'foreign redirect URI in a request with other errors',
+    evil,
+    { response_type: 'nonsense', scope: '' },
+  ],
+  [1304, 'foreign redirect URI with prompt=none', evil, { prompt: 'none' }],
+  [
+    1305,
+    'foreign redirect URI with response_mode=form_post (CVE-2024-21637)',
+    evil,
+    { response_mode: 'form_post' },
+  ],
+  [
+    1306,
+    'foreign redirect URI with response_mode=form_post.jwt (GHSA-9vm7-v8wj-3fqw)',
+    evil,
+    { response_mode: 'form_post.jwt' },
+  ],
+  [
+    1307,
+    'foreign redirect URI with response_mode=fragment (CVE-2022-1970)',
+    evil,
+    { response_mode: 'fragment' },
+  ],
+  [1308, 'javascript: URI in mixed case (CVE-2026-9086)', 'JaVaScRiPt:alert(1)'],
+  [
+    1309,
+    'foreign redirect URI after the registered one, joined by an encoded ampersand (CVE-2026-9689)',
+    `https://notes.example/callback&redirect_uri=${evil}`,
+  ],
+  [1310, 'loopback redirect URI with an invalid port', 'http://127.0.0.1:65536/callback'],
+  [1312, 'loopback redirect URI over https', 'https://127.0.0.1/callback'],
+  [1313, 'loopback redirect URI with localhost (CVE-2024-8883)', 'http://localhost/callback'],
+  [
+    1314,
+    'registered web redirect URI at another port',
+    'https://portal.example:4711/callback',
+    { client_id },
+  ],
+  [1315, 'redirect URI with a free segment, with more segments', `${connector}a/b`, chatgpt],
+  [1316, 'redirect URI with a free segment, encoded', `${connector}%61`, chatgpt],
+  [
+    1317,
+    'redirect URI with a free segment that is not registered',
+    `${connector}unregistered`,
+    chatgpt,
+  ],
+]
+
+const otherRows: readonly Row[] = [
   [
     1300,
     'no redirect URI, although the client has one (Keycloak and ZITADEL assume it)',
     'page 400 invalid_request',
-    async ({ url }) => await ask(url, { ...portalOnly, redirect_uri: undefined }),
-  ],
-  [
-    1301,
-    'redirect URI of another client',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: asPortal.redirect_uri }),
+    async ({ url }) => await ask(url, { client_id, redirect_uri: undefined }),
   ],
   [
     1302,
@@ -111,102 +135,14 @@ const others: readonly Row[] = [
     NOWHERE,
     async ({ url }) => await ask(url, { redirect_uri: `${url}/signed-in` }),
   ],
-  [
-    1303,
-    'foreign redirect URI in a request with other errors',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, {
-        redirect_uri: 'https://evil.example/',
-        response_type: 'nonsense',
-        scope: '',
-      }),
-  ],
-  [
-    1304,
-    'foreign redirect URI with prompt=none',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: 'https://evil.example/', prompt: 'none' }),
-  ],
-  [
-    1305,
-    'foreign redirect URI with response_mode=form_post (CVE-2024-21637)',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, { redirect_uri: 'https://evil.example/', response_mode: 'form_post' }),
-  ],
-  [
-    1306,
-    'foreign redirect URI with response_mode=form_post.jwt (GHSA-9vm7-v8wj-3fqw)',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, { redirect_uri: 'https://evil.example/', response_mode: 'form_post.jwt' }),
-  ],
-  [
-    1307,
-    'foreign redirect URI with response_mode=fragment (CVE-2022-1970)',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, { redirect_uri: 'https://evil.example/', response_mode: 'fragment' }),
-  ],
-  [
-    1308,
-    'javascript: URI in mixed case (CVE-2026-9086)',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: 'JaVaScRiPt:alert(1)' }),
-  ],
-  [
-    1309,
-    'foreign redirect URI after the registered one, joined by an encoded ampersand (CVE-2026-9689)',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, {
-        redirect_uri: 'https://notes.example/callback&redirect_uri=https://evil.example/',
-      }),
-  ],
-  [
-    1310,
-    'loopback redirect URI with an invalid port',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: 'http://127.0.0.1:65536/callback' }),
-  ],
-  [
-    1312,
-    'loopback redirect URI over https',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: 'https://127.0.0.1/callback' }),
-  ],
-  [
-    1313,
-    'loopback redirect URI with localhost (CVE-2024-8883)',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: 'http://localhost/callback' }),
-  ],
-  [
-    1314,
-    'registered web redirect URI at another port',
-    NOWHERE,
-    async ({ url }) =>
-      await ask(url, { ...portalOnly, redirect_uri: 'https://portal.example:4711/callback' }),
-  ],
-  [
-    1315,
-    'redirect URI with a free segment, with more segments',
-    NOWHERE,
-    async ({ url }) => await ask(url, { ...chatgpt, redirect_uri: `${connector}a/b` }),
-  ],
-  [
-    1316,
-    'redirect URI with a free segment, encoded',
-    NOWHERE,
-    async ({ url }) => await ask(url, { ...chatgpt, redirect_uri: `${connector}%61` }),
-  ],
-  [
-    1317,
-    'redirect URI with a free segment that is not registered',
-    NOWHERE,
-    async ({ url }) => await ask(url, { ...chatgpt, redirect_uri: `${connector}unregistered` }),
-  ],
+  ...others.map(
+    ([number, what, redirect_uri, fields]): Row => [
+      number,
+      what,
+      NOWHERE,
+      async ({ url }) => await ask(url, { ...fields, redirect_uri }),
+    ],
+  ),
 ]
 
 /** Values of client_id for which no metadata document is fetched. */
@@ -245,6 +181,6 @@ const documentRows = documents.map(
 
 export const redirectCases = tableOf('Redirect URIs and client_id URLs', 'redirect-cases.ts', [
   ...rows,
-  ...others,
+  ...otherRows,
   ...documentRows,
 ])

@@ -8,7 +8,7 @@ import {
 } from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
-import { type Answer, bearer, encode, type Fields, get, postForm } from './wire.ts'
+import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
 /**
  * The one client of the tests that is no relying party's library: it sends what a well-behaved one
@@ -68,6 +68,26 @@ export async function askToAuthorize(url: string, fields: Fields = {}): Promise<
 /** Where an answer sends the browser. */
 export function locationOf({ headers }: Answer): URL {
   return new URL(headers.get('location') ?? 'none:')
+}
+
+/** The `error` that a redirect brings to the client. */
+export function errorOf(answer: Answer): string | null {
+  return locationOf(answer).searchParams.get('error')
+}
+
+/** Registers a client (RFC 7591); a text is sent as it is. */
+export async function register(
+  url: string,
+  metadata: unknown,
+  headers: readonly string[] = [],
+): Promise<Answer> {
+  const type = headers.includes('Content-Type') ? [] : ['Content-Type', 'application/json']
+  return await send(url, {
+    method: 'POST',
+    path: paths.registration,
+    headers: [...type, ...headers],
+    body: typeof metadata === 'string' ? metadata : JSON.stringify(metadata),
+  })
 }
 
 /** Sends an authorization request, answers every page of it, and returns what the client is told. */

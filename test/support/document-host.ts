@@ -18,9 +18,13 @@ const documentHosts = [
 
 export type DocumentHost = Awaited<ReturnType<typeof startDocumentHost>>
 
+/** One certificate for all hosts of a process. */
+let certificate: ReturnType<typeof makeCertificate> | undefined
+
 /** Starts an https host for metadata documents. */
 export async function startDocumentHost(file: string) {
-  const { key, cert } = await makeCertificate(file)
+  certificate ??= makeCertificate(file)
+  const { key, cert } = await certificate
   const requests: string[] = []
   let answer: RequestListener = (_request, response) => response.writeHead(404).end()
   let down = false

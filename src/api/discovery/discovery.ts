@@ -61,7 +61,7 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
  * Serves protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json, for GET and HEAD. The
  * engine serves the metadata and keys of the authorization server.
  */
-export function discoveryRoutes(facts: ServiceFacts): Router {
+function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
   const { cacheSeconds } = facts.service.documents
 
