@@ -156,7 +156,8 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     // Only with a proof of a key.
     const pushed = await oidc.buildAuthorizationUrlWithPAR(configuration, request)
     const callback = await makeHeadlessPerson(sam).authorize(pushed, portal.redirectUri)
-    const exchange = oidc.authorizationCodeGrant(configuration, callback, walk.expected)
+    const resource = { resource: walk.url }
+    const exchange = oidc.authorizationCodeGrant(configuration, callback, walk.expected, resource)
     expect(await refusalOf(exchange)).to.equal('invalid_grant')
   })
 })

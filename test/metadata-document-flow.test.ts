@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 
@@ -9,7 +9,7 @@ import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
-import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
+import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
@@ -63,32 +63,21 @@ describe('Client ID Metadata Documents', () => {
     )
     const { url } = service
     const { database } = service.service.stores
-    const { id: ownerId } = await database.kysely
-      .selectFrom('person')
-      .select('id')
-      .where('email', '=', olivia.login)
-      .executeTakeFirstOrThrow()
     const reviews = makeDocumentReviews(database)
     await database.kysely
       .insertInto('platform_reviewer')
-      .values({ person_id: ownerId, granted_at: 1 })
+      .values({ person_id: 'per_olivia', granted_at: 1 })
       .execute()
-    const actor = () => ({ personId: ownerId, requestId: 'request', now: clock.ms })
+    const actor = () => ({ personId: 'per_olivia', requestId: 'request', now: clock.ms })
     return {
-      ...{ url, host, kysely: database.kysely, reviews, actor, ownerId },
+      ...{ url, host, kysely: database.kysely, reviews, actor },
       /** Reviews the current document, for every site or for one. */
       async review(decision: 'approved' | 'blocked', at?: string) {
         const siteId = at ?? 'sit_northlight'
         const shown = await reviews.findDocumentClient(siteId, clientId)
         const { fingerprint = 'of nothing' } = shown ?? {}
-        const verdict = {
-          clientId,
-          review: decision,
-          fingerprint,
-          siteId,
-          forAll: at === undefined,
-        }
-        return await reviews.reviewDocumentClient(verdict, actor())
+        const verdict = { clientId, review: decision, fingerprint, siteId }
+        return await reviews.reviewDocumentClient({ ...verdict, forAll: !at }, actor())
       },
       list: async () =>
         await reviews.listDocumentClients('sit_northlight', { first: 10, after: undefined }),
@@ -245,7 +234,7 @@ describe('Client ID Metadata Documents', () => {
       .where('subject_kind', '=', 'document_client')
       .where('subject_id', '=', clientId)
       .executeTakeFirst()
-    expect(event).to.include({ action: 'document_client.approved', actor_person_id: test.ownerId })
+    expect(event).to.include({ action: 'document_client.approved', actor_person_id: 'per_olivia' })
     expect(event).to.include({ before: '{"review":"unreviewed"}' })
   })
 
@@ -471,7 +460,7 @@ describe('Client ID Metadata Documents', () => {
       await test.getTokens()
       for (const status of [500, 503, 429, 403, 302]) {
         test.later(HOUR_MS)
-        test.host.serve((_request, response) => response.writeHead(status).end())
+        test.host.serve(statusAnswer(status))
         await test.getTokens()
       }
     })
@@ -480,11 +469,8 @@ describe('Client ID Metadata Documents', () => {
     it('are refused when they are gone or invalid, until they are back', async () => {
       await using test = await start()
       await test.getTokens()
-      for (const answer of [
-        statusAnswer(404),
-        statusAnswer(410),
-        { ...document, redirect_uris: ['https://evil.example/'] },
-      ]) {
+      const invalid = { ...document, redirect_uris: ['https://evil.example/'] }
+      for (const answer of [statusAnswer(404), statusAnswer(410), invalid]) {
         test.later(HOUR_MS)
         test.host.serve(answer)
         expect(await test.refused()).to.include('invalid_client')
@@ -502,7 +488,7 @@ describe('Client ID Metadata Documents', () => {
     const bomb = gzipSync(JSON.stringify({ ...document, filler: 'x'.repeat(5_000_000) }))
     const latin1 = Buffer.from(text.replace('A client', '\xe9'), 'latin1')
     const elsewhere = { location: 'https://other.example/client.json' }
-    const hostile: [string, Parameters<DocumentHost['serve']>[0]][] = [
+    const hostile: [string, RequestListener | object][] = [
       ['that redirects', (_request, response) => response.writeHead(302, elsewhere).end()],
       [
         'that sends one byte a second',
@@ -615,9 +601,8 @@ async function nextStop({ person, start }: Awaited<ReturnType<typeof signIn>>): 
   return response.headers.get('location') ?? (await response.text())
 }
 
-function statusAnswer(status: number): Parameters<DocumentHost['serve']>[0] {
-  return (_request: unknown, response: { writeHead(status: number): { end(): void } }) =>
-    response.writeHead(status).end()
+function statusAnswer(status: number): RequestListener {
+  return (_request, response) => response.writeHead(status).end()
 }
 
 /** Code and text of a refusal, from a page or an OAuth error. */

@@ -154,7 +154,7 @@ describe('pushed authorization requests that are refused', () => {
       const answer = await push(running().url, fields)
       expect(refusalOf(answer)).to.equal(refusal)
       const says = refusal.includes('scope') ? 'this application cannot request' : ''
-      expect(answer.body.error_description).to.include(says)
+      expect(String(answer.body.error_description)).to.include(says)
     })
   }
 

@@ -8,8 +8,8 @@ const registered = [
   'http://127.0.0.1:5173/cb?tenant=1',
 ]
 
-/** What an operator reads of an address that is none of an application's. */
-describe('the difference of a return address', () => {
+/** What an operator reads about an unregistered redirect_uri. */
+describe('the difference of a redirect_uri', () => {
   for (const [sent, nearest, where] of [
     ['https://portal.example/callback/', registered[0], 'path: the trailing slash must match'],
     ['https://portal.example/Callback', registered[0], 'path: the path is case-sensitive'],
@@ -33,21 +33,20 @@ describe('the difference of a return address', () => {
     })
   }
 
-  it('names no more than the host of an address that is elsewhere, which a stranger chose', () => {
+  it('contains only the host of a foreign address', () => {
     const told = explainRedirect('https://evil.example/something-secret', registered)
     expect(told).to.match(/^redirect_uri at https:\/\/evil\.example is not registered; the nearest/)
     expect(told).to.not.include('something')
     expect(explainRedirect('something-secret', registered)).to.not.include('something')
   })
 
-  it('is explained where there is nothing to compare', () => {
+  it('is explained without a registered address, too', () => {
     expect(explainRedirect('callback', registered)).to.include('is not an absolute URI')
-    expect(explainRedirect('https://a.example/', [])).to.include(
-      'the client has no registered redirect_uri',
-    )
+    const told = explainRedirect('https://a.example/', [])
+    expect(told).to.include('the client has no registered redirect_uri')
   })
 
-  it('shows an address in visible letters, shortened, without what may be secret', () => {
+  it('shows an address in printable characters, shortened and without secrets', () => {
     expect(shownUri('https://a.example/cb?code=secret#x')).to.equal('https://a.example/cb?…')
     expect(shownUri('https://me:secret@a.example/')).to.equal('https://…@a.example/')
     expect(shownUri('https://a.example/\u202e<b> \n')).to.equal('https://a.example/·<b>··')
@@ -55,6 +54,6 @@ describe('the difference of a return address', () => {
     const told = explainRedirect(`https://a.example/${'x'.repeat(5000)}`, [
       `https://a.example/${'y'.repeat(400)}`,
     ])
-    expect(told.length, 'what is kept of a reason').to.be.below(300)
+    expect(told.length).to.be.below(300)
   })
 })

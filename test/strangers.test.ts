@@ -12,19 +12,20 @@ import {
   paths,
   planPaths,
 } from '../src/platform/http/paths.ts'
-import { authorizeUrl, obtainTokens } from './support/client.ts'
+import { askToAuthorize, authorizeUrl, obtainTokens, register } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
+import { everyPlan } from './support/proofs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { keptForStrangers } from './support/strangers/kept.ts'
 import { rememberedInMemory } from './support/strangers/remembered.ts'
 import { defaultsInForce } from './support/strangers-document.ts'
-import { encode, FORM, send, type WireRequest } from './support/wire.ts'
+import { encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
 
 const root = join(import.meta.dirname, '..')
 const table = keptForStrangers(defaultsInForce())
 
-describe('what a process remembers for strangers', () => {
-  it('names every memory that keeps the latest of something, and none that is gone', () => {
+describe('the memory of a process for strangers', () => {
+  it('is listed completely', () => {
     const named = rememberedInMemory.map(({ file }) => file)
     for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
     const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>
@@ -36,7 +37,7 @@ describe('what a process remembers for strangers', () => {
   })
 })
 
-/** Something that can stand in every place of an address. */
+/** Values for the parameters of paths. */
 const anything = {
   ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
   ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
@@ -44,17 +45,10 @@ const anything = {
 
 const patterns = [paths, planPaths, pages, enginePages].flatMap((each) => Object.values(each))
 
-/** What anybody can send to an address: what is good at one of them is sent to all. */
+/** Requests that are good at some path, for any path. */
 function requestsTo(address: string, url: string): WireRequest[] {
   const query = authorizeUrl(url).searchParams
-  for (const [name, value] of [
-    ['logout', 'yes'],
-    ['token', 'x'],
-    ['after', 'x'],
-    ['login', 'x'],
-  ]) {
-    query.set(String(name), String(value))
-  }
+  for (const name of ['logout', 'token', 'after', 'login']) query.set(name, 'yes')
   const registration = { client_name: 'x', redirect_uris: ['http://127.0.0.1:1/callback'] }
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', query: '{ __typename }' }
   const json = ['Content-Type', 'application/json', 'Accept', 'application/json, text/event-stream']
@@ -72,20 +66,17 @@ function requestsTo(address: string, url: string): WireRequest[] {
   ]
 }
 
-describe('what a stranger leaves in the stores', () => {
+describe('data of strangers in the stores', () => {
   const service = sharedService({
     policy: (policy) => ({
       ...policy,
-      furtherPlans: {
-        ...{ backChannelLogout: true, pushedAuthorizationRequests: true, dpop: true },
-        ...{ privateKeyJwt: true, privateHosts: [] },
-      },
+      furtherPlans: everyPlan,
       registration: { ...policy.registration, registrationsPerAddressMax: 1000 },
     }),
   })
 
-  // An address that comes to keep something fails here until it has a row.
-  it('is left at the addresses of the table, in its tables, and nowhere else', async () => {
+  // A new path that stores something needs a row.
+  it('is stored only by the paths of the table, in its tables', async () => {
     const left = await leftAt(service())
     const stored = table.filter(({ where }) => !writtenLater.some((name) => where.includes(name)))
     for (const [pattern, names] of left) {
@@ -95,135 +86,97 @@ describe('what a stranger leaves in the stores', () => {
         expect(says, `${pattern} leaves ${name}`).to.equal(true)
       }
     }
-    expect([...left.keys()].sort()).to.deep.equal(
-      [
-        paths.authorization,
-        paths.endSession,
-        paths.registration,
-        planPaths.pushedAuthorization,
-      ].sort(),
-    )
+    expect([...left.keys()]).to.have.members([
+      ...[paths.authorization, paths.endSession, paths.registration],
+      planPaths.pushedAuthorization,
+    ])
   })
 
-  it('is a client in use once a person allowed something with it, and not before (design 8)', async () => {
+  it('is a client in use only after an authorization (design 8)', async () => {
     const { url, service: running, config } = service()
-    const redirectUri = 'http://127.0.0.1:1/callback'
-    const json = ['Content-Type', 'application/json']
-    const body = JSON.stringify({ client_name: 'x', redirect_uris: [redirectUri] })
-    const registration = { method: 'POST', path: paths.registration, headers: json, body }
-    const clientId = String((await send(url, registration)).body.client_id)
+    const redirect_uri = 'http://127.0.0.1:1/callback'
+    const { body } = await register(url, { client_name: 'x', redirect_uris: [redirect_uri] })
+    const { client_id } = body
     const { kysely } = running.stores.database
     const unused = async () =>
-      (await kysely.selectFrom('unused_client').select('client_id').execute()).some(
-        (row) => row.client_id === clientId,
-      )
-    const fields = { client_id: clientId, redirect_uri: redirectUri, scope: 'openid' }
-    await send(url, { path: `${paths.authorization}?${authorizeUrl(url, fields).searchParams}` })
-    expect(await unused()).to.equal(true)
+      await kysely
+        .selectFrom('unused_client')
+        .select('client_id')
+        .where('client_id', '=', client_id)
+        .execute()
+    const fields = { client_id, redirect_uri, scope: 'openid' }
+    await askToAuthorize(url, fields)
+    expect(await unused()).to.have.length(1)
     await obtainTokens(url, { ...fields, resource: undefined })
-    expect(await unused()).to.equal(false)
+    expect(await unused()).to.have.length(0)
     const { expires_at } = await kysely
       .selectFrom('oauth_state')
       .select('expires_at')
-      .where('id', '=', clientId)
+      .where('id', '=', client_id)
       .executeTakeFirstOrThrow()
     const { idleClientSeconds } = config.service.registration
     expect(expires_at - Date.now()).to.be.closeTo(idleClientSeconds * 1000, 60_000)
   })
 
+  const pushing = { method: 'POST', path: planPaths.pushedAuthorization, headers: FORM }
+  const asking = (fields: Fields): WireRequest => {
+    const { pathname, search } = authorizeUrl(service().url, fields)
+    return { path: pathname + search }
+  }
+
+  /** Sends a request and expects that the rows of a table grow by a quarter of its maximum at least. */
+  async function measure(where: string, limit: Limit, status: number, request: WireRequest) {
+    const max = table.find((each) => each.where.includes(where))?.[limit] ?? 0
+    const before = await countBytes(service())
+    const answer = await send(service().url, request)
+    expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
+    const bytes = (await countBytes(service())) - before
+    expect(bytes, where).to.be.within(max / 4, max)
+  }
+
   it('is no larger than the table says', async () => {
-    const { url } = service()
     const { bytesMax } = service().config.service.authorizationRequests
+    const claims = JSON.stringify({ userinfo: { name: { value: 'x'.repeat(1900) } } })
+    const full = { state: 'x'.repeat(4096), login_hint: 'x'.repeat(512), claims }
+    const { search, searchParams: body } = authorizeUrl(service().url, full)
+    expect(search.length).to.be.above(bytesMax - 2000)
     const uris = Array.from({ length: 10 }, (_, n) => `http://127.0.0.1:1/${n}${'x'.repeat(490)}`)
-    const full = { state: 'x'.repeat(4096), login_hint: 'x'.repeat(512), claims: claimsOf(1900) }
-    const asked = authorizeUrl(url, full)
-    expect(asked.search.length).to.be.above(bytesMax - 2000)
+    const client = { redirect_uris: uris, post_logout_redirect_uris: uris }
+    const signOut = { path: `${paths.endSession}?state=${'x'.repeat(4096)}` }
     const registration = {
-      ...{ client_name: 'x'.repeat(100), redirect_uris: uris, post_logout_redirect_uris: uris },
+      ...{
+        method: 'POST',
+        path: paths.registration,
+        headers: ['Content-Type', 'application/json'],
+      },
+      body: JSON.stringify({ client_name: 'x'.repeat(100), ...client }),
     }
-    const json = ['Content-Type', 'application/json']
-    const sent: readonly (readonly [string, WireRequest, number])[] = [
-      ['`Interaction`', { path: asked.pathname + asked.search }, 303],
-      [
-        'PushedAuth',
-        {
-          method: 'POST',
-          path: planPaths.pushedAuthorization,
-          headers: FORM,
-          body: asked.searchParams,
-        },
-        201,
-      ],
-      ['`Session`', { path: `${paths.endSession}?state=${'x'.repeat(4096)}` }, 200],
-      [
-        '`Client`',
-        {
-          method: 'POST',
-          path: paths.registration,
-          headers: json,
-          body: JSON.stringify(registration),
-        },
-        201,
-      ],
-    ]
-    for (const [where, request, status] of sent) {
-      const row = table.find((each) => each.where.includes(where))
-      const before = await countBytes(service())
-      const answer = await send(url, request)
-      expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
-      const bytes = (await countBytes(service())) - before
-      expect(bytes, where).to.be.within((row?.bytesMax ?? 0) / 4, row?.bytesMax ?? 0)
-    }
+    await measure('`Interaction`', 'bytesMax', 303, asking(full))
+    await measure('PushedAuth', 'bytesMax', 201, { ...pushing, body })
+    await measure('`Session`', 'bytesMax', 200, signOut)
+    await measure('`Client`', 'bytesMax', 201, registration)
   })
 
-  it('is no larger than the table says of what is counted as one kilobyte', async () => {
-    const { url } = service()
-    const controls = '\u0001'
+  it('is no larger than the table says for requests counted as one kilobyte', async () => {
     const ofLength = (make: (state: string) => string, perCharacter: number) => {
-      const left = 1023 - make('').length
-      // More of them would be longer than a state may be.
-      const count = Math.min(Math.floor(left / perCharacter), Math.floor(4096 / 6))
-      return make(controls.repeat(count))
+      // More would exceed the maximum of a state.
+      const count = Math.min(Math.floor((1023 - make('').length) / perCharacter), 682)
+      return make('\u0001'.repeat(count))
     }
-    const address = (state: string) => {
-      const { pathname, search } = authorizeUrl(url, { state })
-      return pathname + search
-    }
-    // In a form it need not be escaped.
-    const form = (state: string) =>
-      `${authorizeUrl(url, { state: '' }).searchParams}&state=${state}`
-    const sent: readonly (readonly [string, WireRequest, number])[] = [
-      ['`Interaction`', { path: ofLength(address, 3) }, 303],
-      [
-        'PushedAuth',
-        {
-          ...{ method: 'POST', path: planPaths.pushedAuthorization, headers: FORM },
-          body: ofLength(form, 1).replace('state=&', ''),
-        },
-        201,
-      ],
-      [
-        '`Session`',
-        { path: ofLength((state) => `${paths.endSession}?${encode({ state })}`, 3) },
-        200,
-      ],
-    ]
-    for (const [where, request, status] of sent) {
-      const { countedAsOneBytesMax = 0 } = table.find((each) => each.where.includes(where)) ?? {}
-      const before = await countBytes(service())
-      const answer = await send(url, request)
-      expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
-      const bytes = (await countBytes(service())) - before
-      expect(bytes, where).to.be.within(countedAsOneBytesMax / 4, countedAsOneBytesMax)
-    }
+    // A form need not escape them.
+    const query = authorizeUrl(service().url, { state: undefined }).search.slice(1)
+    const body = ofLength((state) => `${query}&state=${state}`, 1)
+    const request = ofLength((state) => asking({ state }).path, 3)
+    const signOut = ofLength((state) => `${paths.endSession}?${encode({ state })}`, 3)
+    await measure('`Interaction`', 'countedAsOneBytesMax', 303, { path: request })
+    await measure('PushedAuth', 'countedAsOneBytesMax', 201, { ...pushing, body })
+    await measure('`Session`', 'countedAsOneBytesMax', 200, { path: signOut })
   })
 })
 
-function claimsOf(length: number): string {
-  return JSON.stringify({ userinfo: { name: { value: 'x'.repeat(length) } } })
-}
+type Limit = 'bytesMax' | 'countedAsOneBytesMax'
 
-/** The tables, and models of the OAuth state, that have more rows after requests to an address. */
+/** The tables and state models that grow by requests, by path. */
 async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<string>>> {
   const left = new Map<string, ReadonlySet<string>>()
   for (const pattern of [...patterns, forwardAuthFor]) {
@@ -237,10 +190,10 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
   return left
 }
 
-/** Written some seconds later, of what was seen at any address. */
+/** Written some seconds later, by requests to any path. */
 const writtenLater = ['client_refusal', 'site_refusal_day', 'audit_event', 'request_count']
 
-/** How many rows each table has, and each model of the OAuth state. */
+/** Row counts by table and state model. */
 async function countRows({ service }: RunningService): Promise<Record<string, number>> {
   const { kysely } = service.stores.database
   const tables = await kysely.introspection.getTables()
