@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { findScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import {
   type Answers,
   type HeadlessPerson,
@@ -86,29 +87,26 @@ describe('/oauth/authorize', () => {
 
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   describe('accepts a redirect_uri exactly as it is registered [design 19]', () => {
-    const addresses: readonly (readonly [client: string, address: string | undefined, boolean])[] =
-      [
-        [notes.clientId, 'https://notes.example/callback', true],
-        // RFC 8252 §7.3: any port of a loopback address.
-        [notes.clientId, 'http://127.0.0.1/callback', true],
-        [notes.clientId, 'http://127.0.0.1:51234/callback', true],
-        [notes.clientId, '', false],
-        [notes.clientId, undefined, false],
-        [portal.clientId, 'http://127.0.0.1:8787/callback', true],
-        [portal.clientId, 'http://127.0.0.1:8788/callback', false],
-        [portal.clientId, 'http://127.0.0.1/callback', false],
-        // Its only one need not be sent, says RFC 6749; here it must.
-        ['integration-chatgpt', undefined, false],
-      ]
+    type Address = readonly [client: string, address: string | undefined, good: boolean]
+    const addresses: readonly Address[] = [
+      [notes.clientId, 'https://notes.example/callback', true],
+      // RFC 8252 §7.3: any port of a loopback address.
+      [notes.clientId, 'http://127.0.0.1/callback', true],
+      [notes.clientId, 'http://127.0.0.1:51234/callback', true],
+      [notes.clientId, '', false],
+      [notes.clientId, undefined, false],
+      [portal.clientId, 'http://127.0.0.1:8787/callback', true],
+      [portal.clientId, 'http://127.0.0.1:8788/callback', false],
+      [portal.clientId, 'http://127.0.0.1/callback', false],
+      // Its only one need not be sent, says RFC 6749; here it must.
+      ['integration-chatgpt', undefined, false],
+    ]
     for (const [client_id, redirect_uri, good] of addresses) {
       it(`${good ? 'accepts' : 'refuses'} ${JSON.stringify(redirect_uri) ?? 'none'} of ${client_id}`, async () => {
-        const { status, headers, body } = await askToAuthorize(service().url, {
-          client_id,
-          redirect_uri,
-        })
+        const asked = { client_id, redirect_uri }
+        const { status, headers, body } = await askToAuthorize(service().url, asked)
         expect(status).to.equal(good ? 303 : 400)
-        if (good) expect(headers.get('location')).to.match(toSignIn)
-        else expect(headers.has('location')).to.equal(false)
+        expect(headers.get('location') ?? 'none').to.match(good ? toSignIn : /^none$/)
         if (!good) expect(body).to.include('id="error-page"')
       })
     }
@@ -374,8 +372,7 @@ describe('/oauth/authorize', () => {
 
 describe('/oauth/authorize after a change', () => {
   const client_id = notes.clientId
-  type Change = (kysely: Kysely) => { execute(): Promise<unknown> }
-  type Kysely = Awaited<ReturnType<typeof startService>>['service']['stores']['database']['kysely']
+  type Change = (kysely: Database['kysely']) => { execute(): Promise<unknown> }
   const override = { client_id: asClaude.client_id, disabled_at: 1, note: null, updated_at: 1 }
   const changes: readonly (readonly [title: string, Change, error: string, fields?: Fields])[] = [
     [

@@ -5,7 +5,13 @@ import { expect } from 'chai'
 
 import { askToAuthorize } from './support/client.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
-import { claude, olivia, type RunningService, startService } from './support/gatehouse.ts'
+import {
+  claude,
+  olivia,
+  policyWith,
+  type RunningService,
+  startService,
+} from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 
@@ -125,9 +131,7 @@ describe('a copy of a metadata document in the configuration', () => {
 
   it('is not used where documents of its host are not admitted', async () => {
     const metadataDocuments = { hosts: [], openRegistration: false }
-    await using service = await startService({
-      policy: (policy) => ({ ...policy, metadataDocuments }),
-    })
+    await using service = await startService({ policy: policyWith({ metadataDocuments }) })
     expect(await ask(service.url)).to.include('are not admitted here')
   })
 })

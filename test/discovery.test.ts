@@ -239,30 +239,18 @@ describe('behind a proxy that terminates TLS', () => {
 
   // [MCP Authorization §Canonical Server URI]
   it('accepts resource in any case and with the default port [design 3]', async () => {
-    for (const [error, resources] of [
-      [
-        'login_required',
-        [
-          'https://CAMPUS.example',
-          'HTTPS://campus.Example:443/',
-          'https://campus.example:443/mcp',
-          'https://Campus.example/member/graphql',
-        ],
-      ],
-      [
-        'invalid_target',
-        [
-          'http://campus.example',
-          'https://campus.example:8443',
-          'https://campus.example.',
-          'https://www.campus.example',
-        ],
-      ],
+    for (const [resource, error] of [
+      ['https://CAMPUS.example', 'login_required'],
+      ['HTTPS://campus.Example:443/', 'login_required'],
+      ['https://campus.example:443/mcp', 'login_required'],
+      ['https://Campus.example/member/graphql', 'login_required'],
+      ['http://campus.example', 'invalid_target'],
+      ['https://campus.example:8443', 'invalid_target'],
+      ['https://campus.example.', 'invalid_target'],
+      ['https://www.campus.example', 'invalid_target'],
     ] as const) {
-      for (const resource of resources) {
-        const told = await asked({ prompt: 'none', resource })
-        expect(told.get('error'), resource).to.equal(error)
-      }
+      const told = await asked({ prompt: 'none', resource })
+      expect(told.get('error'), resource).to.equal(error)
     }
   })
 

@@ -10,7 +10,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
-import { marco, olivia, sam, startService } from './support/gatehouse.ts'
+import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -55,10 +55,7 @@ describe('Client ID Metadata Documents', () => {
       await begin({
         fetch: host.fetch,
         now: () => clock.ms,
-        policy: (policy) => ({
-          ...policy,
-          metadataDocuments: { hosts, openRegistration: admits === 'any' },
-        }),
+        policy: policyWith({ metadataDocuments: { hosts, openRegistration: admits === 'any' } }),
       }),
     )
     const { url } = service
@@ -570,10 +567,7 @@ describe('Client ID Metadata Documents', () => {
       port: listening.port,
     })
     await using service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        metadataDocuments: { hosts: ['client.example'], openRegistration: false },
-      }),
+      policy: policyWith({ metadataDocuments: { hosts: ['client.example'] } }),
       fetch: async (input, init) => {
         try {
           return await guarded(input, init)

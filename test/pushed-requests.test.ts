@@ -12,7 +12,7 @@ import {
   exchange,
   locationOf,
 } from './support/client.ts'
-import { notes, portal, sam, startService } from './support/gatehouse.ts'
+import { notes, policyWith, portal, sam, startService } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -193,10 +193,9 @@ describe('pushed authorization requests that are refused', () => {
 
   it('count towards the limit of kilobytes before they are read', async () => {
     await using service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        furtherPlans: { ...policy.furtherPlans, pushedAuthorizationRequests: true },
-        limits: { ...policy.limits, authorizationKilobytesPerAddressMax: 6 },
+      policy: policyWith({
+        furtherPlans: { pushedAuthorizationRequests: true },
+        limits: { authorizationKilobytesPerAddressMax: 6 },
       }),
     })
     const tooLong = { state: 'x'.repeat(4097) }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { register } from './support/client.ts'
-import { startService } from './support/gatehouse.ts'
+import { policyWith, startService } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { sharedService } from './support/shared-service.ts'
 import { refusalOf } from './support/wire.ts'
@@ -217,12 +217,8 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
   }
 
   it('recommends a metadata document only where documents are admitted', async () => {
-    await using strict = await startService({
-      policy: (policy) => ({
-        ...policy,
-        metadataDocuments: { hosts: [], openRegistration: false },
-      }),
-    })
+    const metadataDocuments = { hosts: [], openRegistration: false }
+    await using strict = await startService({ policy: policyWith({ metadataDocuments }) })
     const { body } = await register(strict.url, { client_name: 'Nobody' })
     expect(body.error_description).to.include(`${strict.url}/connect`)
     expect(body.error_description).not.to.include('metadata document')

@@ -7,7 +7,7 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, refresh, register } from './support/client.ts'
-import { olivia, startService } from './support/gatehouse.ts'
+import { olivia, policyWith, startService } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -277,10 +277,7 @@ describe('registration that is limited or switched off', () => {
   // [RFC 7591 §5; Not shown 12; threat 24]
   it('answers 429 with Retry-After when one network registers too often [95]', async () => {
     await using service = await startService({
-      policy: ({ registration, ...policy }) => ({
-        ...policy,
-        registration: { ...registration, registrationsPerAddressMax: 3 },
-      }),
+      policy: policyWith({ registration: { registrationsPerAddressMax: 3 } }),
     })
     const answers = await Promise.all(
       Array.from({ length: 8 }, async () => await register(service.url, claudeCode)),
@@ -295,7 +292,7 @@ describe('registration that is limited or switched off', () => {
 
   it('refuses localhost where it is disabled (design 7)', async () => {
     await using service = await startService({
-      policy: (policy) => ({ ...policy, loopbackHosts: ['127.0.0.1', '[::1]'] }),
+      policy: policyWith({ loopbackHosts: ['127.0.0.1', '[::1]'] }),
     })
     const refused = await register(service.url, claudeCode)
     expect(refusalOf(refused)).to.equal('400 invalid_redirect_uri')

@@ -13,7 +13,7 @@ import {
   planPaths,
 } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, obtainTokens, register } from './support/client.ts'
-import { notes, type RunningService } from './support/gatehouse.ts'
+import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { keptForStrangers } from './support/strangers/kept.ts'
@@ -68,10 +68,9 @@ function requestsTo(address: string, url: string): WireRequest[] {
 
 describe('data of strangers in the stores', () => {
   const service = sharedService({
-    policy: (policy) => ({
-      ...policy,
+    policy: policyWith({
       furtherPlans: everyPlan,
-      registration: { ...policy.registration, registrationsPerAddressMax: 1000 },
+      registration: { registrationsPerAddressMax: 1000 },
     }),
   })
 

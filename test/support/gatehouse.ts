@@ -106,6 +106,21 @@ const fetchNothing: SendOutgoing = async (input) => {
   throw new Error(`a test asks for ${String(input)}`)
 }
 
+type Changes = { readonly [Section in keyof ServicePolicy]?: Partial<ServicePolicy[Section]> }
+
+/** Changes settings of some sections; lists are replaced. */
+export function policyWith(changes: Changes) {
+  return (policy: ServicePolicy): ServicePolicy => ({
+    ...policy,
+    ...Object.fromEntries(
+      Object.entries(changes).map(([section, change]) => [
+        section,
+        Array.isArray(change) ? change : { ...Reflect.get(policy, section), ...Object(change) },
+      ]),
+    ),
+  })
+}
+
 /** Gives storage more time, for a busy machine. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
