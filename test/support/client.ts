@@ -11,13 +11,12 @@ import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
 /**
- * The one client of the tests that is no relying party's library: it sends what a well-behaved one
- * never would, and hides nothing of an answer. It is the demo's public member client unless the
- * fields say else; fields replace its own, and undefined removes them. The address names the process
- * that is to answer, which need not be the one that began.
+ * A client without a library, which can send anything and shows whole responses. By default it is the
+ * demo's public member client; given fields replace its own, and undefined removes one. The address may be that
+ * of another process than the one that began.
  */
 
-/** What makes a request that of another client. */
+/** Fields of requests by other clients. */
 export const asPortal = {
   client_id: portal.clientId,
   redirect_uri: portal.redirectUri,
@@ -29,7 +28,7 @@ export const asResourceServer = {
   client_secret: resourceServer.clientSecret,
 }
 
-/** Long enough for RFC 7636 §4.1, and the same in every test that needs no other. */
+/** Long enough for RFC 7636 §4.1. */
 export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
 
 export const codeChallenge: string = challengeOf(codeVerifier)
@@ -38,7 +37,7 @@ function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
 
-/** A pair that no other request has. */
+/** A new pair. */
 export function makePkce(): { verifier: string; challenge: string } {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: challengeOf(verifier) }
@@ -60,12 +59,12 @@ export function authorizeUrl(url: string, fields: Fields = {}): URL {
   return new URL(`${paths.authorization}?${encode(complete)}`, url)
 }
 
-/** Sends an authorization request and follows no redirect. */
+/** Sends an authorization request without following redirects. */
 export async function askToAuthorize(url: string, fields: Fields = {}): Promise<Answer> {
   return await get(authorizeUrl(url, fields).href)
 }
 
-/** Where an answer sends the browser. */
+/** The target of a redirect. */
 export function locationOf({ headers }: Answer): URL {
   return new URL(headers.get('location') ?? 'none:')
 }
@@ -90,7 +89,7 @@ export async function register(
   })
 }
 
-/** Sends an authorization request, answers every page of it, and returns what the client is told. */
+/** Completes an authorization request on its pages, and returns the parameters of the redirect. */
 export async function authorize(
   url: string,
   fields: Fields = {},
@@ -109,7 +108,7 @@ export interface ObtainedCode {
   readonly form: Fields
 }
 
-/** Signs a person in and brings the code back. */
+/** Signs a person in and obtains a code. */
 export async function obtainCode(
   url: string,
   fields: Fields = {},
@@ -139,7 +138,7 @@ export async function getCode(
   return (await obtainCode(url, fields, person)).code
 }
 
-/** Exchanges a code for the resource that the address is. */
+/** Exchanges a code, with the address as resource. */
 export async function exchange(url: string, code: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.token, {
     grant_type: 'authorization_code',
@@ -152,7 +151,7 @@ export async function exchange(url: string, code: string, fields: Fields = {}): 
   })
 }
 
-/** Redeems a code with everything that its request said. */
+/** Redeems a code with the fields of its request. */
 export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>): Promise<Answer> {
   return await postForm(url + paths.token, form)
 }
@@ -167,11 +166,11 @@ export interface Tokens {
 export interface ObtainedTokens extends ObtainedCode {
   readonly accessToken: string
   readonly refreshToken: string
-  /** The whole answer of the token endpoint. */
+  /** The whole response of the token endpoint. */
   readonly answer: Tokens & Readonly<Record<string, unknown>>
 }
 
-/** Signs a person in and exchanges the code; the result is everything that was met on the way. */
+/** Signs a person in and exchanges the code; returns all values on the way. */
 export async function obtainTokens(
   ...[url, fields, answers]: Parameters<typeof obtainCode>
 ): Promise<ObtainedTokens> {
@@ -185,14 +184,14 @@ export async function obtainTokens(
   }
 }
 
-/** Who asks for what, in requests that belong together. */
+/** The fields of two requests that belong together, and the person. */
 export interface Obtaining {
   readonly authorization?: Fields
   readonly token?: Fields
   readonly person?: Answers
 }
 
-/** Signs a person in and exchanges the code; each of the two requests has fields of its own. */
+/** Signs a person in and exchanges the code, with fields for each request. */
 export async function obtain(url: string, obtaining: Obtaining = {}): Promise<Tokens> {
   const { authorization, token, person } = obtaining
   return tokensOf(await exchange(url, await getCode(url, authorization, person), token))
@@ -212,7 +211,7 @@ export async function refresh(url: string, token: string, fields: Fields = {}): 
   })
 }
 
-/** Asks as the demo's resource server unless the fields name another client. */
+/** Introspects as the demo's resource server unless the fields name another client. */
 export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.introspection, { token, ...asResourceServer, ...fields })
 }
