@@ -7,8 +7,6 @@ import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
 import { countUnused, forgetUnused, type UnusedClientDependencies } from './unused-client-limit.ts'
 
-export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
-
 export interface LoopbackClientDependencies extends UnusedClientDependencies {
   /** Stores the records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
