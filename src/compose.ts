@@ -1,4 +1,4 @@
-/** The composition root: opens each room once, and says in which order the routes see a request. */
+/** The composition root: opens each room once, and determines the order in which routes see a request. */
 
 import type { Logger } from 'pino'
 
@@ -21,10 +21,10 @@ import { type BackgroundTask, startBackgroundTasks } from './platform/process/ba
 import { makeResource } from './resource/resource.ts'
 import { makeSchool } from './school/school.ts'
 
-/** A running service without its socket: stores are open, keys are loaded, timers run. */
+/** A running service without its socket: stores are open, keys are loaded, and timers are running. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
-/** Disposes in reverse order, also when start-up fails half-way. */
+/** Opens the service. Disposes in reverse order, also when start-up fails half-way. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy, secrets, dataDir } = config
   await using opening = new AsyncDisposableStack()
@@ -66,13 +66,13 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** Only what holds keys is made again for each key ring. */
+  /** For a new key ring, only the parts that hold keys are made again. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)
     for (const each of first) engine.use(each)
     engine.use(discovery.keepEngineDocuments(upstream.published))
-    // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
+    // `answers` comes before the engine, because the engine's responses pass through it.
     const routes = [
       resource.userinfo,
       resource.introspection,
@@ -121,9 +121,9 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   return {
     stores: platform.stores,
     demoPeople,
-    /** The time by which the service decides, in epoch milliseconds. */
+    /** The clock for all decisions of the service, in epoch milliseconds. */
     now: platform.now,
-    /** The application with the keys that sign now; it changes when keys rotate. */
+    /** The request handler with the current signing keys. It changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -10,12 +10,12 @@ import type { WorkerSide } from './platform/process/worker.ts'
 const config = await readOrExit()
 const log = openLog(config.logLevel, config.workers)
 
-// Workers load what workers need; a process alone loads no cluster.
+// Workers load only what workers need, and a single process does not load `cluster`.
 if (config.workers === 1) await run()
 else if ((await import('node:cluster')).default.isPrimary) await runPrimary()
 else await run((await import('./platform/process/worker.ts')).workerSide())
 
-/** The whole service, or one of the processes that a primary has started. */
+/** Runs the whole service, or one of the processes that a primary started. */
 async function run(side?: WorkerSide): Promise<void> {
   try {
     await serve(side)
@@ -28,10 +28,10 @@ async function run(side?: WorkerSide): Promise<void> {
   side?.leave()
 }
 
-/** The process that the operator sees: it starts, replaces and stops the workers. */
+/** Runs the process that the operator sees, which starts, replaces and stops the workers. */
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
-  // Opened before any worker starts, so that a taken port is reported while nothing has to be stopped.
+  // Open the metrics port before any worker, so that a port in use is reported before there is anything to stop.
   await using _metrics = await openHostMetrics(config.metricsAddress)
   const counting = config.redis === undefined
   await runWorkers({ count: config.workers, counting, logger: log, onServing: greet })
@@ -43,16 +43,16 @@ async function serve(side?: WorkerSide): Promise<void> {
   const { openServer } = await import('./platform/process/server.ts')
   const worker = side && { processes: config.workers, sweeps: side.sweeps }
   await using watching = new AsyncDisposableStack()
-  // What is closed may have something to say.
+  // Flush last, because closing the other parts may write to the log.
   watching.defer(() => log.flush())
   const isWorker = side !== undefined
   const watchers = watching.use(await openWatchers(config, isWorker, log))
   await using service = await openGatehouse(config, log, { worker, watchers })
-  // The engine asks for the time at Date.now and has no setting for it. With the clock of the database
-  // there, its codes, sessions and id_tokens have the times of every other process.
+  // The engine reads the time from Date.now and has no setting for it. With the database clock there, its codes,
+  // sessions and id_tokens agree with those of every other process.
   Date.now = service.now
   const server = await openServer(service.handler, config)
-  // A worker leaves SIGHUP to the primary; of one alone it is the terminal that was closed.
+  // A worker leaves SIGHUP to the primary. For a single process, it means that the terminal was closed.
   const signals = side ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
   const stop = Promise.race(signals.map((signal) => once(process, signal)))
   if (side) {

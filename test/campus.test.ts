@@ -99,7 +99,7 @@ describe('campus: the shape', () => {
       },
       [
         'sites[0].slug: must be a slug like slow-bread',
-        'people[0].createdAt: must be a moment like "30 days ago", "in 14 days at 18:00" or an instant',
+        'people[0].createdAt: must be a time such as "2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"',
         'courses[0].lectures[0].durationSeconds: must be at least 0',
         'events[0]: has unknown fields: colour',
       ],
@@ -109,8 +109,8 @@ describe('campus: the shape', () => {
       (campus) =>
         ['graphql', 'api'].map((slug, at) => Object.assign(campus.sites[at] ?? {}, { slug })),
       [
-        'sites[0].slug: is reserved for an address of the service',
-        'sites[1].slug: is reserved for an address of the service',
+        'sites[0].slug: is reserved for a path of the service',
+        'sites[1].slug: is reserved for a path of the service',
       ],
     ],
     [
@@ -131,7 +131,7 @@ describe('campus: the shape', () => {
         'watchPositions[0].lecture: no lecture has the id lec_nothing',
         'notifications[0].person: no person has the id per_nobody',
         'applications[0].createdBy: no person has the id per_nobody',
-        "digitalProductPurchases[0].order: ord_noor_1 is another person's order, or of another site",
+        "digitalProductPurchases[0].order: ord_noor_1 belongs to another person or site",
       ],
     ],
     [
@@ -145,9 +145,9 @@ describe('campus: the shape', () => {
         first(campus.applications).scopes = ['account:read', 'account:read']
       },
       [
-        'people[1]: sam@northlight.example is there twice',
-        'courses[12]: sit_northlight reading-light is there twice',
-        'applications[0].scopes[1]: account:read is there twice',
+        'people[1]: sam@northlight.example occurs twice',
+        'courses[12]: sit_northlight reading-light occurs twice',
+        'applications[0].scopes[1]: account:read occurs twice',
         'coursePurchases[0].expiresAt: "500 days ago" is before purchasedAt, "419 days ago"',
         'watchPositions[0].positionSeconds: lec_light_window ends after 754 seconds',
       ],
@@ -202,7 +202,7 @@ describe('campus: a folder of files', () => {
     expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
 
     put('c.json', '{"sites": [')
-    expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not JSON$/)
+    expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid JSON$/)
   })
 })
 

@@ -107,7 +107,7 @@ withDatabases('clean-up', (open, newPlace) => {
     const { run: cleanUp, log } = setUp({ database, runSeconds: 60, clock, pause })
     await cleanUp(never)
     const [line] = log
-    expect(line).to.include({ level: 40, msg: 'expired rows wait: clean-up does not keep up' })
+    expect(line).to.include({ level: 40, msg: 'clean-up cannot keep up: expired rows remain' })
     expect(line?.['waiting']).to.include('oauth_grant')
     expect(await rowsOf(database)).not.to.deep.equal(livingRows(1000))
     for (let runs = 0; runs < 1000 && log.at(-1)?.['level'] === 40; runs += 1) {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-// The form of `config/assistants.json`. Each row has the redirect URIs of an assistant (`callbacks`), and the ways to
-// connect it: a member uses the client_id of the site's application, while for an operator it registers itself.
-// docs/how-to/connect-an-assistant.md explains it.
+// The format of `config/assistants.json`. A row has the redirect URIs of an assistant (`callbacks`), and the ways to
+// connect it. For members, the assistant uses the client_id of the site's application; for operators, it registers
+// itself. See docs/how-to/connect-an-assistant.md.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
@@ -15,17 +15,17 @@ export type Content =
   | readonly Content[]
   | { readonly [name: string]: Content }
 
-/** The placeholders for values of a site. */
+/** Placeholders for the values of a site. */
 export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 
-/** Returns the names of all placeholders in a value, including unknown ones. */
+/** Returns all placeholder names in a value, including unknown ones. */
 function placeholdersIn(value: unknown): string[] {
   const names = JSON.stringify(value).matchAll(PLACEHOLDER)
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
-/** A list of 1 to `max` items. */
+/** A list of one to `max` items. */
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
 const sentence = z.string().min(1).max(600)
@@ -47,9 +47,9 @@ const wayOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
 const steps = wayOf('steps', {
   steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
-/** Lines of words, so that each word is quoted for the shell. */
+/** Lines of separate words, so that each word can be quoted for the shell. */
 const command = wayOf('command', { lines: list(list(word, 30), 5) })
-/** Lines to type into the assistant itself, not into a shell. */
+/** Lines to enter in the assistant itself, not in a shell. */
 const session = wayOf('session', { lines: list(word, 5) })
 const file = z.string().min(1).max(100)
 const json = wayOf('json', { file, content })
@@ -58,7 +58,7 @@ const table = z.strictObject({
   values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
 const toml = wayOf('toml', { file, tables: list(table, 5) })
-/** A URL that opens the assistant; the content is its last parameter. */
+/** A URL that opens the assistant. The content becomes its last parameter. */
 const link = wayOf('link', {
   label: title,
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
@@ -80,7 +80,7 @@ const assistant = z
   .strictObject({
     id: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
     name: z.string().min(1).max(60),
-    /** Whether the assistant calls from its vendor's servers or the person's computer. */
+    /** Whether the assistant sends requests from its vendor's servers or from the person's computer. */
     runs: z.enum(['cloud', 'computer']),
     where: z.string().min(1).max(100),
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
@@ -92,7 +92,7 @@ const assistant = z
       }),
       10,
     ),
-    /** Set if each connection has its own callback, which the operator enters. */
+    /** Set if each connection has a separate callback, which the operator enters. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),
@@ -114,7 +114,7 @@ const assistant = z
     }
   })
 
-/** The form of `config/assistants.json`. */
+/** The format of `config/assistants.json`. */
 export const assistantTable = z
   .array(assistant)
   .refine((rows) => new Set(rows.map(({ id }) => id)).size === rows.length, 'must not repeat an id')

@@ -1,4 +1,4 @@
-/** The configuration, read and validated once. */
+/** Reads and validates the configuration once. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,8 +12,8 @@ import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
 
 /**
- * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy from
- * `config/*.json`. Parts receive single values of it, never the whole.
+ * The whole configuration: addresses and secrets from the environment (`environment.ts`), and policy from
+ * `config/*.json`. Parts of the service receive only the values that they need.
  */
 export type Config = ReturnType<typeof readConfig>
 
@@ -32,7 +32,7 @@ const redirectPattern = uri.refine(
 
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
-  // Names of editions and forks.
+  // Names of editions and forks of the client.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
   redirect_uris: z.array(redirectUri).min(1).max(20),
@@ -40,7 +40,7 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** Each copy is validated when it is needed, like a fetched document. */
+/** A copy is validated when it is used, like a fetched document. */
 const documentCopy = z.looseObject({
   client_id: z
     .string()
@@ -53,7 +53,7 @@ const conformanceSettings = z.strictObject({
   clients: z.array(
     z.strictObject({
       client_id: z.string().min(1),
-      // The suite signs with it, which requires 32 bytes.
+      // The suite signs with it, and a key must have at least 32 bytes.
       client_secret: z.string().min(32),
       token_endpoint_auth_method: z.enum(['client_secret_basic', 'client_secret_post']),
     }),
@@ -64,8 +64,8 @@ const conformanceSettings = z.strictObject({
 /**
  * Reads the environment and `config/*.json`.
  *
- * @param defaultFolder the folder of service.json, integrations.json, assistants.json and demo/ unless CONFIG_DIR is
- *   set; also of assistants.json if CONFIG_DIR has none
+ * @param defaultFolder the folder with the configuration files, if CONFIG_DIR is not set. Its assistants.json is also
+ * the default for a CONFIG_DIR without one
  * @throws one error that lists every problem
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
@@ -97,12 +97,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     ...env,
     service,
     integrations,
-    /** Copies of metadata documents by URL, used if fetching fails. */
+    /** Copies of metadata documents by URL, for use if fetching fails. */
     documentCopies: copies,
     /** The assistants that operators can connect with one click. */
     assistants,
     demoFolder: join(folder, 'demo'),
-    /** Present if the conformance profile is on. */
+    /** Undefined if the conformance profile is off. */
     conformance,
     mayServeDemo: mayServeDemo(env),
   })

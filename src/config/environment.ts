@@ -7,7 +7,7 @@ import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform
 
 const SECRET_LENGTH_MIN = 32
 
-/** A variable with a closed list of values. */
+/** A variable with a fixed list of values. */
 function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readonly T[]) {
   const error = `must be one of ${allowed.join(', ')}, not`
   return z
@@ -15,13 +15,13 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** Must be in canonical form, because it becomes the issuer byte for byte. */
+/** BASE_URL must be canonical, because it becomes the issuer byte for byte. */
 const baseUrl = z.string().transform((value, context) => {
   const url = URL.parse(value)
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
   const bare = value.replace(/\/$/, '')
   if (origin === bare) return bare
-  // Do not repeat a value with @, which may contain a password.
+  // Do not repeat a value that contains @, because it may include a password.
   const shown = value.includes('@') ? '' : `, not ${JSON.stringify(value)}`
   const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
   context.addIssue(`BASE_URL must be scheme, host and port only${shown}${hint}`)
@@ -65,7 +65,7 @@ const secrets = z
     error: `each secret must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
-/** Reads the file that the variable names. */
+/** Reads the file named by the variable. */
 const fileOf = (name: string) =>
   z.string().transform((file, context) => {
     try {
@@ -99,7 +99,7 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
 
-/** The variables for metrics and traces; OTEL_* are standard variables of OpenTelemetry. */
+/** The variables for metrics and traces. OTEL_* are standard OpenTelemetry variables. */
 const monitoringVariables = {
   METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
@@ -147,8 +147,8 @@ const monitoringVariables = {
 }
 
 /**
- * Every environment variable of the service, with its validation, default and description. `config/example.env` is
- * generated from it. No message repeats a value that may contain a secret, even one set in the wrong variable.
+ * All environment variables, with their validation, defaults and descriptions. `config/example.env` is generated from
+ * them. Error messages never repeat a value that may contain a secret, even if it was set in the wrong variable.
  */
 export const environmentVariables = z.object({
   BASE_URL: baseUrl.optional().meta({
@@ -224,10 +224,10 @@ export const environmentVariables = z.object({
 /** The parsed environment. */
 export type Environment = NonNullable<ReturnType<typeof readEnvironment>>
 
-/** Reads the environment and adds every problem to `problems`. */
+/** Parses the environment, and adds all problems to `problems`. */
 export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]) {
   const before = problems.length
-  // An empty variable counts as unset.
+  // Treat an empty variable as unset.
   const texts = Object.entries(variables).map(([name, text]) => [name, text?.trim() || undefined])
   const set: NodeJS.ProcessEnv = Object.fromEntries(texts)
   const secretGiven = Boolean(set['SECRET'] ?? set['SECRET_FILE'])
@@ -237,7 +237,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     FILES_S3_SECRET_ACCESS_KEY: 'FILES_S3_SECRET_ACCESS_KEY_FILE',
   })) {
     if (!set[one] || !set[other]) continue
-    problems.push(`set only one of ${one} and ${other}`)
+    problems.push(`set ${one} or ${other}, not both`)
     delete set[other]
   }
   const { data, error } = environmentVariables.safeParse(set)
@@ -252,20 +252,20 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,
-    /** How many processes serve; 1 means this process. */
+    /** The number of processes that serve; with 1, this process serves itself. */
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
-    /** Whether a start applies pending migrations. */
+    /** Whether to apply pending migrations at start-up. */
     migrateAtStart: data.MIGRATE_AT_START === 'yes',
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
-    /** Root secrets, the current one first; undefined if the service generates its own. */
+    /** The root secrets, the current one first. Undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
-    /** The file storage; undefined if files are on disk. */
+    /** The S3 storage; undefined if files are on disk. */
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** Whether the clients of the OpenID conformance suite are served (design 26). */
+    /** Whether the clients of the OpenID conformance suite can be used (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     /** The destination of the audit stream. */
     auditStream: data.AUDIT_STREAM,
@@ -282,7 +282,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
 
 type Variables = z.output<typeof environmentVariables>
 
-/** Returns the complete location; `problemsTogether` rejects an incomplete one. */
+/** Returns the S3 location if it is complete. `problemsTogether` rejects an incomplete one. */
 function s3LocationOf(data: Variables) {
   const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
   const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
@@ -307,7 +307,7 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** Returns the problems of combinations of variables. */
+/** Returns the problems of variables in combination. */
 function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
@@ -330,16 +330,16 @@ const s3Variables = ['ENDPOINT', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY']
   (name) => `FILES_S3_${name}`,
 )
 
-/** S3 storage needs all of its variables, or none. */
+/** Requires all variables of the S3 storage, or none. */
 function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const secret = set['FILES_S3_SECRET_ACCESS_KEY'] ?? set['FILES_S3_SECRET_ACCESS_KEY_FILE']
   const given: NodeJS.ProcessEnv = { ...set, FILES_S3_SECRET_ACCESS_KEY: secret }
   const missing = s3Variables.filter((name) => !given[name])
   if (missing.length === 0 || missing.length === s3Variables.length) return
-  yield `S3 storage of files also needs ${missing.join(', ')}`
+  yield `S3 storage also needs ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set; a generated one is only for local use of the embedded database. */
+/** Returns why a secret must be set, if it must. A generated secret is only for local use with SQLite. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`
@@ -347,7 +347,7 @@ function whySecretIsNeeded(url: string, store: string | undefined): string | und
   return store && `${store} is set, and every process must have the same secret`
 }
 
-/** Whether the service may serve the demo campus, whose passwords are public. */
+/** Whether the demo campus may be served, although its passwords are public. */
 export function mayServeDemo(
   env: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl' | 'host'>,
 ): boolean {

@@ -6,13 +6,13 @@ import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
 
 const DAY_SECONDS = 86_400
 
-/** A whole number of seconds, one at least. */
+/** A whole number of seconds, at least 1. */
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** The maximum in one window. */
+/** The maximum within one window. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
-/** Request limits (see platform/limits/limit-table.ts), with the defaults of config/service.json. */
+/** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
 const requestLimits = z
   .strictObject({
     windowSeconds: seconds(3600).default(60),
@@ -41,18 +41,18 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // Reserved for when strangers have used up the attempts of an account: for one wide network, and for all.
+  // Reserved attempts when others have exhausted an account's limit: per wide network, and in total.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
-  // With the correct password; each costs CPU time.
+  // Successful sign-ins are limited because each costs CPU time.
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
 }
 
-/** The size limits of GraphQL documents. */
+/** Size limits of GraphQL documents. */
 const apiLimits = z.strictObject({
   bodyBytesMax: z.int().min(1000).max(1_000_000),
   documentTokensMax: z.int().min(500).max(10_000),
@@ -67,12 +67,12 @@ const apiLimits = z.strictObject({
   cachedCharactersMax: z.int().min(1).max(10_000_000),
 })
 
-/** A host in the form of URLs, with its port unless that is 443. */
+/** A host as in URLs, with its port unless that is 443. */
 const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** The enabled optional standards (oauth/clients/optional-protocols.ts); none by default. */
+/** The optional standards that are enabled (oauth/clients/optional-protocols.ts); none by default. */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),
@@ -83,7 +83,7 @@ export const furtherPlans = z
   })
   .prefault({})
 
-/** An origin in the form of the Origin header: scheme, host and port, without a trailing slash. */
+/** An origin as in the Origin header: scheme, host and port, without a trailing slash. */
 const browserOrigin = z
   .string()
   .refine(
@@ -105,7 +105,7 @@ const upstream = z
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
-    /** Replaces {base_url}/admin/api/{path}. */
+    /** The URL that replaces {base_url}/admin/api/{path}. */
     address: z
       .string()
       .refine(
@@ -121,7 +121,7 @@ const upstream = z
     'needs a readScope, a writeScope or both',
   )
 
-/** The rows of `upstreams` in service.json. */
+/** The platform APIs in service.json (`upstreams`). */
 const upstreams = z
   .array(upstream)
   .max(100)
@@ -134,26 +134,26 @@ const upstreams = z
     }
   })
 
-/** The form of `config/service.json`. */
+/** The format of `config/service.json`. */
 export const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
   lifetimes: z.strictObject({
     authorizationCodeSeconds: seconds(600),
     accessTokenSeconds: seconds(DAY_SECONDS),
-    // Fixed by the specification.
+    // The specification prescribes this value.
     idTokenSeconds: z.literal(600),
-    // Since the last use.
+    // Counted from the last use.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    // For the whole chain of refresh tokens.
+    // For a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    // How long a repeated refresh with the same token gets the same answer.
+    // How long a repeated refresh with the same token returns the same response.
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // Of /admin and /account; then the browser session renews it without a prompt.
+    // Sessions of /admin and /account. After that, the browser session renews them without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
-  /** The length limits of authorization requests, which the service stores for unauthenticated callers. */
+  /** Length limits of authorization requests, which are stored for unauthenticated callers. */
   authorizationRequests: z
     .strictObject({
       stateBytesMax: z.int().min(512).max(12_000),
@@ -167,7 +167,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // By default one less than the CPU cores; each hash takes 19 MiB while it runs.
+    // Defaults to the CPU cores minus one. Each running hash takes 19 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
@@ -175,13 +175,13 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often counted calls and refusals are written.
+    // How often counted calls and refusals are written to the database.
     usageFlushSeconds: seconds(60),
-    // How often one process looks for ended sign-ins and due sign-out notices.
+    // How often one process checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** How long audit events are kept, and with how much of client IP addresses. */
+  /** How long audit events are kept, and how much of each client IP address. */
   audit: z
     .strictObject({
       keepDays: z.int().min(1).max(4000),
@@ -189,15 +189,15 @@ export const servicePolicy = z.strictObject({
     })
     .default({ keepDays: 400, addresses: 'network' }),
   posts: z.strictObject({
-    // How often a process looks for undelivered announcements.
+    // How often a process checks for undelivered announcements.
     deliverySeconds: seconds(600),
   }),
   limits: requestLimits,
   memberApi: apiLimits,
   adminApi: apiLimits,
-  /** The platform's own APIs, below /admin/api/. */
+  /** Platform APIs below /admin/api/. */
   upstreams: upstreams.default([]),
-  /** Uploads of operators. */
+  /** File uploads by operators. */
   files: z.strictObject({
     // The maximum of a GraphQL Int.
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
@@ -208,7 +208,7 @@ export const servicePolicy = z.strictObject({
     downloadSeconds: seconds(DAY_SECONDS),
   }),
   mcp: z.strictObject({
-    // Origins of browser clients; `*` allows all. On a loopback BASE_URL, loopback origins are always allowed.
+    // Origins of browser clients; `*` allows all. With a loopback BASE_URL, loopback origins are always allowed.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
     bodyBytesMax: z.int().min(1000).max(4_000_000),
     requestsPerAddressMax: z.int().min(1).max(1_000_000),
@@ -219,12 +219,12 @@ export const servicePolicy = z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
-    // Self-registered clients without a grant.
+    // How long a self-registered client without a grant is kept.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // Callbacks of each platform that matched a pattern of integrations.json.
+    // Callbacks per platform that matched a pattern in integrations.json.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
-    // A client without a grant.
+    // How long a callback without a grant is kept.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),
@@ -237,9 +237,9 @@ export const servicePolicy = z.strictObject({
 })
 
 /**
- * Returns the problems of upstream audiences. A signed token for an audience would be an id_token for a client of that
- * name. So an audience must not be the issuer, a listed client_id or the possible URL of a metadata document, even if
- * the configuration does not allow its host today.
+ * Returns the problems of upstream audiences. A token signed for an audience would also be a valid id_token for a
+ * client with the same id. So an audience must not be the issuer, a listed client_id, or the possible URL of a
+ * metadata document. The last applies even if the configuration does not allow that host today.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],
@@ -261,7 +261,7 @@ function isUpstreamAddress(address: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(address))
 }
 
-/** RFC 3986 §4.3. */
+/** An absolute URI (RFC 3986 §4.3). */
 function isAudience(audience: string): boolean {
   return (
     audience.length <= 500 &&

@@ -1,4 +1,4 @@
-/** The room for administrators: import and export, the demo campus, backup, doctor, clean-up, commands. */
+/** Composes what administrators use: import and export, demo campus, backup, doctor, clean-up and commands. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -16,7 +16,7 @@ export async function makeOps(
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now }
   const demoPeople = await settleDemo(database, demo)
-  // From the first token of a family to the expiry of the last.
+  // From the first token of a family to the expiry of its last one.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds

@@ -114,7 +114,7 @@ export function renderRetention(): string {
 \`storage.sweepSeconds\` ({storage.sweepSeconds}) in small statements; several processes share the work. Figures are those of the default
 configuration. Keys in Redis have a time to live.
 
-A run that deleted rows logs *expired rows were removed* at level \`info\`. *expired rows wait: clean-up does not keep up* is
+A run that deleted rows logs *expired rows were removed* at level \`info\`. *clean-up cannot keep up: expired rows remain* is
 a \`warn\`: once is a backlog; for hours, the storage is too slow. A SQLite file does not shrink: its free pages are reused,
 and \`VACUUM\` releases them while the service is stopped. PostgreSQL needs autovacuum.`),
     renderTable(['table', 'rows stay', 'deleted by'], rows),

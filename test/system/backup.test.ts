@@ -72,7 +72,7 @@ describe('a backup of the embedded database', () => {
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
     expect(await run(['backup', '--with-secret', folder], { DATA_DIR, PORT })).to.include(
-      'It contains the root secret, which can sign as this service',
+      'The backup contains the root secret, which can sign as this service',
     )
     for (const part of ['database.sqlite', 'secret', 'manifest.json']) {
       expect(statSync(join(folder, part)).mode & 0o777, part).to.equal(0o600)
@@ -89,7 +89,7 @@ describe('a backup of the embedded database', () => {
   it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
     const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     await startOnce({ DATA_DIR })
-    expect(await run(['backup', folder], { DATA_DIR })).to.include('The root secret is not in it')
+    expect(await run(['backup', folder], { DATA_DIR })).to.include('The backup does not contain the root secret')
     expect(readdirSync(folder)).not.to.include('secret')
     const to = { DATA_DIR: newData() }
     await run(['restore', folder], to)
@@ -141,7 +141,7 @@ describe('a backup of the embedded database', () => {
       [
         'it has no manifest',
         (copy) => rmSync(join(copy, 'manifest.json')),
-        /is no complete backup/,
+        /is not a complete backup/,
       ],
       [
         'a part of the manifest is outside the folder',
@@ -179,7 +179,7 @@ describe('a backup of the embedded database', () => {
       writeFileSync(join(to.DATA_DIR, 'files', '00', 'a'), '')
       writeFileSync(join(to.DATA_DIR, 'gatehouse.db'), '')
       expect(await run(['restore', folder], to, 1))
-        .to.include('gatehouse.db exists and is not empty')
+        .to.include('gatehouse.db already exists')
         .and.include('files is not empty')
       expect(statSync(join(to.DATA_DIR, 'gatehouse.db')).size).to.equal(0)
     })
@@ -189,7 +189,7 @@ describe('a backup of the embedded database', () => {
         const to = target()
         mkdirSync(to.DATA_DIR, { recursive: true })
         writeFileSync(join(to.DATA_DIR, `gatehouse.db${rest}`), 'of another database')
-        const verb = rest === '.restoring' ? 'exists' : 'is'
+        const verb = rest === '.restoring' ? 'exists' : 'belongs'
         expect(await run(['restore', folder], to, 1)).to.include(`gatehouse.db${rest} ${verb}`)
         expect(readdirSync(to.DATA_DIR)).to.deep.equal([`gatehouse.db${rest}`])
       })
@@ -204,7 +204,7 @@ describe('a backup of the embedded database', () => {
       })
       writeFileSync(file, 'of a service')
       const failure = await placed.finish().catch((error: Error) => error.message)
-      expect(failure).to.match(/gatehouse\.db was created meanwhile, by a service/)
+      expect(failure).to.match(/gatehouse\.db was created in the meantime, by a service/)
       expect(readFileSync(file, 'utf8')).to.equal('of a service')
     })
 
@@ -222,7 +222,7 @@ describe('a backup of the embedded database', () => {
       )
       await startOnce(variables)
       expect(await run(['backup', folder], variables, 1)).to.equal(
-        `${folder} is not empty: name an empty or new folder\n`,
+        `${folder} is not empty. Choose an empty or new folder.\n`,
       )
       rmSync(join(variables.DATA_DIR, 'files'), { recursive: true, force: true })
       // A link to itself, which not even root can follow.
@@ -340,7 +340,7 @@ function cycle(places: () => Promise<Places>): void {
 
   it('is complete, and names its service', async () => {
     expect(await run(['backup', 'verify', folder], {}))
-      .to.include(`of ${common.BASE_URL}`)
+      .to.include(`for ${common.BASE_URL}`)
       .and.not.include('Not checked')
   })
 
@@ -348,7 +348,7 @@ function cycle(places: () => Promise<Places>): void {
   it('comes back without sessions: earlier tokens are refused, and people authorize anew', async () => {
     const to = await newPlace()
     const restored = await run(['restore', folder], to)
-    expect(restored).to.match(/[1-9]\d* grants and all sessions ended/)
+    expect(restored).to.match(/Ended all sessions and grants \(grants: [1-9]/)
     await run(['doctor'], to)
     await using service = await startProcess(to, patientService)
     expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(401)
@@ -364,7 +364,7 @@ function cycle(places: () => Promise<Places>): void {
   it('comes back with its tokens by --keep-grants, and not into a place in use', async () => {
     const to = await newPlace()
     await run(['restore', folder, '--keep-grants'], to)
-    expect(await run(['restore', folder], to, 1)).to.include('exists and is not empty')
+    expect(await run(['restore', folder], to, 1)).to.match(/already exists|is not empty/)
     await using service = await startProcess(to, patientService)
     expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(200)
     expect((await refresh(service.url, earlier.refreshToken)).status).to.equal(200)

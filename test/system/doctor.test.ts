@@ -164,8 +164,8 @@ describe('doctor', () => {
     const after = await runGatehouse(['doctor'], { DATA_DIR })
     expect([after.code, after.stderr, problems(after)]).to.deep.equal([0, '', []])
     expect(after.stdout)
-      .to.include('The signing keys open with this secret')
-      .and.include('holds the demo campus, whose passwords are public')
+      .to.include('The signing keys can be decrypted with this secret')
+      .and.include('contains the demo campus, whose passwords are public')
   })
 
   it('finds readable files, a wrong secret, a reachable demo campus, and a slug that is a route', async () => {
@@ -174,7 +174,7 @@ describe('doctor', () => {
     await using _service = await startProcess({ DATA_DIR })
     chmodSync(join(DATA_DIR, 'secret'), 0o644)
     const readable = await runGatehouse(['doctor'], { DATA_DIR })
-    expect([readable.code, readable.stderr]).to.deep.equal([1, 'One thing is wrong.\n'])
+    expect([readable.code, readable.stderr]).to.deep.equal([1, '1 finding is wrong.\n'])
     expect(problems(readable)[0]).to.include('Other users of this machine can read')
 
     chmodSync(join(DATA_DIR, 'secret'), 0o600)
@@ -185,7 +185,7 @@ describe('doctor', () => {
     const hidden = await runGatehouse(['doctor'], { DATA_DIR })
     expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
     expect(hidden.stdout).to.include(
-      'note   The service itself uses /admin/graphql, so the pages of site sit_northlight are at ' +
+      'note   The service itself uses the path /admin/graphql, so the pages of site sit_northlight are at ' +
         '/admin/sit_northlight; rename the site if people look for it there.',
     )
     chmodSync(DATA_DIR, 0o755)
@@ -213,7 +213,7 @@ describe('doctor', () => {
     }
     const weak = await change('http://127.0.0.1/callback', 'http://localhost/callback')
     expect([weak.code, weak.stderr, bad(weak)]).to.deep.equal([
-      ...[3, 'One thing is weak.\n', ['client.named-loopback']],
+      ...[3, '1 finding is weak.\n', ['client.named-loopback']],
     ])
     const finding = findingsOf(weak).find(({ severity }) => severity === 'weak')
     expect(finding?.section).to.equal('RFC 8252 §8.3')
@@ -229,11 +229,11 @@ describe('doctor', () => {
     const ended = await runGatehouse(['doctor'], {
       ...{ SECRET, DATABASE_URL: `postgres://${at}/x`, REDIS_URL: `redis://${at}` },
     })
-    expect([ended.code, ended.stderr]).to.deep.equal([1, '2 things are wrong.\n'])
-    const cure = 'check that it runs and that its address is correct.'
+    expect([ended.code, ended.stderr]).to.deep.equal([1, '2 findings are wrong.\n'])
+    const cure = 'check that it is running and that its address is correct.'
     expect(problems(ended)).to.deep.equal([
-      `wrong  The database does not answer: PostgreSQL at ${at} cannot be reached; ${cure}`,
-      `wrong  Redis does not answer: Redis at ${at} is not ready; ${cure}`,
+      `wrong  The database does not respond: PostgreSQL at ${at} cannot be reached; ${cure}`,
+      `wrong  Redis does not respond: Redis at ${at} is not ready; ${cure}`,
     ])
   })
 

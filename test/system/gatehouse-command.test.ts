@@ -84,7 +84,7 @@ describe('import and export', () => {
     }
     const second = await runGatehouse(['export', folder], from)
     expect([second.code, second.stderr]).to.deep.equal([
-      ...[1, `${folder} is not empty: name an empty or new folder\n`],
+      ...[1, `${folder} is not empty. Choose an empty or new folder.\n`],
     ])
   })
 
@@ -106,7 +106,7 @@ describe('import and export', () => {
       1,
       'school.ndjson:3: email: must be a valid email\n' +
         'Not written, because they refer to rejected records: notificationSubscription 1\n',
-      `Imported ${path}: site 1, person 1. Wrong lines: 1. Correct them and import them again.\n`,
+      `Imported ${path}: site 1, person 1. Invalid lines: 1. Correct them and import them again.\n`,
     ])
     const rejects = readFileSync(path, 'utf8')
     expect(rejects).to.equal(lines.slice(2).join(''))
@@ -117,7 +117,7 @@ describe('import and export', () => {
     expect([second.code, second.stdout, readFileSync(path, 'utf8')]).to.deep.equal([
       0,
       `Imported ${path}: person 1, notificationSubscription 1. ` +
-        'People of earlier imports who are absent, disabled and signed out: 1.\n',
+        'People of earlier imports who are missing, disabled and signed out: 1.\n',
       '',
     ])
     const wrong = await runGatehouse(['import', path, '--missing', 'all'], { DATA_DIR })
@@ -150,7 +150,7 @@ describe('import and export', () => {
       return stderr
     }
     expect(await problemOf('/nowhere')).to.equal('/nowhere cannot be read (ENOENT)\n')
-    expect(await problemOf(folder)).to.include('has no .json file')
+    expect(await problemOf(folder)).to.include('does not contain a .json file')
     writeFileSync(join(folder, 'a.json'), JSON.stringify({ sites: [{ id: 1 }], people: 'none' }))
     expect(await problemOf(folder))
       .to.match(/^The campus has problems:\n/)
@@ -163,23 +163,23 @@ describe('reviewers', () => {
   it('gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
     const variables = { DATA_DIR: await dataFolderWithDemo() }
     const run = async (...words: string[]) => await runGatehouse(['reviewers', ...words], variables)
-    const none = /^There are no reviewers for every site/
+    const none = /^There are no platform reviewers/
     expect((await run()).stdout).to.match(none)
     const added = await run('add', 'Olivia@northlight.example')
     expect([added.code, added.stdout]).to.deep.equal([
       0,
-      'Olivia@northlight.example reviews self-declared clients for every site from now on.\n',
+      'Olivia@northlight.example can now review self-declared clients for all sites.\n',
     ])
     const olivia = 'olivia@northlight.example'
-    expect((await run('add', olivia)).stdout).to.include('Nothing to change')
+    expect((await run('add', olivia)).stdout).to.include('Nothing to do')
     expect((await run()).stdout).to.match(
       /^olivia@northlight\.example {2}Olivia Hartmann, since 20/,
     )
-    expect((await run('remove', olivia)).stdout).to.include('no longer reviews')
+    expect((await run('remove', olivia)).stdout).to.include('can no longer review')
     expect((await run()).stdout).to.match(none)
     const unknown = await run('add', 'nobody@northlight.example')
     expect([unknown.code, unknown.stderr]).to.deep.equal([
-      ...[1, 'There is no account with the address nobody@northlight.example.\n'],
+      ...[1, 'There is no account with the e-mail address nobody@northlight.example.\n'],
     ])
   })
 })

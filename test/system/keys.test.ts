@@ -195,10 +195,10 @@ describe('keys for forwarded requests', () => {
     expect(keys.map(({ kid: each }: { kid: string }) => each)).to.include(old)
     expect(keys).to.have.length(5)
     expect((await gatehouse('keys', 'list')).stdout).to.match(
-      /For the platform's own API:\n\S+ {2}current .*\n\S+ {2}next /,
+      /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /,
     )
     expect((await gatehouse('doctor')).stdout).to.match(
-      /keys for the platform's own API open with this secret/,
+      /keys for the platform API can be decrypted with this secret/,
     )
     await platform.kill()
   })

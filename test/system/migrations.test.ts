@@ -106,7 +106,7 @@ describe('migrate', () => {
     for (const word of ['--dry-run', 'status', '--dry-run']) {
       const { code, stdout, stderr } = await runGatehouse(['migrate', word], variables)
       expect([code, stderr]).to.deep.equal([0, ''])
-      expect(stdout).to.match(/^\d+ migrations are applied, 1 pending:\n/)
+      expect(stdout).to.match(/^Applied migrations: \d+, pending: 1\n/)
       expect(stdout).to.include(`  ${newest}  only adds`)
     }
   })
@@ -119,7 +119,7 @@ describe('migrate', () => {
     ] as const) {
       const { code, stdout } = await runGatehouse(['doctor'], { ...variables, MIGRATE_AT_START })
       expect(code).to.equal(expected)
-      expect(stdout).to.include(`is behind by ${newest}`)
+      expect(stdout).to.include(`pending migrations: ${newest}`)
     }
   })
 
@@ -128,7 +128,7 @@ describe('migrate', () => {
     for (const [words, expected] of [
       [['migrate'], `Applied ${newest}.\n`],
       [['migrate'], 'nothing was changed'],
-      [['migrate', 'status'], 'none is pending'],
+      [['migrate', 'status'], 'pending: none'],
     ] as const) {
       const { code, stdout } = await runGatehouse(words, variables)
       expect(code).to.equal(0)

@@ -48,8 +48,8 @@ const refusals: readonly [Variables, readonly string[]][] = [
     [
       'PORT must be a number from 1 to 65535, not "3000x"',
       'BASE_URL must be https, except on a loopback address: http://id.example',
-      'set only one of REDIS_URL and REDIS_CLUSTER_NODES',
-      'set only one of SECRET and SECRET_FILE',
+      'set REDIS_URL or REDIS_CLUSTER_NODES, not both',
+      'set SECRET or SECRET_FILE, not both',
     ],
   ],
   [
@@ -146,7 +146,7 @@ describe('starting', () => {
     const refused = await runService({ ...variables, PORT: String(await freePort()) })
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.match(
-      /^Gatehouse cannot start: the database of DATABASE_URL holds the demo campus, whose passwords are public, and BASE_URL is [^ ]+, HOST 127\.0\.0\.1\. Set DEMO_DATA=on if that is what you want, or use an empty database\.\n$/,
+      /^Gatehouse cannot start: the database of DATABASE_URL contains the demo campus, whose passwords are public, and BASE_URL is [^ ]+, HOST is 127\.0\.0\.1\. Set DEMO_DATA=on if this is intended, or use an empty database\.\n$/,
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 
@@ -154,12 +154,12 @@ describe('starting', () => {
     await (await startProcess({ DATA_DIR })).stop()
     const reachable = await runService({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
     expect(reachable.code).to.equal(1)
-    expect(reachable.stderr).to.include('the embedded database holds the demo campus')
+    expect(reachable.stderr).to.include('the embedded database contains the demo campus')
     // HOST alone makes it reachable, whatever BASE_URL says.
     for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
       const heard = await runService({ DATA_DIR, HOST, PORT: String(await freePort()) })
       expect(heard.code, HOST).to.equal(1)
-      expect(heard.stderr).to.include(`HOST ${HOST}. Set DEMO_DATA=on`)
+      expect(heard.stderr).to.include(`HOST is ${HOST}. Set DEMO_DATA=on`)
     }
   })
 

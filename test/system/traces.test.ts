@@ -169,9 +169,9 @@ describe('doctor on metrics and traces', () => {
     const DATA_DIR = temporaryFolder()
     expect(await look())
       .to.include(`ok     Metrics can be served at ${metrics}.`)
-      .and.include(`ok     The trace collector at ${receiver.url} answers.`)
+      .and.include(`ok     The trace collector at ${receiver.url} responds.`)
     await using _service = await startProcess(variables)
-    expect(await look()).to.include(`ok     A service answers at ${metrics}.`)
+    expect(await look()).to.include(`ok     A running service serves metrics at ${metrics}.`)
   })
 
   it('reports a port in use, an unreachable collector and an open address', async () => {
@@ -187,6 +187,6 @@ describe('doctor on metrics and traces', () => {
         /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
       )
       .and.include('restrict it to Prometheus with a firewall')
-      .and.include(`wrong  The trace collector at ${away} is unreachable; check that`)
+      .and.include(`wrong  The trace collector at ${away} is not reachable; check that`)
   })
 })

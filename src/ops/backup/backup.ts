@@ -23,27 +23,27 @@ export interface BackupSource extends ServicePlace {
 }
 
 /**
- * Makes a backup in an empty or new folder. It does not migrate, so that a version can back up the database
- * of the previous version.
+ * Makes a backup in a new or empty folder. It does not migrate, so that a new version can back up the database of the
+ * previous one.
  *
- * @throws if the folder is not empty or something cannot be read
+ * @throws if the folder is not empty, or if data cannot be read
  */
 export async function makeBackup(folder: string, source: BackupSource): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
-    throw new Error(`${folder} is not empty: name an empty or new folder`)
+    throw new Error(`${folder} is not empty. Choose an empty or new folder.`)
   const { location, environment, filesOnDisk, secretFile } = source
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
-  // Create it first, so that only its owner can ever read it.
+  // Create the file first, so that only its owner can ever read it.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   const contents =
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
   const paths: string[] = [database]
-  // After the database, so that each row of the copy has its file.
+  // Copy files after the database, so that every row in the copy has its file.
   if (filesOnDisk) paths.push(...(await copyFiles(source.dataDir, folder)))
   if (secretFile !== undefined) {
     await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
@@ -65,7 +65,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies the files of operators. They never change, so each is complete or absent. */
+/** Copies uploaded files. They never change, so each one is either complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {
@@ -76,7 +76,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
       await copyFile(join(dataDir, part), target)
       copied.push(part)
     } catch (error) {
-      // An operator may have deleted it since it was listed.
+      // An operator may have deleted the file since it was listed.
       if (codeOf(error) !== 'ENOENT') throw error
     }
   }
@@ -84,13 +84,13 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
 }
 
 /**
- * Lists the paths of the files below a folder, without unfinished uploads.
+ * Lists the paths of all files in a folder, except unfinished uploads.
  *
- * @throws if something cannot be read, because a restore would lack it
+ * @throws if data cannot be read, because a restore would lack it
  */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
-    // Created with the first upload.
+    // The folder does not exist before the first upload.
     if (codeOf(error) === 'ENOENT' && !existsSync(folder)) return []
     throw error
   })

@@ -14,12 +14,12 @@ import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
-/** More pages than any file has. */
+/** Greater than the number of pages in any file. */
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use, in one read transaction, so that the copy is consistent while writes continue. A
- * copy in steps would restart at each write of another process.
+ * Copies a database in use, within one read transaction, so that the copy is consistent while writes continue. A copy
+ * in steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -34,7 +34,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
   const copy = new BetterSqlite(target)
   try {
-    // One file, without a log beside it.
+    // Makes the copy a single file, without a separate log.
     copy.pragma('journal_mode = DELETE')
     return await readSqliteContents(copy)
   } finally {
@@ -42,16 +42,12 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
 }
 
-/**
- * Reads a copy without changing it.
- *
- * @throws if SQLite finds it damaged
- */
+/** Reads a copy without changing it. @throws if SQLite finds damage */
 export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
   try {
     const found = copy.pragma('integrity_check(1)', { simple: true })
-    if (found !== 'ok') throw new Error(`SQLite finds the copy of the database damaged: ${found}`)
+    if (found !== 'ok') throw new Error(`The copy of the database is damaged: ${found}`)
     return await readSqliteContents(copy)
   } finally {
     copy.close()
@@ -71,20 +67,18 @@ export interface ServerAccess {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** How long one statement of a backup may take. */
+/** The time limit for one statement of a backup. */
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**
- * How long the dump waits for a table. Without a limit, a schema change would wait for the counting
- * transaction, which waits for the dump, which waits for the change: an undetected deadlock.
+ * How long the dump waits for a lock. Without this limit, PostgreSQL would not detect a deadlock: a schema change
+ * waits for the counting transaction, which waits for the dump, which waits for the schema change.
  */
 const LOCK_WAIT_MS = 10_000
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/**
- * Dumps a database in use with pg_dump, and counts its rows in the same snapshot, so that both match.
- */
+/** Dumps a database in use with pg_dump. Counts its rows in the same snapshot, so that counts and dump match. */
 export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
   return await withClient(access.url, STATEMENT, async (client) => {
     await refuseUnfinished(client)
@@ -103,10 +97,10 @@ export async function dumpPostgres(access: ServerAccess, target: string): Promis
 const DUPLICATE_TABLE = '42P07'
 
 /**
- * Restores a dump into an empty database: all of it or nothing. No service opens the database before
+ * Restores a dump into an empty database, completely or not at all. No service can open the database before
  * `finishPostgres`.
  *
- * @throws if another restore began here
+ * @throws if another restore into this database has begun
  */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
@@ -120,14 +114,14 @@ export async function restorePostgres(access: ServerAccess, dump: string): Promi
   try {
     await runTool('pg_restore', [...form, dump], access)
   } catch (error) {
-    // Nothing was restored, so the next attempt may begin here.
+    // Nothing was restored, so a new attempt may begin.
     await finishPostgres(access.url)
     throw error
   }
   return await withClient(access.url, STATEMENT, readPostgresContents)
 }
 
-/** Allows services to open a restored database. */
+/** Marks a restore as finished, so that services can open the database. */
 export async function finishPostgres(url: string): Promise<void> {
   await withClient(url, STATEMENT, (client) => client.query(`drop table ${UNFINISHED_RESTORE}`))
 }
@@ -143,7 +137,7 @@ export async function countRelations(url: string): Promise<number> {
   })
 }
 
-/** Lists the tables in the table of contents of a dump. */
+/** Lists the tables in a dump's table of contents. */
 export async function listDumpedTables(dump: string): Promise<string[]> {
   const contents = await runTool('pg_restore', ['--list', dump])
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
@@ -180,7 +174,7 @@ function byName(one: Row, other: Row): number {
   return one.name < other.name ? -1 : 1
 }
 
-/** Runs a PostgreSQL program. Passes the password in the environment, which other users cannot list. */
+/** Runs a PostgreSQL program. The password is in the environment, which other users cannot read. */
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
   words: readonly string[],
@@ -204,7 +198,7 @@ function connectionOf(url: string): readonly [words: readonly string[], password
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
   target.password = ''
-  // URLSearchParams would write a space as +, which the program does not decode.
+  // URLSearchParams would encode a space as +, which the program does not decode.
   const rest = target.search.slice(1).split('&')
   target.search = rest.filter((parameter) => !/^password(=|$)/.test(parameter)).join('&')
   return [[`--dbname=${target.href}`], password]
@@ -213,7 +207,7 @@ function connectionOf(url: string): readonly [words: readonly string[], password
 function describeFailure(program: string, error: unknown): Error {
   if (codeOf(error) === 'ENOENT') {
     return new Error(
-      `${program} is not installed here. Install the PostgreSQL client programs (postgresql-client) in ` +
+      `${program} is not installed. Install the PostgreSQL client programs (postgresql-client) in ` +
         'the version of the server or newer, and add them to PATH.',
     )
   }

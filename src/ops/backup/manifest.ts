@@ -8,37 +8,37 @@ import { z } from 'zod'
 
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 
-/** The locations of the data that a backup copies. */
+/** Where the data of a service is, for backup and restore. */
 export interface ServicePlace {
   readonly location: DatabaseLocation
   readonly dataDir: string
-  /** Whether the files of operators are below `dataDir`, and not in a bucket. */
+  /** Whether uploaded files are below `dataDir` instead of in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file of the generated root secret, if the backup includes it. */
+  /** The file with the generated root secret, if the backup includes it. */
   readonly secretFile: string | undefined
-  /** For child processes. */
+  /** The environment for child processes. */
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** The format of the manifest; a reader rejects every other. */
+/** The version of the manifest format. Other versions are rejected. */
 export const BACKUP_FORMAT = 1
 
-/** Paths of parts stay in the folder: letters, digits, `-`, `_`, a dot, subfolders. */
+/** A path that stays in the folder: letters, digits, `-`, `_`, a dot, subfolders. */
 const partPath = z.string().regex(/^(?!.*\.\.)[\w-][\w.-]*(\/[\w-][\w.-]*)*$/)
 
 const manifestShape = z.strictObject({
   format: z.literal(BACKUP_FORMAT),
-  /** The version of the service that made it. */
+  /** The version of the service that made the backup. */
   version: z.string(),
-  /** ISO 8601, by the clock of the machine that made it. */
+  /** When the backup was made, by the clock of that machine. */
   madeAt: z.iso.datetime(),
   issuer: z.string(),
   engine: z.enum(['sqlite', 'postgres']),
-  /** The migrations that the database had applied, sorted by name. */
+  /** The migrations that were applied to the database, sorted by name. */
   schema: z.array(z.object({ name: z.string(), digest: z.string() })),
-  /** How many rows each table had. */
+  /** The number of rows in each table. */
   rows: z.record(z.string(), z.int().min(0)),
-  /** Whether the files of operators are included, or stay in their bucket. */
+  /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
@@ -57,12 +57,12 @@ export type Contents = Pick<Manifest, 'schema' | 'rows'>
 
 const MANIFEST_FILE = 'manifest.json'
 
-/** The file of the database in a backup, by engine. */
+/** The name of the database file in a backup, by engine. */
 export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const
 export const SECRET_PART = 'secret'
 export const FILES_FOLDER = 'files'
 
-/** Writes the manifest under its final name last: a folder without one is not a backup. */
+/** Writes the manifest last, under its final name. A folder without it is not a backup. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const draft = join(folder, `${MANIFEST_FILE}.part`)
   const text = `${JSON.stringify(manifest, null, 2)}\n`
@@ -74,7 +74,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
     throw new Error(
-      `${folder} is no complete backup: it has no ${MANIFEST_FILE}, which is written last.`,
+      `${folder} is not a complete backup: it has no ${MANIFEST_FILE}, which is written last.`,
       { cause },
     )
   })
@@ -95,20 +95,20 @@ function parseOrNothing(text: string): unknown {
   }
 }
 
-/** The code of an error of the system or the database; empty without one. */
+/** Returns the code of a system or database error; empty if there is none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 /**
- * Reads and hashes a file of a backup, and flushes it to the disk.
+ * Hashes a file of a backup, and flushes it to disk.
  *
- * @throws if the path has a symbolic link, whose target may change
+ * @throws if the path contains a symbolic link, because its target may change
  */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {
-    throw new Error(`${path} is or lies behind a symbolic link: replace it with the file itself`)
+    throw new Error(`${path} contains a symbolic link: replace the link with its target`)
   }
   const handle = await open(file, 'r')
   try {
@@ -122,7 +122,7 @@ export async function partOf(folder: string, path: string): Promise<Part> {
   }
 }
 
-/** Lists missing and damaged parts, as sentences. */
+/** Describes missing and damaged parts, one sentence each. */
 export async function findDamagedParts(folder: string, { parts }: Manifest): Promise<string[]> {
   const damages: string[] = []
   for (const part of parts) {
@@ -131,12 +131,12 @@ export async function findDamagedParts(folder: string, { parts }: Manifest): Pro
     else if (found.bytes !== part.bytes)
       damages.push(`${part.path} has ${found.bytes} bytes instead of ${part.bytes}.`)
     else if (found.sha256 !== part.sha256)
-      damages.push(`${part.path} has changed: its SHA-256 differs.`)
+      damages.push(`${part.path} has changed: its SHA-256 digest is different.`)
   }
   return damages
 }
 
-/** Lists differences between a database and its manifest, as sentences. */
+/** Describes how a database differs from its manifest, one sentence per difference. */
 export function findDifferences(manifest: Contents, found: Contents): string[] {
   const tables = new Set([...Object.keys(manifest.rows), ...Object.keys(found.rows)])
   const differences = [...tables]

@@ -24,10 +24,10 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks a backup without restoring it: the hash of every part, and the tables, rows and migrations of the
+ * Checks a backup without restoring it: the digest of every part, and the tables, rows and migrations of the
  * database.
  *
- * @returns damages, and checks that were not possible here, as sentences
+ * @returns descriptions of the damage, and of the checks that were not possible here
  * @throws if there is no manifest
  */
 export async function verifyBackup(folder: string) {
@@ -39,7 +39,7 @@ export async function verifyBackup(folder: string) {
       damages.push(...(await checkDatabasePart(folder, manifest)))
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
-      // The hashes match; further checks need the program.
+      // All digests match. The other checks need the missing program.
       if (message.includes('is not installed')) notes.push(message)
       else damages.push(message)
     }
@@ -53,10 +53,10 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
   const dumped = await listDumpedTables(file)
   return Object.keys(manifest.rows)
     .filter((table) => !dumped.includes(table))
-    .map((table) => `The dump has no rows of the table ${table}.`)
+    .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Lists reasons why a backup cannot be restored to this place, as sentences. */
+/** Describes why a backup cannot be restored here, one sentence per obstacle. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,
@@ -64,35 +64,35 @@ export async function* findObstacles(
   const { location, dataDir, filesOnDisk, secretFile } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
-    return yield `The backup is of ${names[manifest.engine]}, and this configuration uses ` +
+    return yield `The backup is from ${names[manifest.engine]}, but this configuration uses ` +
       `${names[location.kind]}. Use export and import to move data between them.`
   }
   yield* findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
   if (filesOnDisk && (await listFiles(files)).length > 0) yield `${files} is not empty.`
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    yield `${secretFile} exists: move it away, because the backup has its own.`
+    yield `${secretFile} exists. Move it away, because the backup contains a secret, too.`
   }
 }
 
-/** SQLite would apply these files to the database beside them. */
+/** SQLite would apply these files to a database of the same name. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
   if (location.kind === 'postgres') {
     if ((await countRelations(location.url)) === 0) return
-    return yield 'The database of DATABASE_URL exists and is not empty: restore into a new one.'
+    return yield 'The database in DATABASE_URL is not empty. Restore into a new database.'
   }
   const { file } = location
-  if (existsSync(file)) return yield `${file} exists and is not empty: restore into a new one.`
+  if (existsSync(file)) return yield `${file} already exists. Restore into a new DATA_DIR.`
   const logs = [file, draftOf(file)].flatMap((database) => LOGS.map((end) => database + end))
   for (const path of logs) {
-    if (existsSync(path)) yield `${path} is of the previous database: move it away, too.`
+    if (existsSync(path)) yield `${path} belongs to a previous database. Move it away, too.`
   }
   if (existsSync(draftOf(file))) yield restoreUnderWay(file)
 }
 
-/** The name of a database until its restore is complete. */
+/** Returns the name of the database file until its restore is complete. */
 function draftOf(file: string): string {
   return `${file}.restoring`
 }
@@ -105,10 +105,10 @@ function restoreUnderWay(file: string): string {
 }
 
 /**
- * Restores the parts. Until `finish`, the SQLite file has a draft name and a PostgreSQL database is marked as
- * unfinished, so that no service starts on a partial restore.
+ * Restores all parts. No service can start on a partial restore: until `finish`, the SQLite file has a temporary
+ * name, and a PostgreSQL database is marked as unfinished.
  *
- * @returns the location of the database until then
+ * @returns the temporary location of the database
  */
 export async function placeParts(
   folder: string,
@@ -118,7 +118,7 @@ export async function placeParts(
   const part = join(folder, databaseParts[manifest.engine])
   const { location, environment } = target
   if (location.kind === 'sqlite') {
-    // Before everything else, because only one restore can create the draft.
+    // First, because only one restore can create the temporary file.
     const draft = await createDraft(part, location.file)
     await placeFiles(folder, manifest, target)
     return {
@@ -145,16 +145,16 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Never replaces a file that was created meanwhile, because both would share a log. */
+/** Never replaces a file that was created in the meantime, because both would use the same log. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
   } catch (error) {
-    // Network disks and some systems have no hard links.
+    // Network drives and some systems do not support hard links.
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(
-      `${file} was created meanwhile, by a service that was started: stop the service, remove its files and ` +
+      `${file} was created in the meantime, by a service that was started. Stop the service, remove its files and ` +
         `the restored ones, and run restore again.`,
       { cause: error },
     )

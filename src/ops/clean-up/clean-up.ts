@@ -13,34 +13,34 @@ export interface CleanUpPorts {
   readonly database: Database
   readonly keeping: Keeping
   readonly logger: Logger
-  /** The time limit of one run; the next run continues. */
+  /** The time limit of one run. The next run continues where it stopped. */
   readonly runSeconds: number
   readonly now: () => number
-  /** A monotonic clock in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 export interface Keeping {
-  /** How long tokens can live. The copy of a client's document is needed as long. */
+  /** The maximum lifetime of tokens. Copies of client documents are needed for as long. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
 
-/** A kind of rows that expire. */
+/** One kind of expiring rows. */
 type Expiring = ExpiringRows & {
-  /** The latest expiry that has passed at this time; the time itself by default. */
+  /** Returns the latest expiry that counts as passed; `nowMs` by default. */
   readonly until?: (nowMs: number) => number
-  /** Rows per statement; with cascades, about a thousand. */
+  /** The maximum number of rows per statement. With cascades, this deletes about a thousand rows. */
   readonly rowsMax?: number
-  /** Child tables to clean first, so that cascades stay small. */
+  /** Child tables to clean up first, so that cascades stay small. */
   readonly after?: readonly ExpiringRows['table'][]
 }
 
 const DAY_MS = 86_400_000
 const ROWS_MAX = 1000
 
-/** Rows that the clean-up deletes, and when; docs/reference/retention.md lists them. */
+/** Returns which rows to delete, and when. docs/reference/retention.md lists them. */
 export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
   const callDaysAgo = (nowMs: number) => dayOf(nowMs) - CALL_DAYS
   const msAgo = (ms: number) => (nowMs: number) => nowMs - ms
@@ -48,7 +48,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // Its five attempts usually end long before.
+    // A notice's five attempts usually end long before.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'change_key', expiry: 'expires_at' },
@@ -64,14 +64,14 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
-      // Cascades to its scopes and the last days of its use.
+      // Cascades to the grant's scopes and its latest days of use.
       table: 'oauth_grant',
       expiry: 'expires_at',
       rowsMax: 16,
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Authorization requests add these rows, which have no review.
+      // Authorization requests create these rows. They are kept if they have a review.
       table: 'document_client',
       expiry: 'fetched_at',
       unset: 'review',
@@ -82,33 +82,33 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * The target duration of a statement. SQLite blocks the process meanwhile, and for twice as long at a
- * checkpoint. PostgreSQL cancels a statement after `storage.answerWithinMs`, which is 50 or more.
+ * The target duration of a statement. SQLite blocks the process for this long, and twice as long at a checkpoint.
+ * PostgreSQL cancels a statement after `storage.answerWithinMs`, which is at least 50.
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 20 } as const
 
-/** Pauses this multiple of a statement's duration, so that a quarter of the time is work. */
+/** The pause after a statement, as a multiple of its duration. So clean-up works a quarter of the time. */
 const PAUSES_PER_STATEMENT = 3
 
-/** The progress with one kind of rows. */
+/** The progress of one kind of rows. */
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** The expiry to continue from, to skip index entries of removed rows. */
+  /** The expiry to continue from, which skips index entries of deleted rows. */
   from: number
-  /** Whether more rows may have expired. */
+  /** Whether there may be more expired rows. */
   more: boolean
-  /** Whether this run continues with it. */
+  /** Whether this run still has to process it. */
   due: boolean
-  /** Rows removed by this run, without cascades. */
+  /** The number of rows deleted by this run, without cascades. */
   removed: number
 }
 
 /**
- * Makes the task that removes expired rows in small statements. A run ends if nothing is left, at its time
- * limit, or at the signal.
+ * Makes the task that deletes expired rows in small statements. A run ends if no rows are left, at its time limit, or
+ * at the signal.
  *
- * @throws errors of the database, except timeouts of statements
+ * @throws errors of the database, except statement timeouts
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
@@ -129,7 +129,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
       while (!signal.aborted && clock() < startedMs + runSeconds * 1000) {
         const line = lines.find((candidate) => candidate.due && !waits(candidate))
         if (!line) break
-        // Move it to the end, so that all kinds take turns, across runs too.
+        // Move it to the end, so that all kinds take turns, even across runs.
         lines.push(...lines.splice(lines.indexOf(line), 1))
         const batchStartedMs = clock()
         const { kind, from, size } = line
@@ -153,7 +153,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
 /**
  * Updates the progress after a statement.
  *
- * @param removed the expiry of each row; undefined if the statement was cancelled
+ * @param removed the expiry of each deleted row; undefined if the statement was cancelled
  */
 function follow(line: Line, removed: readonly number[] | undefined, ms: number): void {
   if (!removed) {
@@ -175,7 +175,7 @@ async function pauseUnlessStopped(ms: number, signal: AbortSignal): Promise<void
   })
 }
 
-/** Logs a run that removed rows, or that could not keep up. */
+/** Logs a run that deleted rows or could not keep up. */
 function report(
   logger: Logger,
   lines: readonly Line[],
@@ -192,16 +192,16 @@ function report(
     longestStatementMs: Math.round(run.longestMs * 10) / 10,
   }
   if (waiting.length > 0 && !cutShort) {
-    logger.warn({ ...line, waiting }, 'expired rows wait: clean-up does not keep up')
+    logger.warn({ ...line, waiting }, 'clean-up cannot keep up: expired rows remain')
   } else if (removed.length > 0) logger.info(line, 'expired rows were removed')
 }
 
 type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
- * Adapts the number of rows per statement to its duration. It starts small, doubles after a fast statement
- * and halves after a slow one. Only a cancelled statement reduces it below the start: if the disk is slow,
- * fewer rows gain nothing.
+ * Adapts the number of rows per statement to its duration. It starts small, doubles after a fast statement, and
+ * halves after a slow one. Only a cancelled statement reduces it below the initial number: on a slow disk, fewer rows
+ * would not help.
  *
  * @param statementMs the target duration of a statement
  */
@@ -212,7 +212,7 @@ export function makeBatchSize(rowsMax: number, statementMs: number) {
     get rows(): number {
       return rows
     },
-    /** @param full whether the statement removed as many rows as it could */
+    /** @param full whether the statement deleted as many rows as it could */
     took(ms: number, full: boolean): void {
       if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
       else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)

@@ -18,19 +18,19 @@ import { recordCommand, storesOf } from './configured-stores.ts'
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
-/** The locations of the data of a service. */
+/** Returns where the data of the service is. */
 function placeOf(config: Config) {
   return {
     location: locationOf(storesOf(config)),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
-    // The generated root secret, if none is configured.
+    // The generated root secret, if no secret is configured.
     secretFile: config.secrets === undefined ? join(config.dataDir, 'secret') : undefined,
     environment: process.env,
   }
 }
 
-/** `backup <folder>`: backs up a running or stopped service, and lists what the backup contains. */
+/** `backup <folder>`: backs up a running or stopped service, and describes the content of the backup. */
 export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
   const place = placeOf(config)
   const { location, secretFile } = place
@@ -59,7 +59,7 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
 /**
  * `backup verify <folder>`: checks a backup without restoring it.
  *
- * @throws {CommandRefused} with every damage
+ * @throws {CommandRefused} with all damage that was found
  */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
@@ -70,8 +70,8 @@ export async function checkBackup(folder: string): Promise<string> {
     )
   }
   return [
-    `The backup ${folder} is whole: ${inShort(manifest)}.`,
-    `Version ${manifest.version} made it at ${manifest.madeAt} of ${manifest.issuer}.`,
+    `The backup ${folder} is complete: ${inShort(manifest)}.`,
+    `Made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`,
     ...notes.map((note) => `Not checked: ${note}`),
   ].join('\n')
 }
@@ -88,25 +88,26 @@ function inShort({ engine, rows, schema, parts, secret, files }: Manifest): stri
   )
 }
 
-/** What the operator has to keep besides the backup. */
+/** Returns what the operator must keep in addition to the backup. */
 function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
   if (secret === 'included') {
-    yield 'It contains the root secret, which can sign as this service. Keep it locked away.'
+    yield 'The backup contains the root secret, which can sign as this service. Store it safely.'
   } else {
-    yield 'The root secret is not in it. Keep that elsewhere, because the keys need it.'
+    yield 'The backup does not contain the root secret. Store it separately: without it, the keys cannot be decrypted.'
   }
-  if (files === 'bucket') yield 'The files of operators are in their bucket. Copy it now.'
+  if (files === 'bucket')
+    yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
-    yield 'Redis is not in it. After a restore, people sign in and programs register again.'
+    yield 'The backup does not contain Redis. After a restore, people must sign in and programs must register again.'
   }
 }
 
 /**
- * `restore <folder>`: restores a backup into an empty place. Ends every grant and session, because some may
- * have ended after the backup.
+ * `restore <folder>`: restores a backup to an empty place. Ends all grants and sessions, because some may have been
+ * ended after the backup.
  *
- * @param keepGrants keeps the grants and sessions of the backup
- * @throws {CommandRefused} with every obstacle, before anything is written
+ * @param keepGrants whether to keep the grants and sessions of the backup
+ * @throws {CommandRefused} with all obstacles, before anything is written
  */
 export async function restore(
   config: Config,
@@ -131,15 +132,15 @@ export async function restore(
   const ended = await settle(placed.location, keepGrants, manifest.madeAt)
   await placed.finish()
   return [
-    `Restored ${folder} of ${manifest.madeAt}: ${inShort(manifest)}.`,
+    `Restored ${folder}, made at ${manifest.madeAt}: ${inShort(manifest)}.`,
     ended === undefined
-      ? 'Grants and sessions are those of the backup, including any that ended since.'
-      : `${ended} grants and all sessions ended: people sign in and authorize again.`,
+      ? 'Grants and sessions of the backup were kept, including any that ended since then.'
+      : `Ended all sessions and grants (grants: ${ended}). People must sign in and authorize again.`,
     ...notesOf(config, manifest),
   ].join('\n')
 }
 
-/** Applies migrations, whatever MIGRATE_AT_START says, and ends grants and sessions. */
+/** Applies migrations regardless of MIGRATE_AT_START, and ends grants and sessions. */
 async function settle(
   location: DatabaseLocation,
   keepGrants: boolean,
@@ -158,19 +159,19 @@ async function settle(
     subject: { kind: 'backup', id: madeAt },
     after: keepGrants ? { grantsKept: true } : { grantsEnded },
   })
-  // Sign-ins have a resolution of one second. Wait, so that the next one is later than this end.
+  // Sign-ins have a resolution of one second. Wait, so that new sign-ins are later than this end.
   if (!keepGrants) await delay(1000 - (nowMs % 1000))
   return grantsEnded
 }
 
 function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Generator<string> {
   if (manifest.issuer !== baseUrl) {
-    yield `The backup is of ${manifest.issuer}, and BASE_URL is ${baseUrl}: clients see another issuer.`
+    yield `The backup is from ${manifest.issuer}, but BASE_URL is ${baseUrl}: clients will see a different issuer.`
   }
-  if (manifest.files === 'bucket') yield 'Restore the files into their bucket, too.'
+  if (manifest.files === 'bucket') yield 'Restore the uploaded files to their bucket, too.'
   if (manifest.secret === 'included' && secrets !== undefined) {
-    yield 'Its root secret was not restored, because SECRET or SECRET_FILE is set.'
+    yield 'The root secret of the backup was not restored, because SECRET or SECRET_FILE is set.'
   }
-  if (redis) yield 'Redis is unchanged. Its sessions have ended, unless grants were kept.'
-  yield 'Run `npm run gatehouse -- doctor` before you start.'
+  if (redis) yield 'Redis was not changed. Its sessions have ended, unless grants were kept.'
+  yield 'Run `npm run gatehouse -- doctor` before you start the service.'
 }

@@ -1,4 +1,4 @@
-/** The failure of a command that still prints a report. */
+/** A command failed, but has a report to print. */
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused'
   readonly report: string
@@ -12,7 +12,7 @@ export class CommandRefused extends Error {
   }
 }
 
-/** Makes untrusted text one line that is safe for a terminal: without control and direction characters. */
+/** Makes untrusted text safe for a terminal: one line, without control and direction characters. */
 export function asOneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 }

@@ -5,10 +5,10 @@ import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase, type StoreSettings } from '../../platform/store/open-stores.ts'
 
-/** Longer than for a request, so that a store under load can answer. */
+/** Longer than for requests, so that a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Opens the database of this configuration for a command, with the clock of the database. */
+/** Opens the configured database for a command, with the database clock. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
@@ -19,13 +19,13 @@ export async function withDatabase<Result>(
   return await work(database, (await openStoreClock(database)).now)
 }
 
-/** Where the stores of this configuration are. */
+/** Returns the store settings of a configuration. */
 export function storesOf(config: Config): StoreSettings {
   const { dataDir, databaseUrl, redis, migrateAtStart, service } = config
   return { dataDir, databaseUrl, redis, migrateAtStart, storage: service.storage }
 }
 
-/** Records an audit event of a command. */
+/** Records an audit event for a command. */
 export async function recordCommand(
   kysely: Database['kysely'],
   nowMs: number,
@@ -34,7 +34,7 @@ export async function recordCommand(
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
-/** The signing keys of this configuration, by use. */
+/** Returns the signing keys of a configuration, by use. */
 export function keysOf(
   { secrets, dataDir, service }: Config,
   stores: Pick<KeyDependencies, 'database' | 'now'>,

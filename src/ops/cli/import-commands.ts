@@ -151,7 +151,7 @@ async function open(path: string) {
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
-    throw new Error(`${folder} is not empty: name an empty or new folder`)
+    throw new Error(`${folder} is not empty. Choose an empty or new folder.`)
   return await withDatabase(config, async (database, now) => {
     const counts: Partial<Record<KindName, number>> = {}
     for (const [index, type] of kindNames.entries()) {

@@ -8,7 +8,7 @@ import {
 } from '../../oauth/keys/key-rings.ts'
 import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `keys list`: one line for each key, without private parts. */
+/** `keys list`: prints one line per key, without private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const keys = keysOf(config, { database, now })
@@ -16,7 +16,7 @@ export async function listSigningKeys(config: Config): Promise<string> {
     if (tokens.length === 0) return 'There are no signing keys yet; the first start creates them.'
     const lines = tokens.map(lineOf)
     if (upstreams.length === 0) return lines.join('\n')
-    return [...lines, '', "For the platform's own API:", ...upstreams.map(lineOf)].join('\n')
+    return [...lines, '', 'For the platform API:', ...upstreams.map(lineOf)].join('\n')
   })
 }
 
@@ -40,8 +40,8 @@ export async function rotateSigningKeys(
     })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
-      `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +
-      `The previous key stays published for ${retiredKeepSeconds} s.`
+      `${kid} now signs; running processes use it within ${reloadSeconds} s. ` +
+      `The previous key remains published for ${retiredKeepSeconds} s.`
     )
   })
 }
@@ -49,7 +49,7 @@ export async function rotateSigningKeys(
 const meanings = {
   current: 'signs',
   next: 'is published and signs after the next rotation',
-  retired: 'no longer signs and is still published',
+  retired: 'no longer signs, but is still published',
 } as const satisfies Record<KeyRow['state'], string>
 
 function lineOf({ kid, state, createdAt }: KeyRow): string {

@@ -7,10 +7,10 @@ import {
 } from '../../platform/store/open-stores.ts'
 import { storesOf } from './configured-stores.ts'
 
-/** Longer than at start-up, because an index of a large table takes time. */
+/** Longer than at start-up, because building an index of a large table takes time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
-/** `migrate`: applies pending migrations, also if starts do not. */
+/** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */
 export async function migrateDatabase(config: Config): Promise<string> {
   const before = await readStatus(config)
   const database = await openServiceDatabase(storesOf(config), {
@@ -22,14 +22,14 @@ export async function migrateDatabase(config: Config): Promise<string> {
   return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
 }
 
-/** `migrate status`: lists pending migrations and the locks they take. Changes nothing. */
+/** `migrate status`: lists pending migrations and what they lock. Changes nothing. */
 export async function describeMigrations(config: Config): Promise<string> {
   const { appliedCount, pending } = await readStatus(config)
   if (pending.length === 0) {
-    return `The schema is up to date: ${appliedCount} migrations are applied, none is pending.`
+    return `The schema is up to date. Applied migrations: ${appliedCount}, pending: none.`
   }
   const lines = pending.flatMap((migration) => [lineOf(migration), ...waitsOf(migration)])
-  return [`${appliedCount} migrations are applied, ${pending.length} pending:`, ...lines].join('\n')
+  return [`Applied migrations: ${appliedCount}, pending: ${pending.length}`, ...lines].join('\n')
 }
 
 async function readStatus(config: Config): Promise<MigrationStatus> {
@@ -38,7 +38,7 @@ async function readStatus(config: Config): Promise<MigrationStatus> {
 
 const meanings = {
   expand: 'only adds: processes of the previous version may keep running',
-  contract: 'removes or narrows: stop the processes of the previous version',
+  contract: 'removes or restricts: stop the processes of the previous version',
 } as const
 
 type Pending = MigrationStatus['pending'][number]

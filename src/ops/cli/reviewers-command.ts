@@ -3,7 +3,7 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { asOneLine } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `reviewers`: lists the people who review self-declared clients for every site. */
+/** `reviewers`: lists the platform reviewers, who review self-declared clients for all sites. */
 export async function listReviewers(config: Config): Promise<string> {
   return await withDatabase(config, async ({ kysely }) => {
     const rows = await kysely
@@ -13,7 +13,7 @@ export async function listReviewers(config: Config): Promise<string> {
       .orderBy('p.email')
       .execute()
     if (rows.length === 0)
-      return 'There are no reviewers for every site; operators review clients for their own.'
+      return 'There are no platform reviewers. Operators review clients for their own sites.'
     return rows
       .map(({ email, name, granted_at }) =>
         asOneLine(`${email}  ${name}, since ${new Date(granted_at).toISOString()}`),
@@ -23,9 +23,9 @@ export async function listReviewers(config: Config): Promise<string> {
 }
 
 /**
- * `reviewers add` and `reviewers remove`: grants or revokes the role. It takes effect with the next request.
+ * `reviewers add` and `reviewers remove`: grant or revoke the role, from the next request on.
  *
- * @throws if there is no such account, or the role would be granted to a disabled one
+ * @throws if there is no such account, or if the role would be granted to a disabled one
  */
 export async function changeReviewer(
   config: Config,
@@ -38,7 +38,7 @@ export async function changeReviewer(
       .select(['id', 'disabled_at'])
       .where('email_canonical', '=', canonicalEmail(email))
       .executeTakeFirst()
-    if (!person) throw new Error(`There is no account with the address ${email}.`)
+    if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
     if (holds && person.disabled_at !== null)
       throw new Error(`The account of ${email} is disabled.`)
     const changed = await database.kysely.transaction().execute(async (trx) => {
@@ -60,9 +60,10 @@ export async function changeReviewer(
       })
       return true
     })
-    if (!changed) return `Nothing to change: ${email} ${holds ? 'has' : 'does not have'} the role.`
+    if (!changed)
+      return `Nothing to do: ${email} ${holds ? 'already has' : 'does not have'} the role.`
     return holds
-      ? `${email} reviews self-declared clients for every site from now on.`
-      : `${email} no longer reviews clients for every site. Earlier decisions stay.`
+      ? `${email} can now review self-declared clients for all sites.`
+      : `${email} can no longer review clients for all sites. Earlier decisions remain in effect.`
   })
 }

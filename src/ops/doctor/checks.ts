@@ -1,6 +1,6 @@
-/** The findings of doctor: how bad each is, what to do, and the standard that says so. */
+/** The findings of doctor: their severity, the remedy, and the standard behind them. */
 
-/** `weak` works, but helps an attacker. `wrong` does not work, or is not safe. */
+/** `weak` works, but helps an attacker. `wrong` does not work, or is insecure. */
 export type Severity = 'note' | 'weak' | 'wrong'
 
 const check = (severity: Severity) => (cure: string, section?: string) => ({
@@ -11,23 +11,23 @@ const check = (severity: Severity) => (cure: string, section?: string) => ({
 })
 const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 
-/** Every finding that doctor can report. */
+/** All findings that doctor can report. */
 export const checks = {
   'database.absent': note('the first start creates it'),
-  'database.silent': wrong('check that it runs and that its address is correct'),
+  'database.silent': wrong('check that it is running and that its address is correct'),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
-  'database.loses': note('turn them on, or a power failure can undo recent revocations'),
+  'database.loses': note('turn them on, because a power failure could undo recent revocations'),
   'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
   'schema.before-start': note('the next start applies it'),
-  'clock.differs': wrong('synchronise them, or tokens expire too early or too late'),
+  'clock.differs': wrong('synchronize them, because tokens would expire too early or too late'),
   'keys.absent': note('the first start creates them'),
   'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
   'site.renamed': note('rename the site if people look for it there'),
   'demo.present': note('use an empty database for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
-  'redis.silent': wrong('check that it runs and that its address is correct'),
+  'redis.silent': wrong('check that it is running and that its address is correct'),
   'redis.forgets': wrong('set it to noeviction'),
-  'redis.loses': note('appendonly yes with appendfsync always loses nothing, everysec little'),
+  'redis.loses': note('with appendonly yes, appendfsync always loses nothing, and everysec little'),
   'secret.readable': wrong('make it readable only by its owner'),
   'database.readable': wrong('make it readable only by its owner'),
 
@@ -41,29 +41,34 @@ export const checks = {
 
   'metrics.exposed': note('restrict it to Prometheus with a firewall'),
   'metrics.port': wrong('choose another port'),
-  'traces.collector': wrong('check that it runs and that its address is correct'),
+  'traces.collector': wrong('check that it is running and that its address is correct'),
 
   'outside.silent': note('run doctor with --outside while the service runs'),
-  'outside.unreachable': wrong('check that the service runs and that DNS and proxy lead to it'),
+  'outside.unreachable': wrong(
+    'check that the service is running, and that DNS and proxy lead to it',
+  ),
   'outside.untrusted': wrong(
     'install a certificate for this name, with its chain, from an authority that clients trust',
     'RFC 9700 §2.6',
   ),
   'outside.certificate-ends': weak('renew it, and automate the renewal', 'RFC 9700 §2.6'),
-  'outside.redirects': wrong('set BASE_URL to the address after the redirect', 'RFC 8414 §3.1'),
+  'outside.redirects': wrong('set BASE_URL to the target of the redirect', 'RFC 8414 §3.1'),
   'outside.status': wrong('make the proxy forward every path to the service', 'RFC 8414 §3.2'),
   'outside.issuer': wrong('set BASE_URL to this address in every process', 'RFC 8414 §3.3'),
-  'outside.endpoints': wrong('find out what rewrites the document on the way', 'RFC 9700 §2.6'),
+  'outside.endpoints': wrong('find out which proxy or cache changes the document', 'RFC 9700 §2.6'),
   'outside.key-set': wrong('make the proxy forward the key set unchanged', 'RFC 8414 §2'),
   'outside.cors': weak('make the proxy keep Access-Control headers', 'RFC 9700 §2.6'),
   'outside.uncacheable': weak('make the proxy keep Cache-Control and ETag', 'RFC 9111 §5.2'),
   'outside.headers-lost': weak('make the proxy keep these headers', 'RFC 9700 §4.16'),
   'outside.authorization-lost': wrong('make the proxy forward Authorization', 'RFC 6750 §2.1'),
-  'outside.clock': wrong('synchronise the clocks of all machines of the service', 'RFC 9068 §4'),
-  'outside.connections': weak('enable keep-alive, or each call needs a new one', 'RFC 9112 §9.3'),
+  'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
+  'outside.connections': weak(
+    'enable keep-alive, so that calls can share connections',
+    'RFC 9112 §9.3',
+  ),
 
   'policy.any-document': note(
-    'list the hosts in metadataDocuments.hosts if you know them',
+    'list the hosts in metadataDocuments.hosts, if you know them',
     'Client ID Metadata Document §6',
   ),
   'policy.named-loopback': note(
@@ -71,14 +76,14 @@ export const checks = {
     'RFC 8252 §8.3',
   ),
   'client.address-in-clear': wrong(
-    'register an https address; codes are sent to this one unencrypted',
+    'register an https URL; codes are sent to this one unencrypted',
     'RFC 9700 §2.6',
   ),
-  'client.address-pattern': wrong('register each address in full', 'RFC 9700 §4.1.3'),
+  'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
   'client.address-fragment': wrong('register it without the part after #', 'OAuth 2.1 §2.3'),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
-    'use a reversed domain name that its maker owns, or an https address',
+    'use the reversed domain name of its maker, or an https URL',
     'RFC 8252 §7.1',
   ),
   'client.loopback-beside-web': note(
@@ -86,24 +91,27 @@ export const checks = {
     'RFC 9700 §4.1',
   ),
   'client.free-segment': note(
-    'keep the pattern only if the platform uses a separate address for each connection',
+    'keep the pattern only if the platform uses a separate callback for each connection',
     'RFC 9700 §4.1.3',
   ),
-  'client.sign-out-in-clear': weak('register an https address', 'RP-Initiated Logout §3.1'),
-  'client.notices-in-clear': weak('enter an https address', 'Back-Channel Logout §2.2'),
+  'client.sign-out-in-clear': weak('register an https URL', 'RP-Initiated Logout §3.1'),
+  'client.notices-in-clear': weak('enter an https URL', 'Back-Channel Logout §2.2'),
   'client.no-secret': wrong('add a secret, or change how it authenticates', 'RFC 9700 §2.5'),
-  'client.secret-old': weak('add a second secret, deploy it, remove the old one', 'RFC 9700 §2.5'),
+  'client.secret-old': weak(
+    'add a second secret, deploy it, then remove the old one',
+    'RFC 9700 §2.5',
+  ),
   'client.secret-unused': weak('remove the secrets', 'RFC 9700 §2.5'),
-  'client.secrets-two': weak('finish the change-over and remove the old one', 'RFC 9700 §2.5'),
+  'client.secrets-two': weak('finish the rollover, then remove the old one', 'RFC 9700 §2.5'),
   'client.secret-shared': note('use private_key_jwt, which is enabled here', 'RFC 9700 §2.5'),
   'client.key-weak': wrong(
     'enter a P-256, Ed25519 or RSA key (2048 bits or more)',
     'RFC 9700 §2.5',
   ),
-  'client.keys-in-clear': wrong('enter an https address for its keys', 'RFC 9700 §2.5'),
+  'client.keys-in-clear': wrong('enter an https URL for its keys', 'RFC 9700 §2.5'),
   'client.never-used': note('delete it if nothing will use it', 'RFC 9700 §2.3'),
-  'client.idle': note('disable it if nothing uses it any more, then delete it', 'RFC 9700 §2.3'),
-  'client.scopes-unused': note('remove them from it', 'RFC 9700 §2.3'),
+  'client.idle': note('disable it if it is no longer used, then delete it', 'RFC 9700 §2.3'),
+  'client.scopes-unused': note('remove these scopes from the client', 'RFC 9700 §2.3'),
 }
 
 export type CheckName = keyof typeof checks
@@ -111,7 +119,7 @@ export type CheckName = keyof typeof checks
 /** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** A sentence, without the cure. */
+  /** What was found, without the remedy. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string
@@ -122,7 +130,7 @@ export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }
 
-/** @param sentence without a full stop, because the cure follows */
+/** Makes a finding. @param sentence without a full stop, because the remedy follows */
 export function found(check: CheckName, sentence: string): Finding {
   return { check, sentence, ...checks[check] }
 }

@@ -4,15 +4,15 @@ import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** The facts that applications and integrations of the configuration share. */
+/** What applications and configured integrations have in common. */
 type AnyClient = Pick<ClientFacts, 'clientId' | 'name' | 'redirectUris' | 'redirectPatterns'>
 
-/** The facts about an application of a site; times in epoch milliseconds. */
+/** The data of a site's application. Times are in epoch milliseconds. */
 export type ClientFacts = Awaited<ReturnType<typeof readClientFacts>>[number]
 
 interface ClientPolicy {
   readonly now: number
-  /** Whether clients may authenticate with keys here. */
+  /** Whether clients of this deployment may authenticate with keys. */
   readonly privateKeyJwt: boolean
 }
 
@@ -22,14 +22,14 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** Each rule returns a problem, as the end of a sentence about the client. */
+/** A rule returns what is wrong with a client, as the end of a sentence. */
 type Rules<Client> = Readonly<
   Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
 >
 
 const addresses = (has: (uri: string, url: URL | null) => boolean) => (client: AnyClient) =>
   listed(
-    'has the redirect address',
+    'has the redirect URI',
     client.redirectUris.filter((uri) => has(uri, URL.parse(uri))),
   )
 
@@ -40,7 +40,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for clients that an operator can change. An integration chose its own addresses. */
+/** Rules for clients that operators can change. The callbacks of an integration are chosen by its vendor. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
@@ -52,7 +52,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
     })
     const isMixed = onThisMachine.length < client.redirectUris.length
     if (client.kind !== 'site' || client.application_type !== 'web' || !isMixed) return undefined
-    return listed('has, besides web addresses,', onThisMachine)
+    return listed('has, in addition to web URLs,', onThisMachine)
   },
   'client.sign-out-in-clear': ({ postLogoutUris }) =>
     listed(
@@ -63,7 +63,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
     uri !== null && isInClear(URL.parse(uri)) ? `receives sign-out notices at ${uri}` : undefined,
   'client.no-secret': ({ auth_method, secretsMadeAt }) =>
     auth_method === 'client_secret_post' && secretsMadeAt.length === 0
-      ? 'authenticates with a secret and has none'
+      ? 'authenticates with a secret, but has none'
       : undefined,
   'client.secret-old': ({ auth_method, secretsMadeAt }, { now }) => {
     const days = daysSince(Math.min(...secretsMadeAt), now)
@@ -72,12 +72,12 @@ const rulesOfApplications: Rules<ClientFacts> = {
   },
   'client.secret-unused': ({ auth_method, secretsMadeAt }) =>
     auth_method !== 'client_secret_post' && secretsMadeAt.length > 0
-      ? `has ${secretsMadeAt.length} live secrets although it authenticates by ${auth_method}`
+      ? `has unused secrets (${secretsMadeAt.length}), because it authenticates with ${auth_method}`
       : undefined,
   'client.secrets-two': ({ secretsMadeAt }, { now }) => {
     const days = daysSince(Math.max(...secretsMadeAt), now)
     if (secretsMadeAt.length < 2 || days <= CHANGE_OVER_DAYS_MAX) return undefined
-    return `has had two live secrets for ${days} days`
+    return `has had two active secrets for ${days} days`
   },
   'client.secret-shared': ({ auth_method }, { privateKeyJwt }) =>
     privateKeyJwt && auth_method === 'client_secret_post'
@@ -92,7 +92,9 @@ const rulesOfApplications: Rules<ClientFacts> = {
   'client.never-used': ({ kind, created_at, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt !== undefined) return undefined
     const days = daysSince(created_at, now)
-    return days > UNUSED_DAYS_MAX ? `was created ${days} days ago and never used` : undefined
+    return days > UNUSED_DAYS_MAX
+      ? `was created ${days} days ago and has never been used`
+      : undefined
   },
   'client.idle': ({ kind, auth_method, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt === undefined) return undefined
@@ -103,13 +105,13 @@ const rulesOfApplications: Rules<ClientFacts> = {
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
     if (kind !== 'site' || lastUsedAt === undefined || grantedScopes.length === 0) return undefined
     return listed(
-      'may request scopes that no person granted:',
+      'may request scopes that nobody has granted:',
       scopes.filter((scope) => !grantedScopes.includes(scope)),
     )
   },
 }
 
-/** Applies every rule to each client. The first finding has the number of clients. */
+/** Checks each client against all rules. The first finding states the number of clients. */
 export function judgeClients(
   clients: readonly (ClientFacts | AnyClient)[],
   policy: ClientPolicy,
@@ -120,8 +122,8 @@ export function judgeClients(
       : judge(client, rulesOfAll, policy),
   )
   const isWell = findings.every(({ severity }) => severity === 'note')
-  const all = `${clients.length} clients were checked against RFC 9700 and OAuth 2.1`
-  return [ok(isWell ? `${all}; none is weak.` : `${all}.`), ...findings]
+  const all = `Clients checked against RFC 9700 and OAuth 2.1: ${clients.length}`
+  return [ok(isWell ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
 function judge<Client extends AnyClient>(
@@ -144,12 +146,12 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** NaN if there is no such time. */
+/** Returns the number of days since a time; NaN if there is no such time. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
 
-/** The facts about an integration, which is in the configuration and has no row. */
+/** Returns the data of an integration, which is in the configuration instead of the database. */
 export function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
@@ -159,7 +161,7 @@ export function platformFacts(platform: Config['integrations'][number]): AnyClie
   }
 }
 
-/** Reads the facts about every application, with one query for each table. */
+/** Reads the data of all applications, with one query per table. */
 export async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')
@@ -200,17 +202,17 @@ export async function readClientFacts({ kysely }: Database, now: number) {
     redirectUris: redirectUris(row.clientId),
     redirectPatterns: [] as readonly string[],
     postLogoutUris: postLogoutUris(row.clientId),
-    /** When each live secret was created. */
+    /** When each active secret was created. */
     secretsMadeAt: secrets(row.clientId),
-    /** When a token was last used, or a person last gave consent. */
+    /** When a token was last used, or when a person last gave consent. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
-    /** The scopes of its active grants. */
+    /** The scopes of the application's active grants. */
     grantedScopes: granted(row.clientId),
   }))
 }
 
-/** Reads rows of one value each, and returns a function from client to its values. */
+/** Reads one value per row, and returns a function from a client to its values. */
 async function readLists<Value>(query: {
   execute(): Promise<readonly { readonly client_id: string; readonly value: Value }[]>
 }) {

@@ -1,4 +1,4 @@
-/** The command `doctor`: runs all checks and reports the findings. */
+/** The `doctor` command: runs all checks and reports the findings. */
 
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
@@ -8,10 +8,10 @@ import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
 
-/** The exit code if nothing is wrong and something is weak. */
+/** The exit code if nothing is wrong, but something is weak. */
 const EXIT_CODE_WEAK = 3
 
-/** The checks in the order of the report. One that fails hides none of the others. */
+/** All checks, in the order of the report. A check that fails does not stop the others. */
 const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
@@ -25,9 +25,9 @@ const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Fin
 ]
 
 /**
- * Runs every check. Creates no database and no keys, and applies no migration.
+ * Runs all checks. Creates no database or keys, and applies no migrations.
  *
- * @param demanded whether an unreachable service is wrong
+ * @param demanded whether an unreachable service is `wrong`, instead of a note
  * @throws {CommandRefused} with the report, if anything is wrong or weak
  */
 export async function diagnose(
@@ -39,23 +39,24 @@ export async function diagnose(
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
-    : // Operators and clients choose the names in it.
+    : // Operators and clients chose the names that it contains.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],
     ['weak', EXIT_CODE_WEAK],
   ] as const) {
     const { length } = findings.filter((finding) => finding.severity === severity)
-    const counted = length === 1 ? `One thing is ${severity}.` : `${length} things are ${severity}.`
+    const counted =
+      length === 1 ? `1 finding is ${severity}.` : `${length} findings are ${severity}.`
     if (length > 0) throw new CommandRefused(report, counted, exitCode)
   }
   return report
 }
 
-/** Checks the settings that apply to all clients. */
+/** Checks settings that apply to all clients. */
 function* checkPolicy({ service }: Config): Generator<Finding> {
   if (service.metadataDocuments.openRegistration) {
-    yield found('policy.any-document', 'Metadata documents of any host are accepted')
+    yield found('policy.any-document', 'Metadata documents are accepted from any host')
   }
   const named = service.loopbackHosts.filter(isNamedLoopback).join(', ')
   if (named !== '') {

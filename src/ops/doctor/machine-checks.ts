@@ -18,16 +18,16 @@ const ROOM_BYTES_MIN = 100 * MEBIBYTE
 const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
 const REACH_TIMEOUT_MS = 2_000
 
-/** Checks that other users cannot read the secret and the embedded database. */
+/** Checks that other users cannot read the secret and the SQLite database. */
 export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
   const said = (file: string) => `Other users of this machine can read ${file}`
   const secret = pathOf('secret')
   if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
-  else if (!secrets && existsSync(secret)) yield ok(`Only its owner can read ${secret}.`)
+  else if (!secrets && existsSync(secret)) yield ok(`Only the owner can read ${secret}.`)
   if (databaseUrl !== undefined || !isOpen(dataDir)) return
-  // A file that was copied here keeps its mode; it holds password hashes.
+  // A file that was copied here keeps its mode, and it contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', said(file))
 }
@@ -62,7 +62,7 @@ export async function* checkBucket({ filesS3 }: Config): AsyncGenerator<Finding>
   const name = `The bucket ${filesS3.bucket}`
   try {
     if (await keepsObject(filesS3)) return yield ok(`${name} stores objects.`)
-    yield found('files.bucket', `${name} returned different bytes`)
+    yield found('files.bucket', `${name} did not return the bytes that were stored`)
   } catch (error) {
     const { cause } = error as { cause?: unknown }
     const said = cause instanceof Error ? cause.message : String(error)
@@ -89,18 +89,21 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the metrics address, if metrics are on. */
+/** Checks the metrics address, if metrics are enabled. */
 export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<Finding> {
   if (!metricsAddress) return
   const { host, port } = metricsAddress
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   yield await checkPort(host, port, url)
   if (!isLoopbackUrl(url)) {
-    yield found('metrics.exposed', `Metrics at ${url} need no authentication`)
+    yield found(
+      'metrics.exposed',
+      `Metrics at ${url} are not on a loopback address and need no authentication`,
+    )
   }
 }
 
-/** Checks that the port is free, or that a running service answers there. */
+/** Checks that the port is free, or that a running service responds there. */
 async function checkPort(host: string, port: number, url: string): Promise<Finding> {
   const address = url + metricsPath
   const server = createServer()
@@ -111,7 +114,8 @@ async function checkPort(host: string, port: number, url: string): Promise<Findi
   } catch (error) {
     const code = Object(error).code
     const isTaken = code === 'EADDRINUSE'
-    if (isTaken && (await answersMetrics(address))) return ok(`A service answers at ${address}.`)
+    if (isTaken && (await answersMetrics(address)))
+      return ok(`A running service serves metrics at ${address}.`)
     const why = isTaken ? 'another program uses the port' : String(code)
     return found('metrics.port', `Metrics cannot be served at ${address}: ${why}`)
   }
@@ -126,7 +130,7 @@ async function answersMetrics(address: string): Promise<boolean> {
   }
 }
 
-/** Sends an empty batch, which every collector accepts, to the trace collector. */
+/** Sends an empty batch to the trace collector. All collectors accept it. */
 export async function* checkCollector({ traces }: Config): AsyncGenerator<Finding> {
   if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`
@@ -134,10 +138,10 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // A collector may require a key that only the exporter has.
-    if (status < 500 && status !== 404) return yield ok(`${name} answers.`)
-    yield found('traces.collector', `${name} answers ${status}`)
+    // A collector may require a key, which only the exporter has.
+    if (status < 500 && status !== 404) return yield ok(`${name} responds.`)
+    yield found('traces.collector', `${name} responds with status ${status}`)
   } catch {
-    yield found('traces.collector', `${name} is unreachable`)
+    yield found('traces.collector', `${name} is not reachable`)
   }
 }

@@ -11,16 +11,16 @@ import { type Finding, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** Longer than any answer of the service; reading stops there. */
+/** Longer than any response of the service. Reading stops at this length. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
-/** Allows for the network, and for `Date` in whole seconds. */
+/** Allows for network delay, and for `Date` having a resolution of one second. */
 const CLOCK_DIFFERENCE_MAX_MS = 5_000
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_DAYS_MIN = 21
 
-/** Sends an origin, as the page of a client does. */
+/** The Origin header that the page of a client sends. */
 const foreignPage = { origin: 'https://a-page-of-a-client.example' }
 
 type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
@@ -28,9 +28,9 @@ type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
 /**
- * Reads discovery as a client does: through DNS, proxies and caches that may change it.
+ * Reads discovery as clients do: through DNS, proxies and caches that may change it.
  *
- * @param demanded whether the operator passed `--outside`; otherwise a stopped service is not wrong
+ * @param demanded whether an unreachable service is `wrong`, instead of a note
  */
 export async function checkOutside(baseUrl: string, demanded: boolean): Promise<Finding[]> {
   const { Agent, request } = baseUrl.startsWith('https:') ? https : http
@@ -45,8 +45,8 @@ export async function checkOutside(baseUrl: string, demanded: boolean): Promise<
 }
 
 /**
- * Sends a request and reads the answer. Redirects are not followed. It trusts the authorities that this
- * machine trusts (NODE_EXTRA_CA_CERTS adds to them).
+ * Sends a request and reads the response, without following redirects. Trusts the same certificate authorities as
+ * this machine (NODE_EXTRA_CA_CERTS adds to them).
  */
 async function readAnswer(request: http.ClientRequest) {
   const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
@@ -58,7 +58,7 @@ async function readAnswer(request: http.ClientRequest) {
     let text = ''
     for await (const chunk of answer.setEncoding('utf8')) {
       text += chunk
-      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the answer is too long')
+      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the response is too long')
     }
     const { reusedSocket: reusedConnection } = request
     return { status, headers, text, reusedConnection, certificateEndsAt, arrivedAt: Date.now() }
@@ -78,7 +78,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
   if (status >= 300 && status < 400) {
     return [found('outside.redirects', `Discovery redirects to ${headers.location ?? 'nowhere'}`)]
   }
-  if (status !== 200) return [found('outside.status', `Discovery answers with status ${status}`)]
+  if (status !== 200) return [found('outside.status', `Discovery responds with status ${status}`)]
   try {
     const findings = [
       ...judgeMetadata(baseUrl, first),
@@ -89,7 +89,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
     if (findings.length > 0) return findings
     return [ok(`From outside, discovery at ${baseUrl} is unchanged.`)]
   } catch (error) {
-    return [found('outside.unreachable', `${baseUrl} stopped answering: ${reasonOf(error)}`)]
+    return [found('outside.unreachable', `${baseUrl} stopped responding: ${reasonOf(error)}`)]
   }
 }
 
@@ -100,10 +100,10 @@ function whyUnreachable(baseUrl: string, error: unknown, demanded: boolean): Fin
     return found('outside.untrusted', sentence)
   }
   const check = demanded ? 'outside.unreachable' : 'outside.silent'
-  return found(check, `${baseUrl} does not answer: ${reason}`)
+  return found(check, `${baseUrl} does not respond: ${reason}`)
 }
 
-/** The system's error code, such as ECONNREFUSED, or the message of the error. */
+/** Returns the system error code, such as ECONNREFUSED, or the error message. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
@@ -120,11 +120,11 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
     .filter(([, address]) => URL.parse(String(address))?.origin !== baseUrl)
     .map(([name, address]) => `${name} ${address}`)
   if (away.length > 0) {
-    yield found('outside.endpoints', `Discovery has foreign addresses: ${away.join(', ')}`)
+    yield found('outside.endpoints', `Discovery lists URLs of other origins: ${away.join(', ')}`)
   }
 }
 
-/** Finds headers that a proxy or a cache removed or changed. */
+/** Finds headers that a proxy or cache removed or changed. */
 function* judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Generator<Finding> {
   if (headers['access-control-allow-origin'] !== '*') {
     const sentence =
@@ -166,16 +166,19 @@ async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
   const keys = keySet.safeParse(parseJson(text)).data?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
-    yield found('outside.key-set', `The key set (status ${keyStatus}) has no public keys`)
+    yield found(
+      'outside.key-set',
+      `The key set (status ${keyStatus}) lacks public keys or contains a private key`,
+    )
   }
   if (!reusedConnection) {
     yield found('outside.connections', 'Each connection is closed after one response')
   }
   for (const path of [paths.authorizationServer, paths.protectedResource]) {
     const { status } = await ask(path)
-    if (status !== 200) yield found('outside.status', `${path} answers with status ${status}`)
+    if (status !== 200) yield found('outside.status', `${path} responds with status ${status}`)
   }
-  // The service rejects a wrong token as invalid; without a token the error code is absent (RFC 6750 §3.1).
+  // A wrong token gets `invalid_token`. Without a token, there is no error code (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`

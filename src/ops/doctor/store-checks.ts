@@ -22,16 +22,16 @@ type Findings = AsyncGenerator<Finding>
 
 const REDIS_READY_TIMEOUT_MS = 2_000
 
-/** Checks the database, its schema, keys, clients, slugs and sample data. */
+/** Checks the database: its schema, keys, clients, slugs and sample data. */
 export async function* checkDatabase(config: Config): Findings {
-  yield* orFound('database.silent', 'The database does not answer', async function* () {
+  yield* orFound('database.silent', 'The database does not respond', async function* () {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
       return yield found('database.absent', `There is no database in ${config.dataDir} yet`)
     }
     const { pending } = await readSchemaStatus(locationOf(storesOf(config)))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
-      const said = `The schema of the database is behind by ${names}`
+      const said = `The database schema has pending migrations: ${names}`
       return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
     }
     yield* await withDatabase(config, (database, now) =>
@@ -41,8 +41,8 @@ export async function* checkDatabase(config: Config): Findings {
 }
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
-  yield ok(`The database (${database.engine}) answers, and its schema is up to date.`)
-  // The embedded database has no clock of its own, and its durability settings are ours.
+  yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
+  // SQLite uses the machine clock, and Gatehouse sets its durability.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
@@ -53,7 +53,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* checkDemo(config, database)
 }
 
-/** Runs a check; an error becomes its only finding. */
+/** Runs a check. If it throws, the error becomes its only finding. */
 async function* orFound(check: CheckName, complaint: string, look: () => Findings): Findings {
   try {
     yield* await Array.fromAsync(look())
@@ -71,7 +71,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Checks the clock of PostgreSQL, that it accepts writes, and that commits are durable. */
+/** Checks that PostgreSQL's clock is right, that it accepts writes, and that commits are durable. */
 async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -97,31 +97,31 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
   const { tokens, upstreams } = keysOf(config, { database, now })
   for (const [keys, name] of [
     [tokens, 'signing keys'],
-    [upstreams, "keys for the platform's own API"],
+    [upstreams, 'keys for the platform API'],
   ] as const) {
     const rows = await listKeys(keys)
-    // The first start with a configured upstream creates its keys.
+    // The first start with a configured platform API creates its keys.
     if (rows.length === 0 && keys === upstreams) continue
     if (rows.length === 0) return yield found('keys.absent', 'There are no signing keys yet')
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
     if (states.sort().join() === 'current,next') {
       await readKeyRing(keys)
-      yield ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`)
+      yield ok(`The ${name} can be decrypted with this secret; ${rows[0]?.kid} signs.`)
     } else {
-      const said = `The ${name} must be one current and one next, but are ${states.join(', ') || 'retired'}`
+      const said = `The ${name} must include one current and one next key, but are ${states.join(', ') || 'retired'}`
       yield found('keys.unusable', said)
     }
   }
 }
 
-/** Checks the applications of operators, and the integrations of the configuration. */
+/** Checks the applications of operators, and the integrations in the configuration. */
 async function checkClients({ integrations, service }: Config, database: Database) {
   const now = Date.now()
   const clients = [...(await readClientFacts(database, now)), ...integrations.map(platformFacts)]
   return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
 }
 
-/** Finds sites whose slug equals a route that was added later. */
+/** Finds sites whose slug is the same as a route that was added later. */
 async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
@@ -133,7 +133,7 @@ async function* checkSlugs({ kysely }: Database): Findings {
     const [own, used] = [site.slug, nameOfSite(site)].map((name) =>
       addressOf(pages.site, { site: name ?? '' }),
     )
-    const sentence = `The service itself uses ${own}, so the pages of site ${site.id} are at ${used}`
+    const sentence = `The service itself uses the path ${own}, so the pages of site ${site.id} are at ${used}`
     yield found('site.renamed', sentence)
   }
 }
@@ -161,7 +161,7 @@ async function* checkProxy(
 
 async function* checkDemo({ mayServeDemo }: Config, database: Database): Findings {
   if (!(await holdsDemoCampus(database))) return
-  const said = 'The database holds the demo campus, whose passwords are public'
+  const said = 'The database contains the demo campus, whose passwords are public'
   if (mayServeDemo) yield found('demo.present', said)
   else yield found('demo.exposed', `${said}, so the service will not start`)
 }
@@ -169,7 +169,7 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
 /** Checks Redis, if it is configured. */
 export async function* checkRedis({ redis: address, service }: Config): Findings {
   if (!address) return
-  yield* orFound('redis.silent', 'Redis does not answer', async function* () {
+  yield* orFound('redis.silent', 'Redis does not respond', async function* () {
     const redis = await openRedis(address, {
       answerWithinMs: service.storage.answerWithinMs,
       readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
@@ -180,11 +180,11 @@ export async function* checkRedis({ redis: address, service }: Config): Findings
       const before = Date.now()
       const [seconds = 0, microseconds = 0] = await redis.time()
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000
-      yield ok('Redis answers.')
+      yield ok('Redis responds.')
       yield compareClocks('Redis', theirsMs, before)
       for (const { kind, sentence } of servers.flatMap(judgeDurability)) {
         const check = kind === 'wrong' ? 'redis.forgets' : 'redis.loses'
-        // The cure follows the sentence.
+        // The remedy follows the sentence, so remove its full stop.
         yield kind === 'ok' ? ok(sentence) : found(check, sentence.replace(/\.$/, ''))
       }
     } finally {
