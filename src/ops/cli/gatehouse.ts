@@ -6,49 +6,49 @@ import { parseArgs } from 'node:util'
 import type { Config } from '../../config/config.ts'
 import { CommandRefused } from './command-output.ts'
 
-// Each command loads its modules lazily, so that help is fast.
+// Each command loads its modules lazily, so that the help is fast.
 
 const help = `npm run gatehouse -- <command>
 
-It uses the database of the service (DATA_DIR or DATABASE_URL).
+The commands use the database of the service (DATA_DIR or DATABASE_URL).
 
   keys list             lists the signing keys: current, next and retired
-  keys rotate           signs with the next key; running processes follow within seconds
-    --upstream          the key for requests to the platform's own API, instead of id_tokens
-    --force             even if the next key was published just now (after a leak)
-  import <path>         writes records into the database, also beside a running service: an NDJSON
+  keys rotate           makes the next key sign; running processes use it within seconds
+    --upstream          rotates the key for requests to the platform API, not for id_tokens
+    --force             rotates even if the next key was just published (after a leak)
+  import <path>         writes records into the database, even while the service runs: an NDJSON
                         file, a folder of them, - for standard input, or .json files as in
-                        config/demo. Started again after an interruption, it resumes
+                        config/demo. Run it again after an interruption to resume
     --rejects <file>    collects the rejected lines in a file, to correct and import again
-    --missing <choice>  people of earlier imports whom this one lacks: keep counts them, end
+    --missing <choice>  people of earlier imports who are missing: keep counts them, end
                         disables them and ends their access
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
-  backup <folder>       copies the database and the files of DATA_DIR, also beside a running service
+  backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
     --with-secret       includes the root secret of DATA_DIR
   backup verify <folder>  checks a backup without restoring it
-  restore <folder>      restores a backup into an empty place, and ends every grant and session
+  restore <folder>      restores a backup to an empty place, and ends all grants and sessions
     --keep-grants       keeps the grants and sessions of the backup
-  migrate               applies pending migrations, also with MIGRATE_AT_START=no
+  migrate               applies pending migrations, even with MIGRATE_AT_START=no
     --dry-run           lists pending migrations and what they lock, and changes nothing
   migrate status        the same as migrate --dry-run
   doctor                checks configuration, storage, keys, clocks, every client, and discovery from
                         outside; reports what is wrong or weak, and what to do
-    --outside           reports it as wrong if the service does not answer at its address
+    --outside           reports it as wrong if the service does not respond at BASE_URL
     --json              prints JSON
-  reviewers             lists the people who review self-declared clients for every site
+  reviewers             lists the people who review self-declared clients for all sites
     add <address>       makes the person with this e-mail address a reviewer
-    remove <address>    revokes that role
-  audit                 prints the audit events of the last day, oldest first
-    --since, --until    a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d
+    remove <address>    removes the person as a reviewer
+  audit                 prints the audit events of the last 24 hours, oldest first
+    --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
     --action, --site, --client, --person
                         filters; a person by id or e-mail address, a site by id or slug
-    --json              prints one line of JSON for each event (docs/audit-event.schema.json)
-    --follow            continues with new events
-  example-env           prints every environment variable with its default and meaning
+    --json              prints one line of JSON per event (docs/audit-event.schema.json)
+    --follow            continues to print new events
+  example-env           prints all environment variables with their defaults and descriptions
   help                  prints this text
 
-Exit codes: 0 success, 1 failure, 2 unknown command, 3 doctor found something weak and nothing wrong.
+Exit codes: 0 success, 1 failure, 2 unknown command, 3 doctor found weaknesses but nothing wrong.
 `
 
 async function main(words: readonly string[]): Promise<void> {
@@ -69,14 +69,14 @@ async function main(words: readonly string[]): Promise<void> {
 }
 
 interface Command {
-  /** Whether a path or an address follows the name. */
+  /** Whether the name is followed by an argument. */
   readonly takesWord?: true
   readonly options?: readonly (keyof typeof options)[]
   /** @returns the text to print */
   run(word: string, given: Given): Promise<string>
 }
 
-/** The options of all commands; `audit` parses its own. */
+/** The options of all commands, except `audit`, which parses its own. */
 const options = {
   'dry-run': { type: 'boolean' },
   force: { type: 'boolean' },
@@ -174,7 +174,7 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Finds the command of these words, with options in any place. */
+/** Finds the command for these arguments. Options may be anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const parsed = parse(given)
@@ -182,7 +182,7 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   const { positionals: words, values } = parsed
   if (words.length === 0 && values.help) return async () => help.trimEnd()
   const named = (name: readonly string[]) => new Map(Object.entries(commands)).get(name.join(' '))
-  // `backup verify` without a path is not a backup to the path `verify`.
+  // `backup verify` without a path must not back up to the path `verify`.
   const command = named(words) ?? named(words.slice(0, -1))
   const takesWord = named(words) === undefined
   if (!command || takesWord !== (command.takesWord ?? false)) return undefined
@@ -204,7 +204,7 @@ function parse(given: readonly string[]) {
 async function audit(words: readonly string[]): Promise<undefined> {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-  // A reader such as `head` may close the pipe early.
+  // A program that reads the output, such as `head`, may close the pipe early.
   process.stdout.on('error', () => process.exit())
   const print = (line: string) => process.stdout.write(`${line}\n`)
   const { printAudit } = await import('./audit-command.ts')
@@ -216,11 +216,11 @@ async function read(): Promise<Config> {
   return readConfig(process.env, join(import.meta.dirname, '../../../config'))
 }
 
-/** Formats an error without its stack. */
+/** Formats an error without its stack trace. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause, message } = error
-  // The system's code, such as ECONNREFUSED.
+  // The system error code, such as ECONNREFUSED.
   const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
   return message + code
 }

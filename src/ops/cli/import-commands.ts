@@ -15,11 +15,11 @@ import { asOneLine, CommandRefused } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
- * `import <folder or file>`: writes records into the database, also beside a running service. Never marks
- * them as the demo campus.
+ * `import <path>`: writes records into the database, also while the service is running. Never marks them as demo
+ * data.
  *
- * @param rejects the file for rejected lines; written at the end, so it may be the file that is imported
- * @throws CommandRefused with the wrong lines; all lines that do not depend on them are written
+ * @param rejects the file for rejected lines. It is written at the end, so it may be the imported file itself
+ * @throws CommandRefused with the invalid lines; all lines that do not depend on them are written
  */
 export async function importCampus(
   config: Config,
@@ -55,7 +55,10 @@ export async function importCampus(
   })
 }
 
-/** Collects rejected lines beside the file, which has digests of passwords, and puts it in place. */
+/**
+ * Collects rejected lines in a temporary file, which then replaces `path`. Only the owner can read it, because lines
+ * may contain password hashes.
+ */
 async function openRejects(path: string) {
   const temporary = `${path}.part`
   const file = await openFile(temporary, 'w', 0o600)
@@ -70,11 +73,11 @@ async function openRejects(path: string) {
 }
 
 const BAR_WIDTH = 30
-/** Progress lines without a terminal, and the time until the first. */
+/** The number of progress lines without a terminal, and the time until the first one. */
 const PROGRESS_LINES = 10
 const SILENT_MS = 2000
 
-/** Shows progress on standard error: a bar on a terminal, or a few lines. */
+/** Shows progress on standard error: a bar on a terminal, otherwise a few lines. */
 function showProgress(size: number) {
   const { stderr } = process
   const startedMs = performance.now()
@@ -84,7 +87,7 @@ function showProgress(size: number) {
       lines += more
       read += moreSize
       const ms = performance.now() - startedMs
-      const what = `${lines} lines, ${Math.round(lines / Math.max(ms / 1000, 0.001))} a second`
+      const what = `lines: ${lines}, per second: ${Math.round(lines / Math.max(ms / 1000, 0.001))}`
       const share = size === 0 ? 0 : Math.min(1, read / size)
       const percent = Math.round(share * 100)
       if (stderr.isTTY) {
@@ -101,7 +104,7 @@ function showProgress(size: number) {
   }
 }
 
-/** The wrong lines first, then the lines that only depend on them, as counts. */
+/** Describes the invalid lines first, then counts the lines that only depend on them. */
 function problems({ rejected, rejectedCount, dependents }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),
@@ -116,15 +119,15 @@ function problems({ rejected, rejectedCount, dependents }: ImportReport): string
 function summary(path: string, report: ImportReport, missing: Missing | undefined): string {
   const { written, skipped, rejectedCount, absent } = report
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
-  if (skipped > 0) parts.push(`Lines that an earlier run wrote: ${skipped}.`)
+  if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'string') {
-    parts.push(`Absent people were not looked for, because ${absent}.`)
+    parts.push(`Missing people were not determined, because ${absent}.`)
   } else if (absent !== undefined) {
     const what = missing === 'end' ? 'disabled and signed out' : 'kept'
-    parts.push(`People of earlier imports who are absent, ${what}: ${absent}.`)
+    parts.push(`People of earlier imports who are missing, ${what}: ${absent}.`)
   }
   if (rejectedCount > 0) {
-    parts.push(`Wrong lines: ${rejectedCount}. Correct them and import them again.`)
+    parts.push(`Invalid lines: ${rejectedCount}. Correct them and import them again.`)
   }
   return parts.join(' ')
 }
@@ -145,8 +148,8 @@ async function open(path: string) {
 }
 
 /**
- * `export <folder>`: writes one NDJSON file for each kind, numbered so that `import` reads parents before
- * children. Only the owner can read the files, because they contain e-mail addresses and password hashes.
+ * `export <folder>`: writes one NDJSON file per kind, numbered so that `import` reads parents before children. Only
+ * the owner can read the files, because they contain e-mail addresses and password hashes.
  */
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })

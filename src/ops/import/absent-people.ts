@@ -4,14 +4,15 @@ import type { Database } from '../../platform/store/database.ts'
 
 const PEOPLE_PER_PAGE = 500
 
-/** What happens to imported people whom an import lacks. */
+/** What to do with imported people who are missing from a new import. */
 export type Missing = 'end' | 'keep'
 
 /**
- * Finds enabled people of earlier imports whom this one lacks. With `end`, disables each and ends all access.
+ * Finds the enabled people of earlier imports who are missing from this one. With `end`, disables them and ends all
+ * their access.
  *
  * @param present the ids in the import, including those of rejected lines
- * @returns how many they are
+ * @returns the number of missing people
  */
 export async function settleAbsentPeople(
   { kysely }: Database,

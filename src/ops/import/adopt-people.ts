@@ -5,13 +5,12 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { Row } from './record-rows.ts'
 
 /**
- * Gives a person whom an operator added the id that the platform uses, if the addresses are the same.
+ * Replaces the id of a person whom an operator added with the platform's id, if the e-mail addresses are equal.
  * Otherwise, an operator of one site could block the platform's import of that address.
+ * Only applies to a person without a password who was never imported. Without a credential, the person never had a
+ * session or a grant, so no account in use is taken over.
  *
- * Only a person without a password who was never imported: without a credential there was never a session or
- * a grant, so the import takes over no account that is in use.
- *
- * @param rows of the import, before they are written
+ * @param rows the rows of the import, before they are written
  */
 export async function adoptPeople(
   trx: Transaction<Schema>,
@@ -42,7 +41,7 @@ export async function adoptPeople(
   }
 }
 
-/** Marks people as imported whom an operator had added. */
+/** Marks people whom an operator had added as imported. */
 export async function markImported(
   trx: Transaction<Schema>,
   rows: readonly Row[],

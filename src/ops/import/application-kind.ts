@@ -25,7 +25,7 @@ const form = z
     name: text(120),
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
-    /** The id of the assistant that it was created for (config/assistants.json). */
+    /** The id of the assistant for which it was created (config/assistants.json). */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
     // See oauth/clients/optional-protocols.ts.
     jwks: optional(keySet),
@@ -37,11 +37,13 @@ const form = z
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
-    // 43 characters are 256 random bits. The plain digest of a shorter secret could be guessed.
+    // 43 characters contain 256 random bits. A shorter secret could be guessed from its plain digest.
     secret: optional(
-      z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
+      z
+        .string()
+        .regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 characters of A-Z, a-z, 0-9, _ and -'),
     ),
-    /** From an export. */
+    /** Secrets from an export. */
     secrets: list(secretDigest, 2),
     createdBy: optional(id('per')),
     createdAt: time,
@@ -54,28 +56,32 @@ const form = z
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
-    // A resource server introspects tokens of its site, or of the whole deployment if it has none.
+    // A resource server introspects tokens of its site, or of the whole deployment if it has no site.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
     must(
       isSite === redirectUris.length > 0,
       'redirectUris',
-      'are required for kind "site", and only there',
+      'are required for kind "site", and not allowed otherwise',
     )
-    must(isSite === scopes.length > 0, 'scopes', 'are required for kind "site", and only there')
-    must(isSite || authMethod !== 'none', 'authMethod', 'of a resource server must not be none')
+    must(
+      isSite === scopes.length > 0,
+      'scopes',
+      'are required for kind "site", and not allowed otherwise',
+    )
+    must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
       'jwks',
-      'or jwksUri is required for private_key_jwt, but not both, and only there',
+      'or jwksUri is required for private_key_jwt (not both), and not allowed otherwise',
     )
     must(
       hasSecret === (authMethod === 'client_secret_post'),
       'secret',
-      'is required for client_secret_post, and only there',
+      'is required for client_secret_post, and not allowed otherwise',
     )
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
       for (const uri of row[field]) {
-        const said = `${JSON.stringify(uri)} must be https, http to a loopback address or, for a native application, a custom scheme, without a fragment`
+        const said = `${JSON.stringify(uri)} must be https, http with a loopback host, or (native applications) a custom scheme, and must not have a fragment`
         must(mayReturnTo(uri, row.applicationType), field, said)
       }
     }

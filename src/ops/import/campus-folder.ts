@@ -29,11 +29,12 @@ const form = z.strictObject(
   ),
 )
 
-/** Reads every .json file of a folder as one campus. A list may be in several files. */
+/** Reads all .json files of a folder as one campus. A list may be split between files. */
 export async function readCampusFolder(folder: string): Promise<Campus> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
-  if (files.length === 0) throw new Error(`${folder} has no .json file of a campus`)
-  if (files.length > FILES_MAX) throw new Error(`${folder} has more than ${FILES_MAX} .json files`)
+  if (files.length === 0) throw new Error(`${folder} does not contain a .json file`)
+  if (files.length > FILES_MAX)
+    throw new Error(`${folder} contains more than ${FILES_MAX} .json files`)
 
   const merged = new Map<string, unknown>()
   for (const file of files) {
@@ -47,19 +48,19 @@ export async function readCampusFolder(folder: string): Promise<Campus> {
 
 async function readCampusFile(path: string): Promise<object> {
   if ((await stat(path)).size > FILE_BYTES_MAX) {
-    throw new Error(`${path} is larger than 64 MiB: split its lists over several .json files`)
+    throw new Error(`${path} is larger than 64 MiB. Split its lists into several .json files.`)
   }
   const data = parseJson(await readFile(path, 'utf8'))
-  if (data === undefined) throw new Error(`${path} is not JSON`)
+  if (data === undefined) throw new Error(`${path} is not valid JSON`)
   if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data
-  throw new Error(`${path} must hold one JSON object with lists like "sites" and "people"`)
+  throw new Error(`${path} must contain one JSON object with lists such as "sites" and "people"`)
 }
 
 /**
- * Validates a campus. References are checked only if every form is valid. Validating a result again returns
- * the same campus.
+ * Validates a campus. References are checked only if all records have a valid form. The result can be validated again
+ * and stays the same.
  *
- * @throws with every problem and its path
+ * @throws an error that lists every problem with its path
  */
 export function parseCampus(data: unknown): Campus {
   const read = readForm(form, data)
@@ -78,8 +79,8 @@ function withProblems(problems: readonly string[]): Error {
 }
 
 /**
- * Finds problems between records, as "path: problem": unknown references, duplicates, orders of another
- * person, and times in the wrong order.
+ * Finds contradictions between records, as "path: problem": unknown references, duplicates, orders of another person,
+ * and times in the wrong order.
  */
 function findProblems(campus: Campus): string[] {
   const records = kindNames.flatMap((type) => {
@@ -104,22 +105,22 @@ function findProblems(campus: Campus): string[] {
   })
 }
 
-/** Finds records, and entries of their lists, whose key or unique columns are taken. */
+/** Makes a check for records, and list entries, whose key or unique columns are already used. */
 function watchRepeats() {
   const tables = new Map<string, string>()
   const repeat = (table: string, row: Row, columns: readonly string[], shownFrom = 0) => {
     const values = columns.map((column) => row[column])
-    // All kinds of purchases share one prefix, so their ids must differ.
+    // All kinds of purchases share one prefix, so ids must differ between kinds.
     const space = String(values[0]).startsWith('pur_') ? 'purchase' : table
     const key = JSON.stringify([space, columns, values])
     const before = tables.get(key)
     tables.set(key, table)
     if (before === undefined) return undefined
     const shown = values.slice(shownFrom).join(' ')
-    if (before === table) return `: ${shown} is there twice`
-    return `.id: ${shown} is there as a purchase of another kind`
+    if (before === table) return `: ${shown} occurs twice`
+    return `.id: ${shown} is already the id of a purchase of another kind`
   }
-  // Neither the time nor hashes matter here.
+  // The check needs neither the time nor password hashes.
   const writing = { nowMs: 0, passwordHashes: new Map<string, string>() }
   return (kind: RecordKind, record: Fields): string[] => {
     const { table, key = ['id'], unique, inner } = kind
@@ -138,7 +139,7 @@ function watchRepeats() {
   }
 }
 
-/** Finds records that contradict each other; `write-batch.ts` does this in the database. */
+/** Makes a check for records that contradict each other. `write-batch.ts` checks the same in the database. */
 function watchContradictions(campus: Campus) {
   const orders = new Map<unknown, Campus['orders'][number]>(campus.orders.map((o) => [o.id, o]))
   const { courses, digitalProducts, consultingServices, events } = campus
@@ -151,9 +152,9 @@ function watchContradictions(campus: Campus) {
     const order = orders.get(record['order'])
     const bought = ['course', 'digitalProduct', 'consultingService', 'event']
     const site = siteOf.get(bought.map((field) => record[field]).find((id) => id !== undefined))
-    // Such a purchase would show one member's order to another.
+    // Otherwise, the purchase would show one member's order to another.
     if (order && site !== undefined && (order.person !== person || order.site !== site)) {
-      yield `.order: ${order.id} is another person's order, or of another site`
+      yield `.order: ${order.id} belongs to another person or site`
     }
     const end = ends.get(lecture)
     if (end !== undefined && Number(positionSeconds) > end) {

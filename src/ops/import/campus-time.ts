@@ -1,6 +1,6 @@
 /**
- * Times in a campus. An import has instants ("2026-03-01T09:00:00Z"). The demo has times relative to the
- * moment of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it stays current. All are UTC.
+ * Times in a campus, all in UTC. An import has absolute times ("2026-03-01T09:00:00Z"). The demo has times relative
+ * to when it is loaded ("30 days ago", "in 14 days at 18:00", "now"), so that it stays current.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
@@ -13,7 +13,7 @@ export function isTime(text: string): boolean {
   return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
 }
 
-/** Converts a time to epoch milliseconds, for a campus that is loaded at `nowMs`. */
+/** Converts a time to epoch milliseconds. Relative times are relative to `nowMs`. */
 export function resolveTime(text: string, nowMs: number): number {
   if (text === 'now') return nowMs
   const groups = RELATIVE.exec(text)?.groups
@@ -28,7 +28,7 @@ export function resolveTime(text: string, nowMs: number): number {
         Number(groups['minute']) * unitMs.minute
 }
 
-/** Whether the first time is after the second. False for a relative time and an instant, which do not compare. */
+/** Whether the first time is after the second. Returns false if only one of them is relative. */
 export function isAfter(first: string, second: string): boolean {
   if (isRelative(first) !== isRelative(second)) return false
   return resolveTime(first, 0) > resolveTime(second, 0)

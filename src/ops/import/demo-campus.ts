@@ -6,7 +6,7 @@ import type { Campus } from './record-kinds.ts'
 import { hashPasswords, writeBatch } from './write-batch.ts'
 
 const DEMO_MARKER = 'demo_campus'
-/** Small enough for one statement of either database. */
+/** Small enough for a single statement on both databases. */
 const RECORDS_PER_WRITE = 250
 
 export interface DemoSettings {
@@ -20,10 +20,10 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty embedded database. Its passwords are public, so a service that others
- * can reach does not start with it.
+ * Loads the demo campus into an empty SQLite database. Its passwords are public, so a service that others can reach
+ * refuses to start with it.
  *
- * @returns the sample accounts; none if the demo campus is not served
+ * @returns the sample accounts; empty if the demo campus is not served
  */
 export async function settleDemo(database: Database, settings: DemoSettings) {
   const { demoFolder, mayServeDemo, databaseUrl } = settings
@@ -31,7 +31,7 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
     if (!mayServeDemo) throw new Error(demoRefusal(settings))
     return demoPeople(await readCampusFolder(demoFolder))
   }
-  // Never fill a database of the operator; that is what `import` is for.
+  // Never fill an operator's database with demo data.
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(demoFolder)
   await loadDemo(database, campus, settings)
@@ -41,14 +41,13 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
 function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
   const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
   return (
-    `Gatehouse cannot start: ${where} holds the demo campus, whose passwords are public, and ` +
-    `BASE_URL is ${baseUrl}, HOST ${host}. Set DEMO_DATA=on if that is what you want, or use an empty database.`
+    `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public, and ` +
+    `BASE_URL is ${baseUrl}, HOST is ${host}. Set DEMO_DATA=on if this is intended, or use an empty database.`
   )
 }
 
 /**
- * Writes the demo campus into an empty database in one transaction, with a marker because its passwords are
- * public.
+ * Writes the demo campus into an empty database, in one transaction. Adds a marker, because its passwords are public.
  *
  * @returns false if the database is not empty
  */
@@ -60,11 +59,11 @@ export async function loadDemo(
   const records = campusLines(campus)
     .map(readRecord)
     .filter((record) => typeof record !== 'string')
-  // Hashing is slow on purpose, so do it before the transaction takes locks.
+  // Hashing is deliberately slow, so do it before the transaction takes locks.
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
   return await database.kysely.transaction().execute(async (trx) => {
-    // Another process may have been faster.
+    // Another process may have filled it in the meantime.
     if (!(await isEmpty({ kysely: trx }))) return false
     for (let at = 0; at < records.length; at += RECORDS_PER_WRITE) {
       const some = records.slice(at, at + RECORDS_PER_WRITE)
@@ -95,7 +94,7 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return marker !== undefined
 }
 
-/** The sample accounts, for the start-up text and the welcome page. */
+/** Returns the sample accounts, for the start-up message and the welcome page. */
 export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {

@@ -8,8 +8,8 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads every record of a kind in the form of `import`. It reads in pages without a snapshot: a record that
- * changes meanwhile has its old or new state.
+ * Reads all records of a kind, in the form that `import` accepts. It reads page by page without a snapshot. A record
+ * that changes in the meantime is exported in its old or new state.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
@@ -38,7 +38,7 @@ async function* pagesOf(
   keys: readonly string[],
 ): AsyncGenerator<readonly Row[]> {
   const order = sql.join(keys.map((column) => sql.ref(column)))
-  // A removed post stays until its notifications are deleted.
+  // A removed post remains until its notifications are deleted.
   const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
@@ -63,7 +63,7 @@ async function entriesOf(
   return rows
 }
 
-/** Converts a row of a list to an entry of a record: an object, or a text. */
+/** Makes a function that converts a row of a list to an entry, which is an object or a string. */
 function entryReader({ form }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
   const { element } = (form.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
   if (element instanceof z.ZodObject) return (row) => fieldsOf(element, row)

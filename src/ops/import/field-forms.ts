@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isTime } from './campus-time.ts'
 
-/** Validates data. Each problem has its path and, unless the form has a message, our own description. */
+/**
+ * Validates data. Each problem has its path and a description: the form's own message, or one from `describeIssue`.
+ */
 export function readForm<Form extends z.ZodType>(form: Form, input: unknown) {
   const { data, error } = form.safeParse(input, { error: describeIssue })
   const problems = error?.issues.map(({ path, message }) =>
@@ -32,7 +34,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** Parses JSON; undefined if the text is not JSON. */
+/** Parses JSON; undefined if it is not valid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -41,7 +43,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-// The forms of single fields, each with its limit.
+// The forms of single fields, each with a limit.
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -54,34 +56,40 @@ export const matching = (lengthMax: number, pattern: RegExp, message?: string) =
   z.string().max(lengthMax).regex(pattern, message)
 export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
 export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
-export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
+export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client_id')
 export const url = z
   .url({ protocol: /^https?$/ })
   .max(2000)
   .refine(hasNoNul, NO_NUL)
-/** An address on the client's server. Its IP address is checked when it is used. */
-export const serverUrl = url.refine((address) => address.startsWith('https://'), 'must be https')
+/** A URL on the client's server. The resolved IP address is checked when it is used. */
+export const serverUrl = url.refine(
+  (address) => address.startsWith('https://'),
+  'must be an https URL',
+)
 export const time = z
   .string()
   .max(40)
-  .refine(isTime, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
+  .refine(
+    isTime,
+    'must be a time such as "2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"',
+  )
 export const count = (max: number) => z.int().min(0).max(max)
 export const optional = <T extends z.ZodType>(type: T) => type.nullable().default(null)
 export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
   z.array(type).max(lengthMax).default([])
 
-export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
+export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as #336699')
 
-/** The form of BCP 47; the language need not exist. */
+/** A tag as in BCP 47; the language need not exist. */
 const TAG = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/
 export const languageTag = matching(35, TAG, 'must be a language like de-AT')
 
-/** The form of the IANA time zone database; the zone need not exist. */
+/** A name as in the IANA time zone database; the zone need not exist. */
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/
 export const timeZone = matching(60, ZONE, 'must be a time zone like Europe/Vienna')
 
-/** The public keys of a client, as text. */
+/** The public keys of a client, as a JSON string. */
 export const keySet = z
   .string()
   .max(KEY_SET_LENGTH_MAX)
-  .refine((keys) => 'jwks' in readKeySet(keys), 'must be a JWK set of public keys, as text')
+  .refine((keys) => 'jwks' in readKeySet(keys), 'must be a JWK set of public keys, as a string')

@@ -16,7 +16,7 @@ import { writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
-/** After this many rows, update the statistics of a table. */
+/** Update the statistics of a table after at least this many rows. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -25,27 +25,27 @@ export interface ImportSettings {
   readonly hashPassword: (password: string) => Promise<string>
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly now: () => number
-  /** What happens to imported people whom the sources lack; undefined to look for none. */
+  /** What to do with imported people who are missing from the sources; undefined to ignore them. */
   readonly missing?: Missing | undefined
-  /** Called after each batch with its lines and its size in the unit of the source. */
+  /** Called after each batch with its number of lines and its size, in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
-  /** Called with each rejected line as it was read; not for lines longer than 1 MiB. */
+  /** Called with each rejected line as it was read, unless it is longer than 1 MiB. */
   readonly onReject?: (text: string) => void
 }
 
 type Counts = Partial<Record<KindName, number>>
 
 export interface ImportReport {
-  /** Imported records by kind, including unchanged ones. */
+  /** The number of imported records by kind, including unchanged ones. */
   readonly written: Counts
-  /** The first wrong lines. */
+  /** The first invalid lines, up to a maximum. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
-  /** Lines by kind that were not written only because they refer to a rejected record. */
+  /** By kind, the lines that were rejected only because they refer to a rejected record. */
   readonly dependents: Counts
-  /** Lines that an earlier run wrote. */
+  /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** Imported people whom the sources lack, or why they were not looked for. */
+  /** The number of missing people, or why it is unknown. */
   absent: number | string | undefined
 }
 
@@ -53,16 +53,16 @@ export interface ImportReport {
 interface Run extends ImportSettings {
   readonly report: ImportReport
   readonly rejectedIds: RejectedIds
-  /** The ids of people in the sources. */
+  /** The ids of all people in the sources. */
   readonly people: Set<string>
-  /** Whether every line says which record it is about. */
+  /** Whether every rejected line at least identifies its record. */
   knowsEveryRecord: boolean
 }
 
 /**
- * Imports records in batches, each in one transaction. A wrong line rejects itself and the lines that need
- * its record; all others are written. An interrupted import of the same file resumes after the last batch up
- * to which everything was written.
+ * Imports records in batches, each in one transaction. An invalid line is rejected, and so are the lines that depend
+ * on its record; all others are written. If an import of a file is interrupted, the next one resumes after the last
+ * batch before which everything was written.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -74,7 +74,7 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
     const place = await openPlace(database, source)
-    // Finding absent people takes all lines.
+    // To find missing people, read all lines.
     const after = missing === undefined ? place.line : 0
     report.skipped += after
     for await (const batch of batchesOf(source, after, database.engine)) {
@@ -115,7 +115,7 @@ function add(counts: Counts, type: KindName): void {
   counts[type] = (counts[type] ?? 0) + 1
 }
 
-/** Notes who is in the sources, also by rejected lines. */
+/** Collects the people in the sources, including those of rejected lines. */
 function notePeople(run: Run, { lines, rejected }: Batch): void {
   for (const { line } of [...lines, ...rejected]) {
     const { type, id } = Object(line.value) as Record<string, unknown>
@@ -128,7 +128,7 @@ function byLine(a: RejectedLine, b: RejectedLine): number {
   return a.line.number - b.line.number
 }
 
-/** @returns its rejected lines; all others are written */
+/** Writes the lines of a batch. @returns the rejected ones */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
   const { database, rejectedIds } = run
   for (const { line } of batch.rejected) rejectedIds.add(line.value)
@@ -144,7 +144,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
     if (isComplete) await keepPlace(trx, place, batch.last, writing.nowMs)
     return [...batch.rejected, ...found]
   })
-  // SQLite has one writer. Pause, because waiting requests only retry at intervals.
+  // SQLite has a single writer. Pause, because waiting requests retry only at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
   return rejected
 }
@@ -160,20 +160,20 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** @returns how many people are absent, or why that is unknown; then it ends nothing */
+/** @returns the number of missing people, or why it is unknown, in which case nobody's access ends */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,
   nowMs: number,
 ): Promise<number | string> {
-  if (people.size === 0) return 'the import has no people'
-  if (!knowsEveryRecord) return 'a rejected line does not name its record'
+  if (people.size === 0) return 'the import does not contain people'
+  if (!knowsEveryRecord) return 'a rejected line does not identify its record'
   return await settleAbsentPeople(database, people, { missing, nowMs })
 }
 
 /**
- * Updates the statistics of PostgreSQL, which would otherwise plan for nearly empty tables until autovacuum
- * runs. SQLite needs none here.
+ * Updates PostgreSQL's statistics. Until autovacuum runs, it would plan queries as if tables were nearly empty.
+ * SQLite does not need this.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -188,15 +188,15 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
 
 /** The progress in a source, which is stored with each batch. */
 interface Place {
-  /** Undefined if the source can be read only once. */
+  /** Undefined if the source can only be read once. */
   readonly name: string | undefined
-  /** The last line of an earlier run. */
+  /** The last line that an earlier run wrote. */
   readonly line: number
-  /** Whether every batch so far was written. */
+  /** Whether everything up to now was written. */
   isComplete: boolean
 }
 
-/** Reads where an earlier run of the same content ended. */
+/** Reads where an earlier run with the same content stopped. */
 async function openPlace({ kysely }: Database, { digest }: Source): Promise<Place> {
   if (!digest) return { name: undefined, line: 0, isComplete: true }
   const name = `import ${await digest()}`
@@ -223,7 +223,7 @@ async function keepPlace(
     .execute()
 }
 
-/** Deletes the progress, so that the next import of the source starts at its beginning. */
+/** Deletes the progress, so that the next import of the source starts at the beginning. */
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

@@ -12,27 +12,27 @@ export interface Source {
   readonly name: string
   /** In bytes, or in lines for a campus; 0 if unknown. */
   readonly size: number
-  /** Identifies the content in a later run; undefined if it can be read only once. */
+  /** Identifies the content for a later run; undefined if it can only be read once. */
   readonly digest?: () => Promise<string>
   readonly lines: () => AsyncIterable<Line>
 }
 
 export interface Line {
-  /** From 1. */
+  /** The line number, from 1. */
   readonly number: number
-  /** As it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
+  /** The line as read, for the file of rejected lines; undefined if longer than 1 MiB. */
   readonly text: string | undefined
-  /** The parsed JSON; undefined if it is invalid. */
+  /** The parsed JSON; undefined if it is not valid. */
   readonly value: unknown
-  /** In the unit of the source's size. */
+  /** The size of the line, in the source's unit. */
   readonly size: number
 }
 
 const LINE_BYTES_MAX = 1024 * 1024
 
 /**
- * Opens the sources of an import: a file, `-` for standard input, or a folder. A folder's .ndjson files are
- * read by name; without any, its .json files are read as one campus.
+ * Opens the sources of an import: a file, `-` for standard input, or a folder. The .ndjson files of a folder are read
+ * in order of their names. If there are none, its .json files are read as one campus.
  */
 export async function openSources(path: string): Promise<readonly Source[]> {
   if (path === '-') return [lineSource('standard input', () => process.stdin)]
@@ -69,7 +69,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   }
 }
 
-/** Splits a stream into lines. The text of an overlong line is undefined and is not buffered. */
+/** Splits a stream into lines. For a line that is too long, the text is undefined and not buffered. */
 async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0
@@ -98,7 +98,7 @@ async function* textLines(stream: NodeJS.ReadableStream) {
 
 const NEWLINE = 10
 
-/** Reads a campus whole, so that all its problems are reported before anything is written. */
+/** Reads a whole campus, so that all its problems are reported before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
   const values = campusLines(await readCampusFolder(folder))
   return {
@@ -112,7 +112,7 @@ async function campusSource(folder: string): Promise<Source> {
   }
 }
 
-/** Converts a campus to lines of an import. */
+/** Converts a campus to the lines of an import. */
 export function campusLines(campus: Campus): object[] {
   return kindNames.flatMap((type) =>
     campus[kinds[type].list].map((record: object) => ({ ...record, type })),

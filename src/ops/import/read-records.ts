@@ -6,31 +6,31 @@ import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
-/** Lines per transaction; fewer on SQLite, where other writers wait. */
+/** Lines per transaction. SQLite takes fewer, because other writers have to wait. */
 const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
-/** A record whose form is valid. The database checks its references. */
+/** A record with a valid form. The database checks its references. */
 export interface DataRecord {
   readonly type: KindName
-  /** Its key among the records of its kind. */
+  /** The key, which is unique among records of the kind. */
   readonly id: string
-  /** Every field, with defaults for missing ones. */
+  /** All fields, with defaults for missing ones. */
   readonly values: Fields
-  /** The fields of the line. Others keep their values in the database. */
+  /** The fields that the line contains. All others keep their values in the database. */
   readonly given: ReadonlySet<string>
   readonly deleted: boolean
 }
 
-/** Lines that are written in one transaction, parents before children. */
+/** Lines to write in one transaction, parents before children. */
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
   readonly last: number
-  /** Their size in the unit of the source. */
+  /** The size of the lines, in the source's unit. */
   readonly size: number
 }
 
-/** A line with a valid form. */
+/** A line whose record has a valid form. */
 export interface ReadLine {
   readonly line: Line
   readonly record: DataRecord
@@ -39,11 +39,11 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
-  /** The kind of a record that only needs a rejected one; undefined if the line itself is wrong. */
+  /** The record's kind, if it was rejected only because it refers to a rejected record. */
   readonly dependent?: KindName
 }
 
-/** Reads the lines of a source in batches, starting after line `after`. */
+/** Reads the lines of a source in batches, starting after line number `after`. */
 export async function* batchesOf(
   source: Source,
   after: number,
@@ -54,7 +54,7 @@ export async function* batchesOf(
   for await (const line of source.lines()) {
     if (line.number <= after) continue
     const id = keyOfLine(line)
-    // One statement cannot write a row twice.
+    // A single statement cannot write the same row twice.
     if (lines.length >= BATCH_LINES[engine] || ids.has(id)) {
       yield readBatch(lines)
       lines = []
@@ -66,7 +66,7 @@ export async function* batchesOf(
   if (lines.length > 0) yield readBatch(lines)
 }
 
-/** The type and key of the record, or the line number if they are unknown. */
+/** Returns the type and key of a line's record, or the line number if they are unknown. */
 function keyOfLine({ number, value }: Line): string {
   const fields = Object(value) as Fields
   const { type } = fields
@@ -86,16 +86,16 @@ function readBatch(read: readonly Line[]): Batch {
   return { ...batch, size, last: read.at(-1)?.number ?? 0 }
 }
 
-const NO_JSON = 'is not JSON, or is longer than 1 MiB'
+const NO_JSON = 'is not valid JSON, or is longer than 1 MiB'
 
 /**
- * Parses a line of an import: an object with `type` and the fields of that kind.
+ * Parses a line of an import, which is an object with `type` and the fields of that kind.
  *
  * @returns the record, or a description of its problems
  */
 export function readRecord(line: unknown): DataRecord | string {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
-    return 'must be one JSON object'
+    return 'must be a JSON object'
   }
   const { type, deleted, ...fields } = line as Record<string, unknown>
   if (!isKindName(type)) return `type: must be one of ${kindNames.join(', ')}`

@@ -10,7 +10,7 @@ import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, slug, text, time, url, word } = forms
 
-/** The fields of everything that a site offers. */
+/** The fields of everything that a site can offer. */
 const offerForm = {
   site: id('sit'),
   slug,
@@ -30,8 +30,8 @@ const purchaseForm = {
 const many = { listMax: 500_000, deletable: true } as const
 
 /**
- * Every kind of record, parents before children. Grants, tokens, signing keys and the audit trail are not
- * imported; a backup has them.
+ * All kinds of records, parents before children. Grants, tokens, signing keys and the audit trail cannot be imported;
+ * use a backup for them.
  */
 export const kinds = {
   site: kind({
@@ -40,10 +40,7 @@ export const kinds = {
     table: 'site',
     form: z.strictObject({
       id: id('sit'),
-      slug: slug.refine(
-        (name) => !takenSlugs.has(name),
-        'is reserved for an address of the service',
-      ),
+      slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved for a path of the service'),
       name: text(120),
       description: optional(text(2000)),
       contactEmail: optional(z.email().max(254)),
@@ -68,14 +65,14 @@ export const kinds = {
       email: z.email().max(254),
       name: text(120),
       picture: optional(url),
-      /** When the platform verified the address; an import does not verify it. */
+      /** When the platform verified the e-mail address. An import does not verify it. */
       emailVerifiedAt: optional(time),
       preferredUsername: optional(text(120)),
       locale: optional(forms.languageTag),
       timeZone: optional(forms.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** From an export, so that people keep their passwords. */
+      /** The hash from an export, so that people can keep their passwords. */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
           const problem = problemOfPasswordHash(hash)
@@ -84,7 +81,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** Ends all access that began before; an export does not have it. */
+      /** Ends all access that began before this time. An export does not contain it. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({
@@ -102,7 +99,7 @@ export const kinds = {
     },
     unkept: ['password', 'accessEndedAt'],
     derived: {
-      // Different spellings of an e-mail address are one person.
+      // Different spellings of an e-mail address belong to the same person.
       email_canonical: { fields: ['email'], make: ({ email }) => canonicalEmail(email) },
       imported_at: { fields: [], make: (_, { nowMs }) => nowMs },
       password_hash: {
@@ -241,7 +238,7 @@ export const kinds = {
       invoiceNumber: optional(text(60)),
       refundedAt: optional(time),
       totalCents: count(2_000_000_000),
-      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency like EUR'),
+      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as EUR'),
       placedAt: time,
     }),
     unique: ['site_id', 'number'],
@@ -323,7 +320,7 @@ export const kinds = {
     }),
     inOrder: ['createdAt', 'publishedAt'],
     derived: {
-      // The notifications of a published post are imported, so do not deliver it again.
+      // Marked as delivered, because the notifications of a published post are imported too.
       delivered_at: {
         fields: ['publishedAt'],
         make: ({ publishedAt }, { nowMs }) => publishedAt && resolveTime(publishedAt, nowMs),
@@ -377,7 +374,7 @@ export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
 }
 
-/** All records as one document, with a list for each kind: the form of `config/demo`. */
+/** All records in one document, with a list for each kind, as in `config/demo`. */
 export type Campus = {
   [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
 }

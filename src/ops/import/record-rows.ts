@@ -10,63 +10,63 @@ type Table = keyof Schema & string
 
 export interface Writing {
   readonly nowMs: number
-  /** By the id of the person. */
+  /** By person id. */
   readonly passwordHashes: ReadonlyMap<string, string>
 }
 
-/** A list within a record. Its entries are rows of another table. */
+/** A list inside a record. Its entries are rows of another table. */
 export interface InnerList<Values = Fields> {
   readonly field: string
   readonly table: Table
-  /** The columns that identify an entry. If entries are plain texts, the last one is the text. */
+  /** The columns that identify an entry. If entries are strings, the last column contains the string. */
   readonly key: readonly string[]
-  /** Whether rows have a column `position`, and whether it is unique within a record. */
+  /** Whether rows have a column `position`, and whether positions are unique within a record. */
   readonly position?: 'unique' | 'shared'
-  /** Another field that adds entries. */
+  /** Another field that adds entries to the list. */
   readonly also?: string
-  /** The entries, if they are not just those of the field. */
+  /** Returns the entries, if they are not simply those of the field. */
   entriesOf?(record: Values): readonly unknown[]
 }
 
-/** A column that is computed from fields of other names. */
+/** A column that is computed from other fields. */
 interface DerivedColumn<Values> {
   readonly fields: readonly string[]
   make(record: Values, writing: Writing): unknown
 }
 
 /**
- * One kind of record: its form in an import, and its rows in the database. By default, a field is the column
- * of its name (`columnOf`).
+ * A kind of record: its form in an import, and its rows in the database. By default, each field has a column of the
+ * same name (`columnOf`).
  */
 export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fields> {
-  /** The name and maximum length of its list in a campus. */
+  /** The name of its list in a campus, and the maximum length. */
   readonly list: string
   readonly listMax: number
   readonly table: Table
   readonly form: Form
-  /** The fields that identify a record; `id` by default. */
+  /** The fields that identify a record; defaults to `id`. */
   readonly key?: readonly string[]
-  /** Columns with a unique constraint, besides the key. */
+  /** The columns with a unique constraint, in addition to the key. */
   readonly unique?: readonly string[]
-  /** Two times that must be in this order. */
+  /** Two time fields, of which the first must not be later. */
   readonly inOrder?: readonly [first: string, second: string]
-  /** Its lists, and the column of their rows that references the record. */
+  /** The lists of the record, and the column with which their rows reference it. */
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
-  /** Fields without a column. */
+  /** Fields that have no column. */
   readonly unkept?: readonly string[]
   readonly derived?: Readonly<{ [column: string]: DerivedColumn<Values> }>
-  /** Whether a line may delete it. */
+  /** Whether a line of an import may delete the record. */
   readonly deletable?: true
 }
 
-/** Checks and infers the type of a kind. */
+/** Checks the settings of a kind, and infers its type. */
 export function kind<const List extends string, Form extends z.ZodObject>(
   settings: RecordKind<Form, z.output<Form>> & { readonly list: List },
 ): RecordKind<Form> & { readonly list: List } {
   return settings
 }
 
-/** Finds two times in the wrong order, as "field: problem". */
+/** Returns the problem if two times are in the wrong order, as "field: problem". */
 export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string | undefined {
   const [first = '', second = ''] = inOrder ?? []
   const { [first]: from, [second]: to } = record
@@ -76,7 +76,7 @@ export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** The kind of record that a field of this name references, at any depth. */
+/** The kind of record that a field with this name references, at any depth. */
 const referenced: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['site', 'person', 'course', 'section', 'lecture', 'file', 'event', 'order', 'post']
@@ -87,7 +87,7 @@ const referenced: Readonly<Record<string, string>> = {
   lecturers: 'person',
 }
 
-/** Lists the references of a record, including those in its lists. `field` is the top-level field. */
+/** Returns all references of a record, including those in its lists. `field` is the top-level field. */
 export function referencesIn(record: object): ReturnType<typeof referencesAt> {
   return Object.entries(record).flatMap(([field, value]) =>
     Array.isArray(value)
@@ -107,13 +107,13 @@ function referencesAt(
   return referencesIn(value).map((name) => ({ ...name, path: `${path}.${name.path}`, field }))
 }
 
-/** The column of a field: `fileName` is `file_name`, and a reference ends in `_id`. */
+/** Returns the column of a field: `fileName` becomes `file_name`, and references end with `_id`. */
 export function columnOf(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return field in referenced && field !== 'createdBy' ? `${column}_id` : column
 }
 
-/** Converts a record to its row, without its lists (`innerRows`). */
+/** Converts a record to its row, without the lists (see `innerRows`). */
 export function recordRow(kind: RecordKind, record: Fields, writing: Writing): Row {
   const { unkept = [], derived = {} } = kind
   const kept = Object.entries(record).filter(([field]) => !unkept.includes(field))
@@ -138,7 +138,7 @@ export function innerRows(kind: RecordKind, list: InnerList, record: Fields, wri
   })
 }
 
-/** Converts fields to columns. Fields that end in `At` are times, stored in milliseconds. */
+/** Converts fields to columns. Fields that end with `At` are times, stored in milliseconds. */
 function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Writing): Row {
   const single = fields.filter(([, value]) => !Array.isArray(value))
   return Object.fromEntries(
@@ -149,7 +149,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** The columns that the fields of a line determine. */
+/** Returns the columns that are determined by the fields of a line. */
 export function columnsGiven(
   { derived = {} }: RecordKind,
   given: ReadonlySet<string>,
@@ -161,7 +161,7 @@ export function columnsGiven(
   )
 }
 
-/** Converts a row to the fields of a form: the inverse of `recordRow`. */
+/** Converts a row to the fields of a form. The inverse of `recordRow`. */
 export function fieldsOf(form: { readonly shape: object }, row: Row): Record<string, unknown> {
   const known = Object.keys(form.shape).flatMap((field) => {
     const value = row[columnOf(field)]

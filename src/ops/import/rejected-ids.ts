@@ -5,17 +5,17 @@ import type { ReadLine } from './read-records.ts'
 import { isKindName, kindOf } from './record-kinds.ts'
 import { type Fields, referencesIn } from './record-rows.ts'
 
-/** Beyond this, a dependent line is reported as a cause of its own. */
+/** Beyond this number, dependent lines are reported as invalid themselves. */
 const IDS_MAX = 200_000
 
-/** The table of a record that a field references; sections and lectures are part of a course. */
+/** Returns the table that a reference points to. Sections and lectures are part of a course record. */
 export function tableOf(kind: string): string {
   return isKindName(kind) ? kindOf(kind).table : kind
 }
 
 export type RejectedIds = ReturnType<typeof trackRejectedIds>
 
-/** Tracks the records that an import rejected, to tell the lines that need them from causes. */
+/** Tracks rejected records, to distinguish invalid lines from lines that depend on them. */
 export function trackRejectedIds() {
   const ids = new Set<string>()
   const addId = (kind: string, record: unknown) => {
@@ -23,14 +23,14 @@ export function trackRejectedIds() {
     if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
   }
   return {
-    /** @param value the parsed line, valid or not */
+    /** @param value the parsed line, which may be invalid */
     add(value: unknown) {
       const { type, sections, lectures } = Object(value) as Fields
       addId(String(type), value)
       for (const section of [sections].flat()) addId('section', section)
       for (const lecture of [lectures].flat()) addId('lecture', lecture)
     },
-    /** Finds the lines that refer to a rejected record, unless the database has an earlier state of it. */
+    /** Finds the lines that refer to a rejected record, unless an earlier state of it is in the database. */
     async findDependents(
       trx: Transaction<Schema>,
       lines: readonly ReadLine[],

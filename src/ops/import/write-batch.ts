@@ -18,13 +18,13 @@ import {
 
 const HASHES_AT_ONCE = 8
 
-/** A record contradicts the database or another record of its batch. */
+/** Thrown if a record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
 /**
- * Hashes the passwords of records. The keys of the result are ids of people.
+ * Hashes the passwords of records, by person id.
  *
- * @param findStored finds the stored hash of a person if it belongs to this password
+ * @param findStored returns the stored hash of a person, if it matches the password
  */
 export async function hashPasswords(
   records: readonly DataRecord[],
@@ -46,8 +46,8 @@ export async function hashPasswords(
 }
 
 /**
- * Writes records: inserts new rows, updates changed ones, and deletes removed entries of lists. Fields that a
- * line does not have stay unchanged.
+ * Writes records: inserts new rows, updates changed ones, and deletes removed list entries. Fields that a line does
+ * not contain remain unchanged.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
@@ -65,7 +65,7 @@ export async function writeBatch(
       await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
     }
     const kept = ofKind.filter((record) => !record.deleted)
-    // One statement writes rows with the same columns; usually all lines of a file have the same.
+    // A statement writes rows with the same columns. Usually, all lines of a file have the same fields.
     const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
     for (const some of alike.values()) await writeAlike(trx, type, some, writing)
   }
@@ -73,7 +73,7 @@ export async function writeBatch(
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
-/** Writes records of one kind whose lines have the same fields. */
+/** Writes records of one kind whose lines contain the same fields. */
 async function writeAlike(
   trx: Transaction<Schema>,
   type: KindName,
@@ -99,7 +99,7 @@ async function writeAlike(
   }
 }
 
-/** Writes people, and ends the access that their new rows no longer allow. */
+/** Writes people, and ends the access that their new data no longer allows. */
 async function changePeople(
   trx: Transaction<Schema>,
   people: {
@@ -117,7 +117,7 @@ async function changePeople(
   await endSessions(trx, signedOut, nowMs)
   await markImported(trx, rows, nowMs)
   for (const { id, values } of records) {
-    // Access that began before `accessEndedAt` ends, or before now if that is earlier.
+    // End access that began before `accessEndedAt`, which must not be in the future.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })
@@ -125,9 +125,9 @@ async function changePeople(
 }
 
 /**
- * Writes rows in one statement. It does not write unchanged rows, so that no trigger runs for them.
+ * Writes rows with one statement. Unchanged rows are not written, so that no trigger runs for them.
  *
- * @param changed the columns to update in an existing row
+ * @param changed the columns to update in existing rows
  */
 async function upsert(
   trx: Transaction<Schema>,
@@ -155,7 +155,7 @@ function takingOver(table: string, columns: readonly string[]): RawBuilder<unkno
   return sql`do update set ${sql.join(news)} where ${sql.join(differs, sql` or `)}`
 }
 
-/** Deletes entries that are no longer in the lists, and writes the others. */
+/** Deletes the entries that are no longer in the lists, and writes all others. */
 async function replaceInner(
   trx: Transaction<Schema>,
   { table, key, position }: InnerList,
@@ -170,7 +170,7 @@ async function replaceInner(
     const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`)
     await sql`delete from ${sql.table(table)} where ${sql.join(same, sql` and `)}`.execute(trx)
   }
-  // Free the positions first, because they are unique at every moment.
+  // Free the positions first, because they must be unique at all times.
   if (position === 'unique') {
     await sql`update ${sql.table(table)} set position = -position ${whose} and position > 0`.execute(
       trx,
@@ -183,14 +183,14 @@ function columnList(columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(columns.map((column) => sql.ref(column)))
 }
 
-/** A consistency rule that no constraint of the database expresses. */
+/** A consistency rule that is not a constraint of the database. */
 interface Rule {
   readonly type: KindName
   readonly says: string
-  /** Selects rows `r` that break the rule. */
+  /** Selects the rows `r` to check. */
   readonly from: string
   readonly where: string
-  /** The columns with the key of the record, if their names differ. */
+  /** The columns with the record's key, if their names differ. */
   readonly by?: readonly string[]
 }
 
@@ -200,7 +200,7 @@ const purchases = [
   'consultingServicePurchase',
 ] as const satisfies KindName[]
 
-// Such a purchase would show one member's order to another.
+// A purchase with such an order would show one member's order to another.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
   says: 'order: belongs to another person or site',
@@ -208,7 +208,7 @@ const orderRule = (type: KindName, item: string): Rule => ({
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
-// `node(id:)` of the Member API finds a record by its id alone.
+// `node(id:)` of the Member API finds a record only by its id.
 const idRules = purchases.map((type): Rule => {
   const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
   return {
@@ -252,7 +252,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** Finds the first broken rule, with one query for each rule that applies to the batch. */
+/** Returns the first violated rule. Makes one query per rule that applies to the batch. */
 async function findContradiction(
   trx: Transaction<Schema>,
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
@@ -263,7 +263,7 @@ async function findContradiction(
     if (written.length === 0) continue
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
-    // Match whole keys, to use the index: one lecture may have many watch positions.
+    // Match complete keys, to use the index: a lecture may have many watch positions.
     const { rows } = await sql`select 1 from ${sql.raw(from)}
       where (${sql.join(columns)}) in (values ${sql.join(keys)}) and (${sql.raw(where)}) limit 1`.execute(
       trx,

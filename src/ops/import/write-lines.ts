@@ -1,4 +1,4 @@
-/** Writes the valid lines of an import, and isolates those that the database rejects. */
+/** Writes the valid lines of an import, and isolates the ones that the database rejects. */
 
 import { sql, type Transaction } from 'kysely'
 
@@ -9,12 +9,12 @@ import { type RejectedIds, tableOf } from './rejected-ids.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
 /**
- * Writes lines together. If the database rejects one of them, it writes halves, down to single lines, so
- * that a wrong line costs only itself and the lines that need its record.
+ * Writes lines together. If the database rejects one, it writes each half separately, down to single lines. So an
+ * invalid line only affects itself and the lines that depend on its record.
  *
  * @param lines parents before children
  * @returns the rejected lines; all others are written
- * @throws errors that no line causes, for example when the disk is full
+ * @throws errors that are not caused by a line, for example if the disk is full
  */
 export async function writeLines(
   trx: Transaction<Schema>,
@@ -43,7 +43,7 @@ export async function writeLines(
   return rejected
 }
 
-/** @returns the error if the database rejects a line; then none of them is written */
+/** Writes lines, or none of them. @returns the error if the database rejects one */
 async function tryLines(
   trx: Transaction<Schema>,
   lines: readonly ReadLine[],
@@ -66,7 +66,7 @@ async function tryLines(
   }
 }
 
-/** SQLite names constraints. PostgreSQL has the classes 22 (data), 23 (constraint) and 54 (size). */
+/** SQLite names constraint errors. PostgreSQL has the classes 22 (data), 23 (constraint) and 54 (size). */
 function isRejection(error: unknown): error is Error {
   if (error instanceof Contradiction) return true
   return (
@@ -76,7 +76,7 @@ function isRejection(error: unknown): error is Error {
   )
 }
 
-/** Describes why the database rejects a record: an unknown reference, a duplicate, or a broken rule. */
+/** Describes why the database rejected a record: an unknown reference, a duplicate, or a violated rule. */
 async function explain(
   trx: Transaction<Schema>,
   { values }: ReadLine['record'],
