@@ -131,7 +131,7 @@ describe('campus: the shape', () => {
         'watchPositions[0].lecture: no lecture has the id lec_nothing',
         'notifications[0].person: no person has the id per_nobody',
         'applications[0].createdBy: no person has the id per_nobody',
-        "digitalProductPurchases[0].order: ord_noor_1 belongs to another person or site",
+        'digitalProductPurchases[0].order: ord_noor_1 belongs to another person or site',
       ],
     ],
     [
@@ -202,7 +202,9 @@ describe('campus: a folder of files', () => {
     expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
 
     put('c.json', '{"sites": [')
-    expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid JSON$/)
+    expect((await rejection(readCampusFolder(folder))).message).to.match(
+      /c\.json is not valid JSON$/,
+    )
   })
 })
 

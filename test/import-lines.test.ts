@@ -212,7 +212,10 @@ withDatabases('import with --missing', (open) => {
 
   for (const [why, lines] of [
     ['the import does not contain people', [course('wheel')]],
-    ['a rejected line does not identify its record', [person('ada'), { type: 'person', name: 'Eve' }]],
+    [
+      'a rejected line does not identify its record',
+      [person('ada'), { type: 'person', name: 'Eve' }],
+    ],
     ['a rejected line does not identify its record', [person('ada'), { id: 'per_eve' }]],
   ] as const) {
     it(`ends no access if ${why}`, async () => {

@@ -89,7 +89,9 @@ describe('a backup of the embedded database', () => {
   it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
     const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     await startOnce({ DATA_DIR })
-    expect(await run(['backup', folder], { DATA_DIR })).to.include('The backup does not contain the root secret')
+    expect(await run(['backup', folder], { DATA_DIR })).to.include(
+      'The backup does not contain the root secret',
+    )
     expect(readdirSync(folder)).not.to.include('secret')
     const to = { DATA_DIR: newData() }
     await run(['restore', folder], to)
