@@ -13,7 +13,7 @@ import { operationsOf } from './schema-walk.ts'
 
 const block = (language: string) => `\`\`\`${language}\\n([^\`]*)\`\`\`\\n`
 const example = new RegExp(
-  `(${block('graphql')}(?:\\nVariables:\\n\\n${block('json')})?\\nAnswer:\\n\\n)${block('json')}`,
+  `(${block('graphql')}(?:\\nVariables:\\n\\n${block('json')})?\\nResponse:\\n\\n)${block('json')}`,
   'g',
 )
 
@@ -57,10 +57,10 @@ function replaceScopes(text: string): string {
       .filter(({ field }) => scopesOfField(field).includes(scope))
       .map(({ field }) => field.name)
     if (scope === writeScope('storage')) opened.unshift(`POST ${paths.adminFiles}`)
-    return [code(scope), code(...opened) || 'what the platform serves itself']
+    return [code(scope), code(...opened) || "the platform's own API"]
   })
-  const table = renderTable(['scope', 'opens'], rows)
-  return text.replace(/\| scope \| opens \|\n[\s\S]*?\n\n/, `${table}\n\n`)
+  const table = renderTable(['scope', 'allows'], rows)
+  return text.replace(/\| scope \| allows \|\n[\s\S]*?\n\n/, `${table}\n\n`)
 }
 
 /** Masks times, cursors, new ids and signed addresses. */

@@ -59,7 +59,7 @@ export async function makeAuthorizationServer(
   return {
     /** Changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds an authenticating client; clients of the conformance suite included. */
+    /** Finds an authenticating client, including those of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,

@@ -45,7 +45,7 @@ export function authorizationRequests(
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
-    // Keep the original spelling of an unchanged query.
+    // Do not respell an unchanged query.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
@@ -102,7 +102,7 @@ function removeConformanceScopes(query: URLSearchParams): void {
 
 /**
  * Checks an authorization request after the engine has accepted its redirect_uri, so the client receives the errors.
- * Ignores unknown scopes beside known ones (OpenID Connect Core §3.1.2.1). Rejects a request with unknown scopes
+ * Ignores unknown scopes alongside known ones (OpenID Connect Core §3.1.2.1). Rejects a request with unknown scopes
  * only, and one that is too long to store.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
@@ -127,8 +127,8 @@ export interface RequestLengths {
 }
 
 /**
- * Length limits of single parameters, which no honest client exceeds. They exist because each request is stored until
- * the person responds. `state` has the highest limit: libraries encrypt the previous page into it, and chained
+ * Length limits of individual parameters, which no honest client exceeds. They exist because each request is stored
+ * until the person responds. `state` has the highest limit: libraries encrypt the previous page into it, and chained
  * providers extend it beyond 2,000 characters (ASP.NET's handler; other providers accept 1,024 to 8,192). All scopes
  * together have 700 characters, our id_token 1,500, and a nonce of ASP.NET 140. Proxies and servers reject URLs above
  * 8 kB.

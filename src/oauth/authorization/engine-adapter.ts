@@ -18,7 +18,7 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * The engine's storage adapter with our rules. Clients come from the client store, grants and tokens from the
+ * Creates the engine's storage adapter with our rules. Clients come from the client store, grants and tokens from the
  * database. Starting a family consumes its code. Reads the current request only through the documented `Provider.ctx`.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
@@ -138,7 +138,7 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 
 /**
  * Storage of the engine's browser sessions. Records a sign-out in the database before it deletes the session, because
- * a Redis that falls back to an older copy would bring the session back.
+ * the session would come back if Redis fell back to an older copy.
  */
 function sessionAdapter(
   records: StateAdapter,

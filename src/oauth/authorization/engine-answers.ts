@@ -16,7 +16,7 @@ import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/refused-scopes.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 
-/** Changes the engine's responses where no setting of it meets the specification or a design decision. */
+/** Changes the engine's responses where its settings cannot meet the specification or a design decision. */
 export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
@@ -138,12 +138,12 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
     'Content-Security-Policy',
     policy
       .replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`)
-      // Browsers warn about 'none' beside a hash.
+      // Browsers warn about 'none' next to a hash.
       .replace("script-src 'none' 'sha256", "script-src 'sha256"),
   )
 }
 
-/** The target URI of the page, after the engine has matched it with a registered one. */
+/** Returns the target URI of the page, once the engine has matched it with a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -216,7 +216,7 @@ const toOperator = sentences({
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** The reason that the operator of the application sees. */
+/** Returns the reason that the operator of the application sees. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }

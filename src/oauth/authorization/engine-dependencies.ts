@@ -44,10 +44,10 @@ export interface AuthorizationServerSettings {
 }
 
 /**
- * Settings of the engine's Client ID Metadata Documents, which it gets from our stored copies. The client store
- * answers first, with the copy (engine-clients.ts). The engine fetches only at the authorization endpoint, only if
- * the copy is stale, and with its own time limit. It receives the client from our store, so a document can forge
- * neither a scope nor one of our own properties.
+ * Settings for Client ID Metadata Documents in the engine, which reads them from our stored copies. The client store
+ * answers first, with the copy (engine-clients.ts). The engine fetches only at the authorization endpoint, only if the
+ * copy is stale, and with its own time limit. It receives the client from our store, so a document can forge neither a
+ * scope nor one of our own properties.
  */
 export interface DocumentResolution {
   /** If false, the feature is off and missing from the discovery documents. */

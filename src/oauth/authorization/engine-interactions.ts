@@ -14,7 +14,7 @@ import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
-/** Finds and completes interactions of browsers. */
+/** Finds and completes browser interactions. */
 export type Interactions = ReturnType<typeof makeInteractions>
 
 export type PendingInteraction = ReturnType<typeof describe>
@@ -127,7 +127,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
 }
 
 /**
- * The requested scopes, and the scopes of claims requested in the `claims` parameter (OpenID Connect Core §5.5). The
+ * Returns the requested scopes, including those of claims in the `claims` parameter (OpenID Connect Core §5.5). The
  * page shows both in the same way.
  */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {

@@ -78,7 +78,7 @@ function loginChecks() {
       const beganAt = oidc.session?.loginTs ?? 0
       return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
     }),
-    // A Redis that falls back to an older copy brings back signed-out sessions.
+    // If Redis falls back to an older copy, signed-out sessions come back.
     new Check(
       'signed_out_here',
       'the person signed out of this session',

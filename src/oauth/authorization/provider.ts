@@ -39,7 +39,7 @@ interface Changing {
 }
 
 /**
- * Creates the certified engine. Connects it with policy only; each non-obvious setting names its design decision or
+ * Creates the certified engine. Only connects it to our policy; each non-obvious setting names its design decision or
  * pitfall.
  */
 export function createProvider(
@@ -162,7 +162,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
-    // design 19: `redirect_uri` is required at both endpoints even when one is registered.
+    // Design 19: `redirect_uri` is required at both endpoints even if only one is registered.
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
     extraParams: { scope: checkAuthorizationRequest(requestLengths) },

@@ -34,7 +34,7 @@ const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Maximum number of batches for one application before it is the turn of the others. */
+/** Maximum batches for one application before the others get a turn. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -50,7 +50,7 @@ export function makeSignOuts(ports: SignOutPorts) {
         .executeTakeFirstOrThrow()
       return Number(count)
     },
-    /** The background task that finds ended sessions and sends due notices. */
+    /** Creates the background task that finds ended sessions and sends due notices. */
     task(send: SendNotice, everySeconds: number): BackgroundTask {
       const run = async (signal: AbortSignal) => {
         while (!signal.aborted && (await findEnds())) {
@@ -162,9 +162,9 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Ends that cause no notice (OpenID Connect Back-Channel Logout 1.0). After its own revocation or mere expiry, the
- * application decides about its session. All other ends cause a notice, even a replayed code or refresh token,
- * because the application's tokens may be stolen.
+ * Ends that cause no notice (OpenID Connect Back-Channel Logout 1.0). The application itself decides about its session
+ * after its own revocation, and after mere expiry. All other ends cause a notice, even a replayed code or refresh
+ * token, because the tokens of the application may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant has ended: the client revoked it',
@@ -179,8 +179,8 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Stores sessions at applications, and notices of their ends. `judgeAccess` detects the ends; it also decides every
- * use of a token. So even an end that was made by hand in the database is noticed.
+ * Stores sessions at applications, and notices of their ends. `judgeAccess` detects the ends, as it decides every use
+ * of a token. So even an end made by hand in the database is noticed.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>

@@ -113,7 +113,7 @@ function clientsAt(kysely: Connection, siteId: string) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrThrow']>>
 
-/** A metadata-document client as operators of a site see it. */
+/** Converts a row to a metadata-document client as shown to operators of a site. */
 function reviewedClientOf(row: Row) {
   const { client_id: clientId, fingerprint, first_seen_at: firstSeenAt } = row
   const { name, redirectUris } = clientDocument.parse(JSON.parse(row.document))

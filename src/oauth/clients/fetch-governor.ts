@@ -9,7 +9,8 @@ export const fetchBounds = {
 
 /**
  * Limits the requests that unauthenticated callers can make this process send, because any authorization request can
- * name a URL. Excess requests are rejected: a queue could be filled too. Each process counts separately.
+ * name a URL. Excess requests are rejected rather than queued, because a queue could be flooded too. Each process
+ * counts separately.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
   // Holds at most perMinuteMax fetches of the last minute, and those still running.

@@ -16,10 +16,10 @@ import {
 } from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
 
-/** All sources of clients. */
+/** All sources of clients, combined. */
 export type Clients = ReturnType<typeof makeClients>
 
-/** The configuration of clients. */
+/** The configuration that admits clients. */
 export interface ClientPolicy
   extends Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'>,
     Pick<LoopbackClientDependencies, 'loopbackHosts'> {
@@ -35,9 +35,9 @@ interface ClientSources {
 }
 
 /**
- * Combines the sources of clients. Their ids have different formats, so a client of one origin cannot impersonate
- * another. A URL is the id of a document, `loopback_` and 128 random bits that of a self-registered client. Every
- * other id belongs to a configured client.
+ * Combines the sources of clients. Each source has its own id format, so a client of one origin cannot impersonate
+ * another: a URL for documents, and `loopback_` with 128 random bits for self-registered clients. Every other id
+ * belongs to a configured client.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,

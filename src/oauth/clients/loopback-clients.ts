@@ -38,8 +38,9 @@ const record = z.object({
 type LoopbackRecord = z.infer<typeof record>
 
 /**
- * Self-registered clients on a person's own computer. They are records of the state store, which removes unused ones
- * (design 8). Any caller can register a client and start authorizations, so only a consent counts as its first use.
+ * Manages self-registered clients on a person's own computer. They are records of the state store, which removes
+ * unused ones (design 8). Any caller can register a client and start authorizations, so only a consent counts as its
+ * first use.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { records, loopbackHosts, registration: policy, now } = dependencies

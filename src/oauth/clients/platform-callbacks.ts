@@ -59,7 +59,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .where('expires_at', '<', expires_at)
           .execute()
       }
-      // Known callbacks displace no others, and registering them again is never rejected.
+      // A registration with only known callbacks displaces no others, and is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If all remaining callbacks are in use, the new ones were removed.
@@ -132,7 +132,7 @@ async function releaseOldest(
     .execute()
 }
 
-/** Removes unused callbacks, oldest first, until the maximum is met. */
+/** Removes the oldest unused callbacks above the maximum. */
 async function removeOldestUnused(
   { kysely }: Database,
   clientId: string,

@@ -34,7 +34,7 @@ export function explainRefusedScopes(
     : `this client cannot request ${named}: ${open}`
 }
 
-/** RFC 6749 §3.3; some libraries separate scopes by commas by default. */
+/** RFC 6749 §3.3. Some libraries use commas by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
 /**

@@ -46,9 +46,9 @@ const BODY_BYTES_MAX = 16_384
 const FULL_RETRY_SECONDS = 3600
 
 /**
- * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). This is our own route: the engine's
- * would issue secrets and store a new client for every caller, vendors included (design 6). Web pages may call it
- * (design 28).
+ * Serves POST /api/oauth/register (specification, Client registration; RFC 7591 §3). This route replaces that of the
+ * engine, which would issue secrets and store a new client for every caller, vendors included (design 6). Web pages
+ * may call it (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -151,7 +151,7 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** The redirect URIs of the row, and requested ones that match one of them. */
+  /** The redirect URIs of the platform, and requested ones that match one of them. */
   readonly redirectUris: readonly string[]
   /** The redirect URIs that matched a pattern, to be stored. */
   readonly byPattern: readonly string[]

@@ -1,6 +1,6 @@
 /**
- * Decides whether a consent can be remembered, and whether a remembered grant covers a request. Together they decide
- * whether authorization/prompts.ts shows the consent page.
+ * Decides whether a consent can be remembered, and whether a remembered grant covers a request.
+ * authorization/prompts.ts uses both to decide whether to show the consent page.
  */
 
 import { decideReview } from '../../directory/sites/review-policy.ts'

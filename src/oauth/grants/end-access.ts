@@ -53,7 +53,7 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends all sessions of these people that began up to this time, in every browser. */
+/** Ends all sessions of these people that began by this time, in every browser. */
 export async function endSessions(
   trx: Transaction<Schema>,
   personIds: readonly string[],
@@ -73,8 +73,8 @@ export async function endSessions(
 }
 
 /**
- * Ends all access to an account that began up to a given time: sessions, and grants with their tokens. Repeating the
- * call with the same time ends nothing newer.
+ * Ends all access to an account that began by a given time: sessions, and grants with their tokens. Repeating the call
+ * with the same time ends nothing newer.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

@@ -55,7 +55,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // Platforms exist only in the configuration, and applications only as rows. If missing, they were removed.
+    // Platforms exist only in the configuration, and applications only as rows. A missing one was removed.
     clientDeleted:
       row.app_deleted_at !== null ||
       !listed ||

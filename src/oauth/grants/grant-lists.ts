@@ -61,7 +61,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /** Lists the people who have connected a client, newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      // Read the uses of this page only, because a client may have very many people.
+      // Read only the uses of this page, because very many people may have connected the client.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects an empty list.
       if (people.length === 0) return { ...page, rows: [] }

@@ -1,4 +1,4 @@
-/** Stores grants: the consent, its use and its end. Knows nothing about tokens. */
+/** Stores grants: the consent, its use and its end. Contains nothing about tokens. */
 
 import type { Transaction } from 'kysely'
 

@@ -50,7 +50,7 @@ export interface ToldOfPerson {
   readonly updatedAt?: number
 }
 
-/** A grant with all facts that decide its use, read by one query. */
+/** A grant with all facts that decide its use. */
 export interface AccessFacts {
   readonly grant: Grant
   readonly person: PersonFacts

@@ -193,7 +193,7 @@ function codeForExchange(
   return { code }
 }
 
-/** Codes expire by the clock of their store, which may differ from ours. */
+/** Allowance for the clock of the store, by which codes expire and which may differ from ours. */
 const CLOCKS_DIFFER_SECONDS = 60
 
 /**

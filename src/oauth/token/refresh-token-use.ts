@@ -55,8 +55,8 @@ export function endOf(
 const STEPS_MAX = 32
 
 /**
- * Adds a step to those of a family. Keeps a limited number of steps, and only those within the retry window: a retry
- * depends on no older step.
+ * Adds a step to those of a family. Keeps only steps within the retry window, because a retry depends on no older
+ * step, and at most a fixed number.
  */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,

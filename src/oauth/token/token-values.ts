@@ -13,9 +13,9 @@ import type { Family } from '../grants/family-store.ts'
  * Writes and parses the text of tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
  * `<family>.<generation>.<issued at>.<scopes>.<MAC>`.
  *
- * The MAC covers the preceding text and the seed in the row of the family; its key is derived from the root secret.
- * So a copy of the store, the secret or an older token is not enough to forge a token. No token is stored, and each
- * is valid as long as its row.
+ * The MAC covers the preceding text and the seed in the row of the family; its key is derived from the root secret. So
+ * neither a copy of the store, nor the secret, nor an older token is enough on its own to forge a token. Tokens are
+ * not stored; each is valid while its row is.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 

@@ -4,8 +4,8 @@ import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with all facts that decide its use now. One query reads both, from the rows of its family and its
- * grant. Issuing a token stores no token, and revoking it ends its family.
+ * An issued token with all facts that decide its use now, read with one query from the rows of its family and grant.
+ * Issuing a token stores no token, and revoking it ends its family.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
