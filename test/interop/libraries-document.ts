@@ -60,7 +60,7 @@ const tables: Readonly<Record<string, () => string>> = {
         library.authentication === 'none' ? 'public' : `\`${library.authentication}\``,
         library.resource,
         library.idToken === 'nobody'
-          ? 'not verified, TLS stands for it'
+          ? 'not verified; relies on TLS'
           : `verified by ${library.idToken}`,
       ]),
     ),
@@ -70,7 +70,7 @@ const tables: Readonly<Record<string, () => string>> = {
       untested.map(({ name, version, page, known, resource }) => [
         `[${name}](${page}.md#${anchorOf(name)})`,
         version,
-        known === 'seen' ? 'signed in here in November 2026' : 'its own documentation',
+        known === 'seen' ? 'tested once, in November 2026' : 'its documentation only',
         resource,
       ]),
     ),

@@ -10,7 +10,7 @@ export const pages = {
 export type Family = keyof typeof pages
 
 /** How `resource` gets into the token request. */
-export type ResourceWay = 'a setting' | 'an argument of the call' | 'code of yours' | 'not at all'
+export type ResourceWay = 'a setting' | 'a call argument' | 'your own code' | 'not at all'
 
 /** A library with a program that `npm run test:interop` runs. */
 export interface Library {
@@ -43,8 +43,8 @@ const usual = { authentication: 'client_secret_post', idToken: 'the library' } a
 const jose = { idToken: 'the example, with another library' } as const
 const unverified = { idToken: 'nobody' } as const
 const aSetting = { resource: 'a setting' } as const
-const anArgument = { resource: 'an argument of the call' } as const
-const ownCode = { resource: 'code of yours' } as const
+const anArgument = { resource: 'a call argument' } as const
+const ownCode = { resource: 'your own code' } as const
 
 /** A library of a registry, by its exact version: `name@1.2.3` of npm, `name==1.2.3` of PyPI. */
 function of(pinned: string, ...others: readonly string[]): Pick<Library, 'version' | 'package'> {
