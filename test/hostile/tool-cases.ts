@@ -7,63 +7,60 @@ import type { World } from './world.ts'
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 interface Sending {
-  readonly body: unknown
+  readonly body?: unknown
   readonly headers?: readonly string[]
   readonly path?: string
   readonly method?: string
 }
 
-async function post(
-  url: string,
-  { body, headers = [], path = paths.mcp, method = 'POST' }: Sending,
-): Promise<Answer> {
-  const type = headers.some((name) => /^content-type$/i.test(name))
-    ? []
-    : ['Content-Type', 'application/json']
+async function post(url: string, sending: Sending): Promise<Answer> {
+  const { body = ping, headers = [], path = paths.mcp, method = 'POST' } = sending
+  const typed = headers.some((name) => /^content-type$/i.test(name))
   return await send(url, {
     method,
     path,
-    headers: [...type, 'Accept', 'application/json, text/event-stream', ...headers],
-    ...(method === 'GET' ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    headers: [
+      ...(typed ? [] : ['Content-Type', 'application/json']),
+      ...['Accept', 'application/json, text/event-stream', ...headers],
+    ],
+    ...(method === 'POST' && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
 }
 
-const toolAddresses = [
-  [2700, 'at /mcp', paths.mcp],
-  [2720, 'at /mcp/member', paths.mcpMember],
-  [2740, 'at /mcp/admin', paths.mcpAdmin],
-] as const
-
 /** Host and Origin after DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
-const strangers: readonly (readonly [what: string, headers: readonly string[]])[] = [
-  ['foreign Host (CVE-2025-66414)', ['Host', 'evil.example']],
-  ['foreign Host with a port (CVE-2025-66416)', ['Host', 'evil.example:80']],
-  ['Host with a user name', ['Host', 'evil@127.0.0.1']],
-  ['Host with this one as prefix', ['Host', '127.0.0.1.evil.example']],
-  ['foreign Origin (CVE-2025-66414)', ['Origin', 'https://evil.example']],
-  ['Origin: null', ['Origin', 'null']],
-  ['Origin: file://', ['Origin', 'file://']],
-  ['Origin with this host as prefix', ['Origin', 'http://127.0.0.1.evil.example']],
-  ['Origin with a path', ['Origin', 'http://127.0.0.1/path']],
-  ['Origin with a user name', ['Origin', 'http://127.0.0.1@evil.example']],
-  ['two Origin headers', ['Origin', 'http://127.0.0.1', 'Origin', 'https://evil.example']],
+const strangers: readonly (readonly [what: string, ...headers: string[]])[] = [
+  ['foreign Host (CVE-2025-66414)', 'Host', 'evil.example'],
+  ['foreign Host with a port (CVE-2025-66416)', 'Host', 'evil.example:80'],
+  ['Host with a user name', 'Host', 'evil@127.0.0.1'],
+  ['Host with this one as prefix', 'Host', '127.0.0.1.evil.example'],
+  ['foreign Origin (CVE-2025-66414)', 'Origin', 'https://evil.example'],
+  ['Origin: null', 'Origin', 'null'],
+  ['Origin: file://', 'Origin', 'file://'],
+  ['Origin with this host as prefix', 'Origin', 'http://127.0.0.1.evil.example'],
+  ['Origin with a path', 'Origin', 'http://127.0.0.1/path'],
+  ['Origin with a user name', 'Origin', 'http://127.0.0.1@evil.example'],
+  ['two Origin headers', 'Origin', 'http://127.0.0.1', 'Origin', 'https://evil.example'],
 ]
 
-const strangerRows = toolAddresses.flatMap(([first, at, path]) =>
-  strangers.map(
-    ([what, headers], position): Row => [
-      first + position,
-      [what, at],
-      '403 -32600',
-      async (world) =>
-        await post(world.url, {
-          body: ping,
-          path,
-          headers: [...headers, ...bearer((await world.shared()).accessToken)],
-        }),
-    ],
-  ),
+const strangerRows = (
+  [
+    [2700, 'at /mcp', paths.mcp],
+    [2720, 'at /mcp/member', paths.mcpMember],
+    [2740, 'at /mcp/admin', paths.mcpAdmin],
+  ] as const
+).flatMap(([first, at, path]) =>
+  strangers.map(([what, ...headers], position): Row => {
+    const sent = async (world: World) => {
+      const token = bearer((await world.shared()).accessToken)
+      return await post(world.url, { path, headers: [...headers, ...token] })
+    }
+    return [first + position, [what, at], '403 -32600', sent]
+  }),
 )
+
+const asked = (method: string, params: object) => ({ body: { ...ping, method, params } })
+const typed = (type: string, body: unknown = ping) => ({ body, headers: ['Content-Type', type] })
+const session = ['Mcp-Session-Id', 'x']
 
 /** Malformed messages. */
 const messages: readonly (readonly [what: string, answer: string, sending: Sending])[] = [
@@ -77,64 +74,34 @@ const messages: readonly (readonly [what: string, answer: string, sending: Sendi
   [
     'message as text/plain, which foreign pages may send',
     '415 invalid_request',
-    { body: ping, headers: ['Content-Type', 'text/plain'] },
+    typed('text/plain'),
   ],
   [
     'message as a form',
     '415 invalid_request',
-    { body: 'jsonrpc=2.0', headers: ['Content-Type', 'application/x-www-form-urlencoded'] },
+    typed('application/x-www-form-urlencoded', 'jsonrpc=2.0'),
   ],
-  [
-    'message of 300 kB',
-    '413 invalid_request',
-    { body: { ...ping, params: { x: 'x'.repeat(300_000) } } },
-  ],
+  ['message of 300 kB', '413 invalid_request', asked('ping', { x: 'x'.repeat(300_000) })],
   ['20,000 nested brackets', '400 -32600', { body: `${'['.repeat(20_000)}${']'.repeat(20_000)}` }],
   ['number as message', '400 -32600', { body: '1' }],
   ['message of JSON-RPC 1.0', '400 -32600', { body: { ...ping, jsonrpc: '1.0' } }],
   ['method that is not a string', '400 -32600', { body: { ...ping, method: { toString: 'x' } } }],
-  [
-    'method named like an inherited property',
-    '200 -32601',
-    { body: { ...ping, method: '__proto__' } },
-  ],
-  ['method of clients', '200 -32601', { body: { ...ping, method: 'sampling/createMessage' } }],
-  [
-    'resource of a file',
-    '200 -32602',
-    { body: { ...ping, method: 'resources/read', params: { uri: 'file:///etc/passwd' } } },
-  ],
+  ['method named like an inherited property', '200 -32601', asked('__proto__', {})],
+  ['method of clients', '200 -32601', asked('sampling/createMessage', {})],
+  ['resource of a file', '200 -32602', asked('resources/read', { uri: 'file:///etc/passwd' })],
   [
     'resource at a private address (CVE-2026-5469)',
     '200 -32602',
-    { body: { ...ping, method: 'resources/read', params: { uri: 'http://169.254.169.254/' } } },
+    asked('resources/read', { uri: 'http://169.254.169.254/' }),
   ],
   [
     'resource URI that is slow to match (CVE-2026-0621)',
     '200 -32602',
-    {
-      body: {
-        ...ping,
-        method: 'resources/read',
-        params: { uri: `gatehouse://${'a,'.repeat(20_000)}!` },
-      },
-    },
+    asked('resources/read', { uri: `gatehouse://${'a,'.repeat(20_000)}!` }),
   ],
-  [
-    'unknown prompt',
-    '200 -32602',
-    { body: { ...ping, method: 'prompts/get', params: { name: '__proto__' } } },
-  ],
-  [
-    'GET with a session id',
-    '405 invalid_request',
-    { body: '', method: 'GET', headers: ['Mcp-Session-Id', 'x'] },
-  ],
-  [
-    'DELETE with a session id',
-    '405 invalid_request',
-    { body: '', method: 'DELETE', headers: ['Mcp-Session-Id', 'x'] },
-  ],
+  ['unknown prompt', '200 -32602', asked('prompts/get', { name: '__proto__' })],
+  ['GET with a session id', '405 invalid_request', { method: 'GET', headers: session }],
+  ['DELETE with a session id', '405 invalid_request', { method: 'DELETE', headers: session }],
 ]
 
 const messageRows = messages.map(
@@ -147,12 +114,9 @@ const messageRows = messages.map(
 )
 
 /** A call whose headers name another tool or method. */
-async function disguised(
-  world: World,
-  name: string,
-  headers: Record<string, string>,
-): Promise<Answer> {
-  const { message, headers: own } = messageOf('tools/call', '2026-07-28', { name, arguments: {} })
+const disguised = (headers: Record<string, string>) => async (world: World) => {
+  const params = { name: 'get_viewer', arguments: {} }
+  const { message, headers: own } = messageOf('tools/call', '2026-07-28', params)
   return await post(world.url, {
     body: message,
     headers: Object.entries({ ...own, ...headers }).flat(),
@@ -163,16 +127,24 @@ async function disguised(
 const nested = (name: string, levels: number) =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"title":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
 
+const called =
+  (name: string, values = {}) =>
+  async ({ url }: World) =>
+    await callTool(url, name, { values })
+const calledByMember =
+  (name: string, path: string, values = {}) =>
+  async (world: World) =>
+    await callTool(world.url, name, { token: (await world.shared()).accessToken, path, values })
+
 const calls: readonly Row[] = [
   [
     3700,
     'deeply nested arguments of an operator tool (CVE-2025-59466)',
     '400 -32600',
-    async (world) =>
-      await post(world.url, {
-        body: nested('create_post', 60_000),
-        headers: bearer(await world.operator()),
-      }),
+    async (world) => {
+      const headers = bearer(await world.operator())
+      return await post(world.url, { body: nested('create_post', 60_000), headers })
+    },
   ],
   [
     3701,
@@ -180,85 +152,54 @@ const calls: readonly Row[] = [
     '400 -32600',
     async ({ url }) => await post(url, { body: nested('list_sites', 5000) }),
   ],
-  [
-    2790,
-    'member tool without a token',
-    '401 invalid_token',
-    async ({ url }) => await callTool(url, 'get_viewer'),
-  ],
+  [2790, 'member tool without a token', '401 invalid_token', called('get_viewer')],
   [
     2791,
     'member tool with the header of a public one',
     '401 invalid_token',
-    async (world) => await disguised(world, 'get_viewer', { 'mcp-name': 'get_service_info' }),
+    disguised({ 'mcp-name': 'get_service_info' }),
   ],
   [
     2792,
     'member tool with another method in the header',
     '401 invalid_token',
-    async (world) => await disguised(world, 'get_viewer', { 'mcp-method': 'tools/list' }),
+    disguised({ 'mcp-method': 'tools/list' }),
   ],
   [
     2793,
     'operator tool with a member token',
     '403 insufficient_scope',
-    async (world) =>
-      await callTool(world.url, 'list_site_courses', {
-        token: (await world.shared()).accessToken,
-        path: paths.mcp,
-      }),
+    calledByMember('list_site_courses', paths.mcp),
   ],
   [
     2794,
     'operator tool at /mcp/member',
     '200 -32602',
-    async (world) =>
-      await callTool(world.url, 'list_site_courses', {
-        token: (await world.shared()).accessToken,
-        path: paths.mcpMember,
-      }),
+    calledByMember('list_site_courses', paths.mcpMember),
   ],
-  [
-    2795,
-    'tool name in upper case',
-    '200 -32602',
-    async ({ url }) => await callTool(url, 'GET_SERVICE_INFO'),
-  ],
+  [2795, 'tool name in upper case', '200 -32602', called('GET_SERVICE_INFO')],
   [
     2796,
     'tool named like an inherited property',
     '200 -32602',
-    async ({ url }) => [
-      await callTool(url, '__proto__'),
-      await callTool(url, 'constructor'),
-      await callTool(url, 'toString'),
-    ],
+    async (world) =>
+      await Promise.all(
+        ['__proto__', 'constructor', 'toString'].map((name) => called(name)(world)),
+      ),
   ],
   [
     2797,
     'unknown arguments',
     '200 refused',
-    async ({ url }) =>
-      await callTool(url, 'get_service_info', {
-        values: { __proto__: { admin: true }, userId: 'per_olivia' },
-      }),
+    called('get_service_info', { __proto__: { admin: true }, userId: 'per_olivia' }),
   ],
   [
     2798,
     'id of another person as argument (CVE-2025-61928)',
     '200 refused',
-    async (world) =>
-      await callTool(world.url, 'get_viewer', {
-        token: (await world.shared()).accessToken,
-        values: { person: 'per_olivia' },
-      }),
+    calledByMember('get_viewer', paths.mcp, { person: 'per_olivia' }),
   ],
-  [
-    2799,
-    'unknown tool with shell commands (CVE-2025-6514)',
-    '200 -32602',
-    async ({ url }) => await callTool(url, 'x; rm -rf / #'),
-  ],
+  [2799, 'unknown tool with shell commands (CVE-2025-6514)', '200 -32602', called('x; rm -rf / #')],
 ]
 
 export const toolCases = tableOf('Tools', 'tool-cases.ts', [
