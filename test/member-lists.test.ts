@@ -2,140 +2,126 @@ import { expect } from 'chai'
 
 import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
-import { type RunningService, startService } from './support/gatehouse.ts'
 import {
   memberApiOver,
+  memberReader,
   memberToken,
   readMember,
-  readOnly,
   samAtNorthlight,
   withCampus,
 } from './support/member-api.ts'
+import { sharedService } from './support/shared-service.ts'
 
-interface Walked {
-  readonly nodes: readonly Record<string, unknown>[]
-  readonly totalCount: number
-}
-
-/** All nodes of a list of Sam's, walked one at a time. */
-async function walk(database: Database, list: string, [args, fields]: readonly [string, string]) {
-  const { execute } = memberApiOver(database, () => CAMPUS_MS)
-  const inside = `{ nodes { ${fields} } totalCount pageInfo { hasNextPage endCursor } }`
-  const isViewers = list !== 'notifications'
-  const field = `${list}(first: 1, after: $after${args && `, ${args}`}) ${inside}`
-  const query = `query ($after: String) { ${isViewers ? `viewer { ${field} }` : field} }`
-  const nodes: Record<string, unknown>[] = []
-  let after: string | null = null
-  for (;;) {
-    const { data, errors } = await execute(query, { after }, samAtNorthlight)
-    expect(errors).to.equal(undefined)
-    const answer = JSON.parse(JSON.stringify(data))
-    const page = (isViewers ? answer.viewer : answer)[list]
-    nodes.push(...page.nodes)
-    if (!page.pageInfo.hasNextPage) return { nodes, totalCount: page.totalCount } satisfies Walked
-    after = page.pageInfo.endCursor
-  }
-}
+type Node = Record<string, unknown>
 
 /** When the campus of these tests was loaded. */
 const CAMPUS_MS = Date.UTC(2026, 0, 15, 12)
 
-withDatabases('the lists of a member', (open) => {
-  it('come in the sequence that is asked for, page by page, each row once', async () => {
-    await using database = await withCampus(await open())
-    const keys = {
-      enrolledCourses: {
-        PURCHASED: (course) => -Date.parse(String(course['purchasedAt'])),
-        EXPIRE_DATE: ({ expireDate }) =>
-          expireDate === null ? Number.POSITIVE_INFINITY : Date.parse(String(expireDate)),
-        TITLE: ({ title }) => String(title),
-      },
-      eventRegistrations: {
-        REGISTERED: (event) => -Date.parse(String(event['registeredAt'])),
-        START: ({ startsAt }) => Date.parse(String(startsAt)),
-      },
-      digitalProducts: { TITLE: ({ title }) => String(title) },
-      consultingServices: { TITLE: ({ title }) => String(title) },
-    } satisfies Record<string, Record<string, (node: Record<string, unknown>) => string | number>>
-    const fields = {
-      enrolledCourses: 'id title purchasedAt expireDate',
-      eventRegistrations: 'id title startsAt registeredAt',
-      digitalProducts: 'id title',
-      consultingServices: 'id title',
-    }
-    for (const [list, sorts] of Object.entries(keys)) {
-      for (const [sort, key] of Object.entries(sorts)) {
-        const shown = fields[list as keyof typeof fields]
-        const { nodes, totalCount } = await walk(database, list, [`sort: ${sort}`, shown])
-        expect(new Set(nodes.map(({ id }) => id)).size, sort).to.equal(totalCount)
-        expect(totalCount).to.be.above(1)
-        const keyOf: (node: Record<string, unknown>) => string | number = key
-        const sorted = nodes.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
-        expect(nodes.map(keyOf), sort).to.deep.equal(sorted.map(keyOf))
-      }
-    }
-  })
+const timeOf = (time: unknown) => Date.parse(String(time))
 
-  it('are filtered by what they are about, and counted so', async () => {
-    await using database = await withCampus(await open())
-    const courses = async (args: string) =>
-      await walk(database, 'enrolledCourses', [args, 'id expireDate'])
-    const hasEnded = ({ expireDate }: Record<string, unknown>) =>
-      expireDate !== null && Date.parse(String(expireDate)) <= CAMPUS_MS
-    const [all, active, ended] = [
-      await courses(''),
-      await courses('access: ACTIVE'),
-      await courses('access: ENDED, sort: EXPIRE_DATE'),
-    ]
+/** Each sequence of each list, with the value that it sorts by. */
+const sequences: readonly (readonly [list: string, sort: string, key: (node: Node) => unknown])[] =
+  [
+    ['enrolledCourses', 'PURCHASED', (course) => -timeOf(course['purchasedAt'])],
+    [
+      'enrolledCourses',
+      'EXPIRE_DATE',
+      ({ expireDate }) => (expireDate === null ? Number.POSITIVE_INFINITY : timeOf(expireDate)),
+    ],
+    ['enrolledCourses', 'TITLE', ({ title }) => title],
+    ['eventRegistrations', 'REGISTERED', (event) => -timeOf(event['registeredAt'])],
+    ['eventRegistrations', 'START', ({ startsAt }) => timeOf(startsAt)],
+    ['digitalProducts', 'TITLE', ({ title }) => title],
+    ['consultingServices', 'TITLE', ({ title }) => title],
+  ]
+const fieldsOf: Record<string, string> = {
+  enrolledCourses: 'id title purchasedAt expireDate',
+  eventRegistrations: 'id title startsAt registeredAt',
+}
+
+withDatabases('the lists of a member', (open) => {
+  let database: Database
+  before(async () => {
+    database = await withCampus(await open())
+  })
+  after(async () => await database?.[Symbol.asyncDispose]())
+
+  /** All nodes of a list, walked one at a time. */
+  const walk = async (list: string, args: string, fields: string) => {
+    const { read } = memberApiOver(database, () => CAMPUS_MS)
+    const inside = `{ nodes { ${fields} } totalCount pageInfo { hasNextPage endCursor } }`
+    const field = `${list}(first: 1, after: $after${args && `, ${args}`}) ${inside}`
+    const isViewers = list !== 'notifications'
+    const query = `query ($after: String) { ${isViewers ? `viewer { ${field} }` : field} }`
+    const nodes: Node[] = []
+    let after: string | null = null
+    for (;;) {
+      const answer = await read(query, { after })
+      const page = (isViewers ? answer.viewer : answer)[list]
+      nodes.push(...page.nodes)
+      if (!page.pageInfo.hasNextPage) return { nodes, totalCount: page.totalCount as number }
+      after = page.pageInfo.endCursor
+    }
+  }
+
+  for (const [list, sort, key] of sequences) {
+    it(`${list} sorts by ${sort}, page by page, each row once`, async () => {
+      const { nodes, totalCount } = await walk(list, `sort: ${sort}`, fieldsOf[list] ?? 'id title')
+      expect(new Set(nodes.map(({ id }) => id)).size).to.equal(totalCount)
+      expect(totalCount).to.be.above(1)
+      const keys = nodes.map(key) as number[]
+      expect(keys).to.deep.equal(keys.toSorted((one, other) => (one < other ? -1 : 1)))
+    })
+  }
+
+  it('filter and count the rows', async () => {
+    const courses = async (args: string) => await walk('enrolledCourses', args, 'id expireDate')
+    const hasEnded = ({ expireDate }: Node) =>
+      expireDate !== null && timeOf(expireDate) <= CAMPUS_MS
+    const all = await courses('')
+    const active = await courses('access: ACTIVE')
+    const ended = await courses('access: ENDED, sort: EXPIRE_DATE')
     expect(active.nodes).to.deep.equal(all.nodes.filter((course) => !hasEnded(course)))
     expect(ended.nodes).to.have.deep.members(all.nodes.filter(hasEnded))
     expect([active.totalCount, ended.totalCount]).to.deep.equal([4, 1])
 
-    const events = async (args: string) =>
-      (await walk(database, 'eventRegistrations', [args, 'slug'])).nodes.map(({ slug }) => slug)
-    expect(await events('when: UPCOMING')).to.deep.equal(['dawn-walk'])
-    expect(await events('when: PAST')).to.deep.equal(['print-evening'])
-    expect(await events('cancelled: true')).to.deep.equal(['print-evening'])
-    expect(await events('cancelled: false, when: PAST')).to.deep.equal([])
+    for (const [args, ...slugs] of [
+      ...[
+        ['when: UPCOMING', 'dawn-walk'],
+        ['when: PAST', 'print-evening'],
+      ],
+      ...[['cancelled: true', 'print-evening'], ['cancelled: false, when: PAST']],
+    ] as const) {
+      const { nodes } = await walk('eventRegistrations', String(args), 'slug')
+      expect(
+        nodes.map(({ slug }) => slug),
+        args,
+      ).to.deep.equal(slugs)
+    }
 
-    const inbox = await walk(database, 'notifications', ['topic: "replies"', 'topic knownTopic'])
+    const inbox = await walk('notifications', 'topic: "replies"', 'topic knownTopic')
     expect(inbox.totalCount).to.be.above(0)
-    for (const node of inbox.nodes) {
+    for (const node of inbox.nodes)
       expect(node).to.deep.equal({ topic: 'replies', knownTopic: 'replies' })
-    }
-    expect((await walk(database, 'notifications', ['topic: "\\u0000"', 'id'])).totalCount).to.equal(
-      0,
-    )
+    expect((await walk('notifications', 'topic: "\\u0000"', 'id')).totalCount).to.equal(0)
   })
 
-  it('take a cursor of the same sequence only', async () => {
-    await using database = await withCampus(await open())
-    const { execute } = memberApiOver(database)
-    const ask = async (args: string) =>
-      JSON.parse(
-        JSON.stringify(
-          await execute(
-            `{ viewer { enrolledCourses(${args}) { pageInfo { endCursor } } } }`,
-            {},
-            samAtNorthlight,
-          ),
-        ),
-      )
-    const { data } = await ask('first: 1, sort: TITLE')
-    const cursor = data.viewer.enrolledCourses.pageInfo.endCursor
-    expect((await ask(`sort: TITLE, after: "${cursor}"`)).errors).to.equal(undefined)
-    // What a filter leaves is in the same sequence.
-    expect((await ask(`sort: TITLE, access: ENDED, after: "${cursor}"`)).errors).to.equal(undefined)
+  it('accept a cursor of the same sequence only, with any filter', async () => {
+    const { execute, read } = memberApiOver(database)
+    const page = (args: string) =>
+      `{ viewer { enrolledCourses(${args}) { pageInfo { endCursor } } } }`
+    const { viewer } = await read(page('first: 1, sort: TITLE'))
+    const after = `after: "${viewer.enrolledCourses.pageInfo.endCursor}"`
+    await read(page(`sort: TITLE, ${after}`))
+    await read(page(`sort: TITLE, access: ENDED, ${after}`))
     for (const sort of ['PURCHASED', 'EXPIRE_DATE']) {
-      const { errors } = await ask(`sort: ${sort}, after: "${cursor}"`)
-      expect(errors[0].extensions).to.deep.equal({ code: 'BAD_ARGUMENT', argument: 'after' })
+      const { errors } = await execute(page(`sort: ${sort}, ${after}`), {}, samAtNorthlight)
+      expect(errors?.[0]?.extensions).to.deep.equal({ code: 'BAD_ARGUMENT', argument: 'after' })
     }
   })
 
-  it('say how much of a course was watched to the end, in one statement for all of them', async () => {
-    await using database = await withCampus(await open())
-    const { kysely } = database
-    const lectures = await kysely
+  it('give the progress of each course', async () => {
+    const lectures = await database.kysely
       .selectFrom('lecture')
       .innerJoin('course', 'course.id', 'lecture.course_id')
       .leftJoin('watch_position as watched', (join) =>
@@ -143,81 +129,64 @@ withDatabases('the lists of a member', (open) => {
       )
       .select(['course.slug', 'lecture.duration_seconds', 'watched.position_seconds'])
       .execute()
-    const { nodes } = await walk(database, 'enrolledCourses', ['', 'slug progressPercent'])
-    const percents = nodes.map(({ slug, progressPercent }) => {
+    const { nodes } = await walk('enrolledCourses', '', 'slug progressPercent')
+    for (const { slug, progressPercent } of nodes) {
       const own = lectures.filter((lecture) => lecture.slug === slug)
       const done = own.filter((one) => Number(one.position_seconds) >= one.duration_seconds).length
       expect(progressPercent, String(slug)).to.equal(Math.floor((100 * done) / own.length))
-      return progressPercent
-    })
-    expect(new Set(percents).size, 'the demo shows several').to.be.above(2)
+    }
+    const percents = new Set(nodes.map(({ progressPercent }) => progressPercent))
+    expect(percents.size).to.be.above(2)
   })
 })
 
-describe('what the demo campus shows of a purchase', () => {
-  let running: RunningService
-  let token = ''
-  before(async () => {
-    running = await startService()
-    token = await memberToken(running.url, readOnly)
-  })
-  after(async () => await running[Symbol.asyncDispose]())
+describe('a purchase on the demo campus', () => {
+  const running = sharedService()
+  const nodesOf = async (list: string, fields: string) => {
+    const reads = await memberReader(running().url)
+    return (await reads(`{ viewer { ${list} { nodes { ${fields} } } } }`)).viewer[list].nodes
+  }
 
-  it('is the page and the picture of a course', async () => {
-    const query = '{ viewer { enrolledCourses { nodes { slug url imageUrl } } } }'
-    const data = await readMember<Answer>({ url: running.url, token }, query)
-    const { nodes } = data.viewer['enrolledCourses'] as Walked
-    for (const { slug, url, imageUrl } of nodes) {
+  it('of a course has a page and a picture', async () => {
+    for (const { slug, url, imageUrl } of await nodesOf('enrolledCourses', 'slug url imageUrl')) {
       expect(url).to.equal(`https://northlight.example/courses/${slug}`)
       expect(imageUrl).to.match(/^https:\/\/northlight\.example\/images\//)
     }
   })
 
-  it('is a file of a product, with its size and type, which can be fetched', async () => {
-    const query = `{ viewer { digitalProducts { nodes {
-      slug downloadUrl files { name sizeBytes mediaType downloadUrl }
-    } } } }`
-    const data = await readMember<Answer>({ url: running.url, token }, query)
-    const { nodes } = data.viewer['digitalProducts'] as Walked
-    const bySlug = Object.fromEntries(nodes.map((node) => [node['slug'], node['files']]))
-    const [file] = bySlug['twelve-shot-list'] as { [Field: string]: string }[]
-    expect(file).to.include({
-      name: 'northlight-twelve-shot-list.pdf',
-      mediaType: 'application/pdf',
-    })
+  it('of a product has a file to download, with its size and type', async () => {
+    const fields = 'slug files { name sizeBytes mediaType downloadUrl }'
+    const nodes: { slug: string; files: Node[] }[] = await nodesOf('digitalProducts', fields)
+    const [file] = nodes.find(({ slug }) => slug === 'twelve-shot-list')?.files ?? []
+    const name = 'northlight-twelve-shot-list.pdf'
+    expect(file).to.include({ name, mediaType: 'application/pdf' })
     const response = await fetch(String(file?.['downloadUrl']))
     expect(response.status).to.equal(200)
     const bytes = Buffer.from(await response.arrayBuffer())
     expect(bytes.subarray(0, 5).toString()).to.equal('%PDF-')
     expect(bytes.length).to.equal(file?.['sizeBytes'])
-    expect(Object.values(bySlug).filter((files) => (files as unknown[]).length === 0)).to.not.be
-      .empty
+    expect(nodes.some(({ files }) => files.length === 0)).to.equal(true)
   })
 
-  it('is where an event is joined, while the registration stands', async () => {
-    const query = '{ viewer { eventRegistrations { nodes { slug joinUrl cancelledAt } } } }'
-    const data = await readMember<Answer>({ url: running.url, token }, query)
-    const { nodes } = data.viewer['eventRegistrations'] as Walked
+  it('of an event has a join address while the registration stands', async () => {
+    const nodes: Node[] = await nodesOf('eventRegistrations', 'slug joinUrl')
     const bySlug = Object.fromEntries(nodes.map(({ slug, joinUrl }) => [slug, joinUrl]))
-    expect(bySlug).to.deep.equal({
-      'dawn-walk': 'https://live.northlight.example/dawn-walk',
-      'print-evening': null,
-    })
-    const event = await running.service.stores.database.kysely
-      .selectFrom('event')
-      .select('join_url')
-      .where('slug', '=', 'print-evening')
-      .executeTakeFirstOrThrow()
-    expect(event.join_url).to.be.a('string')
+    const joinUrl = 'https://live.northlight.example/dawn-walk'
+    expect(bySlug).to.deep.equal({ 'dawn-walk': joinUrl, 'print-evening': null })
+    const events = running().service.stores.database.kysely.selectFrom('event').select('join_url')
+    const cancelled = await events.where('slug', '=', 'print-evening').executeTakeFirst()
+    expect(cancelled?.join_url).to.be.a('string')
   })
 
-  it('is found again by its id, as what it is, and so are the viewer and the school', async () => {
-    const lists = `{ viewer { id
+  it('is a node with its type, like the viewer and the school', async () => {
+    const address = { url: running().url, token: await memberToken(running().url) }
+    const all = await readMember(
+      address,
+      `{ viewer { id
       schools { id } enrolledCourses { nodes { id } } digitalProducts { nodes { id } }
       consultingServices { nodes { id } } eventRegistrations { nodes { id } }
-    } notifications { nodes { id } } notificationSubscriptions { id } }`
-    const all = JSON.stringify(await readMember({ url: running.url, token }, lists))
-    const ids = [...all.matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id ?? '')
+    } notifications { nodes { id } } notificationSubscriptions { id } }`,
+    )
     const query = `query ($id: ID!) { node(id: $id) { __typename id
       ... on Viewer { email } ... on School { roles } ... on EnrolledCourse { progressPercent }
       ... on DigitalProduct { files { name } } ... on ConsultingService { durationMinutes }
@@ -225,20 +194,12 @@ describe('what the demo campus shows of a purchase', () => {
       ... on NotificationSubscription { channel enabled }
     } }`
     const types = new Set<string>()
-    for (const id of ids) {
-      const { node } = await readMember<{ node: Record<string, unknown> }>(
-        { url: running.url, token },
-        query,
-        { id },
-      )
-      expect(node['id']).to.equal(id)
+    for (const [, id] of JSON.stringify(all).matchAll(/"id":"([^"]+)"/g)) {
+      const { node } = await readMember(address, query, { id })
+      expect(node.id).to.equal(id)
       expect(Object.keys(node)).to.have.length.above(2)
-      types.add(String(node['__typename']))
+      types.add(node['__typename'])
     }
     expect(types.size).to.equal(8)
   })
 })
-
-interface Answer {
-  readonly viewer: Readonly<Record<string, unknown>>
-}
