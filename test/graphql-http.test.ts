@@ -31,8 +31,8 @@ describe('POST /member/graphql', () => {
   const limitOf = async (query: string, variables?: Record<string, unknown>) =>
     (await ask(query, variables)).body.errors?.[0]?.extensions?.['limit']
 
-  // [Member API 2.1; Member API 2.2]
   for (const path of [paths.graphql, paths.adminGraphql]) {
+    // [Member API 2.1; Member API 2.2]
     it(`${path} passes every MUST and SHOULD of GraphQL over HTTP [design 21]`, async () => {
       const { url } = running()
       const bearer = path === paths.graphql ? token : await operatorToken(url, 'courses:read')
