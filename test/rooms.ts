@@ -8,7 +8,7 @@ export interface Room {
   readonly folders: Readonly<Record<string, readonly string[]>>
 }
 
-/** Pairs of folders of which one imports the other. 318 before the rooms (docs/decisions/0011-two-levels.md). */
+/** Pairs of folders of which one imports the other. 318 before the rooms (docs/decisions/0011-rooms-with-folders.md). */
 export const FOLDER_PAIRS_MAX = 249
 
 /** Lines of `src`, blank lines, comments, SQL and GraphQL included. */

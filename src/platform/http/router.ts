@@ -5,7 +5,7 @@ import { answerCors } from './cors.ts'
 import { responseTo, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
 
-/** Makes a router that is strict about letter case and trailing slashes (docs/decisions/0003-one-spelling-per-address.md). */
+/** Makes a router that is strict about letter case and trailing slashes (docs/decisions/0003-canonical-paths-only.md). */
 export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
