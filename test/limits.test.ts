@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -9,7 +11,7 @@ import { Redis } from 'ioredis'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
 import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
-import { enginePages, forwardAuthFor, pages, paths } from '../src/platform/http/paths.ts'
+import { addressOf, enginePages, forwardAuthFor, pages, paths } from '../src/platform/http/paths.ts'
 import { limitsInForce, limitTable } from '../src/platform/limits/limit-table.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { WindowCounts } from '../src/platform/limits/window-counts.ts'
@@ -24,13 +26,17 @@ import {
   portal,
   resourceServer,
   type ServiceSetup,
+  sam,
   startService,
 } from './support/gatehouse.ts'
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { byAssertion, giveKeys, makeClientKey, signAssertion, withPlans } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
+import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
@@ -263,6 +269,13 @@ describe('limits: an unavailable store', () => {
 })
 
 describe('limits: 429', () => {
+  // Limits that no test shares with another.
+  const limited = sharedService({
+    policy: withLimits({
+      ...{ userinfoPerPersonMax: 2, changesPerPersonMax: 4, downloadsPerAddressMax: 11 },
+    }),
+  })
+
   it('names the limit and the wait, readable by pages of other origins', async () => {
     await using service = await startWith({ tokenFailurePointsPerAddressMax: 3 })
     const origin = ['Origin', 'https://app.example', 'Authorization', 'Bearer nothing']
@@ -272,14 +285,10 @@ describe('limits: 429', () => {
     expect(status).to.equal(429)
     const wait = Number(headers.get('retry-after'))
     expect(wait).to.be.within(1, 60)
-    const named = [
-      'ratelimit',
-      'ratelimit-policy',
-      'www-authenticate',
-      'access-control-allow-origin',
-    ].map((name) => headers.get(name))
+    const headersOf = (names: string) => names.split(' ').map((name) => headers.get(name))
     const limit = [`"token-failures";r=0;t=${wait}`, '"token-failures";q=3;w=60']
-    expect(named).to.deep.equal([...limit, null, '*'])
+    expect(headersOf('ratelimit ratelimit-policy www-authenticate')).to.deep.equal([...limit, null])
+    expect(headers.get('access-control-allow-origin')).to.equal('*')
     expect(headers.get('access-control-expose-headers')).to.include('RateLimit')
   })
 
@@ -288,13 +297,11 @@ describe('limits: 429', () => {
     const { url } = service
     const [, wrong = ''] = basic(resourceServer.clientId, 'guessed')
     const headers = ['X-Forward-Auth-Client', wrong, 'Authorization', 'Bearer x']
-    const guess = async (path: string) =>
-      (await send(url, { method: 'OPTIONS', path, headers })).status
+    const guess = async (path: string) => await send(url, { method: 'OPTIONS', path, headers })
     const tries = [paths.forwardAuth, `${forwardAuthFor}page`]
-    const statuses = []
-    for (const path of [...tries, ...tries]) statuses.push(await guess(path))
+    const statuses = await statusesOf(4, async (turn) => await guess(tries[turn % 2] ?? ''))
     expect(statuses).to.deep.equal([400, 400, 429, 429])
-    expect(await guess(paths.token), 'a preflight').to.not.equal(429)
+    expect((await guess(paths.token)).status, 'a preflight').to.not.equal(429)
   })
 
   it('is a page at the authorization endpoint, not a redirect', async () => {
@@ -348,8 +355,7 @@ describe('limits: 429', () => {
   })
 
   it('counts people by client, at any address', async () => {
-    await using service = await startWith({ userinfoPerPersonMax: 2 })
-    const { url } = service
+    const { url } = limited()
     const token = await memberToken(url)
     const statuses = await statusesOf(3, async () => await userinfo(url, token))
     expect(statuses).to.deep.equal([200, 200, 429])
@@ -382,13 +388,17 @@ describe('limits: 429', () => {
   }
 
   it('counts each change of a document, by any client, and no query', async () => {
-    await using service = await startWith({ changesPerPersonMax: 4 })
-    const [one, other] = [await startOperator(service), await startOperator(service)]
+    const [one, other] = [await startOperator(limited()), await startOperator(limited())]
     const change = (place: number) => `a${place}: updateSite(input: { name: "N${place}" }) { id }`
     const three = `mutation { ${change(1)} ...more } fragment more on Mutation { ${change(2)} ${change(3)} }`
-    expect((await one.ask(three)).status).to.equal(200)
-    expect((await one.ask('{ site { name } }')).status).to.equal(200)
-    expect((await other.ask(three)).status).to.equal(200)
+    const query = '{ site { name } }'
+    for (const [operator, asked] of [
+      [one, three],
+      [one, query],
+      [other, three],
+    ] as const) {
+      expect((await operator.ask(asked)).status).to.equal(200)
+    }
     const { status, headers, body } = await one.ask(three)
     const code = body.errors?.[0]?.extensions?.['code']
     expect([status, code]).to.deep.equal([429, 'TOO_MANY_REQUESTS'])
@@ -398,7 +408,7 @@ describe('limits: 429', () => {
     const values = { name: 'N4' }
     expect((await callTool(url, 'update_site', { token, values })).status).to.equal(429)
     expect((await callTool(url, 'get_site', { token })).status).to.equal(200)
-    expect((await other.ask('{ site { name } }')).status).to.equal(200)
+    expect((await other.ask(query)).status).to.equal(200)
   })
 
   it('covers pages without a sign-in, but no public documents', async () => {
@@ -414,9 +424,8 @@ describe('limits: 429', () => {
   })
 
   it('comes ten times as soon for links that do not exist', async () => {
-    await using service = await startWith({ downloadsPerAddressMax: 11 })
     const path = pages.download.replace(':token', 'x').replace(':name', 'y')
-    const statuses = await statusesOf(3, async () => await send(service.url, { path }))
+    const statuses = await statusesOf(3, async () => await send(limited().url, { path }))
     expect(statuses).to.deep.equal([404, 404, 429])
   })
 })
@@ -532,4 +541,49 @@ describe('limits: the table', () => {
     ])
     for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
   })
+})
+
+/** The documented limits of endpoints, sign-in pages and pages for signed-in people. */
+const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] =
+  limitRows
+    .find(([what = '']) => what.startsWith('Form body'))?.[1]
+    ?.match(/\d+/g)
+    ?.map((figure) => Number(figure) * 1024) ?? []
+
+describe('the documented limits of forms', () => {
+  const service = sharedService()
+
+  const form = (bytes: number) => ({
+    method: 'POST',
+    body: `x=${'x'.repeat(bytes - 2)}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+
+  it('apply to an OAuth endpoint', async () => {
+    // The form comes back in the Location header, which is too long for fetch.
+    const status = async (bytes: number) => {
+      const { body, ...rest } = form(bytes)
+      const asked = request(service().url + paths.authorization, {
+        ...rest,
+        maxHeaderSize: 131_072,
+      })
+      const [response] = (await once(asked.end(body), 'response')) as [IncomingMessage]
+      response.resume()
+      return response.statusCode
+    }
+    expect(await status(atEndpoint)).to.equal(303)
+    expect(await status(atEndpoint + 1)).to.equal(413)
+  })
+
+  for (const [where, address, limit] of [
+    ['a page of a sign-in', addressOf(pages.login, { uid: 'x' }), atSignIn],
+    ['a page for signed-in people', pages.removeApp, whenSignedIn],
+  ] as const) {
+    it(`apply to ${where}`, async () => {
+      const person = makePagePerson(service().url, sam)
+      await person.visit(pages.account)
+      expect((await person.open(address, form(limit))).status).to.equal(403)
+      expect((await person.open(address, form(limit + 1))).status).to.equal(413)
+    })
+  }
 })

@@ -55,24 +55,27 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     expect(service.log.length).to.be.greaterThan(60)
     expect(secrets.size).to.be.greaterThan(40)
     expect(text).to.include('per_sam').and.include(notes.clientId).and.include(portal.clientId)
-    const leaked = [...secrets].filter(
-      (secret) => text.includes(secret) || text.includes(encodeURIComponent(secret)),
-    )
-    expect(leaked).to.deep.equal([])
+    const leakedTo = (kept: string) =>
+      [...secrets].filter(
+        (secret) => kept.includes(secret) || kept.includes(encodeURIComponent(secret)),
+      )
+    expect(leakedTo(text)).to.deep.equal([])
     // Nor in the audit trail of the same flows.
-    const kept = await eventually(20_000, async () => {
+    const events = await eventually(20_000, async () => {
       const { kysely } = service.service.stores.database
       const rows = await kysely.selectFrom('audit_event').selectAll().execute()
       const actions = rows.map(({ action }) => action)
       expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
       return JSON.stringify(rows)
     })
-    expect([...secrets].filter((secret) => kept.includes(secret))).to.deep.equal([])
+    expect(leakedTo(events)).to.deep.equal([])
   })
 
   /** Runs every flow, right and wrong, and returns all its secrets. */
   async function useEverything({ url }: RunningService): Promise<ReadonlySet<string>> {
-    const secrets = new Set<string>()
+    const passwords = [sam, olivia, amir].map(({ password }) => password)
+    const clients = [asPortal.client_secret, asResourceServer.client_secret]
+    const secrets = new Set([...passwords, ...clients, codeVerifier])
     const { fetch: original } = globalThis
     // Every cookie and form token of a browser is secret.
     globalThis.fetch = async (input, init) => {
@@ -82,10 +85,9 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
       keep(/\/interaction\/([\w-]{20,})/.exec(answer.headers.get('location') ?? '')?.[1])
       return answer
     }
-    function keep(...values: unknown[]) {
-      for (const value of values) {
-        if (typeof value === 'string' && value.length >= 8) secrets.add(value)
-      }
+    function keep<Value>(value: Value): Value {
+      if (typeof value === 'string' && value.length >= 8) secrets.add(value)
+      return value
     }
     try {
       await flows()
@@ -96,25 +98,23 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
 
     async function flows() {
       const { client_id, client_secret, redirect_uri } = asPortal
-      keep(client_secret, asResourceServer.client_secret)
-      keep(sam.password, olivia.password, amir.password)
-
       for (const [fields, answers, more] of [
         [{}, sam, {}],
         [{ client_id, redirect_uri }, olivia, { client_secret }],
       ] as const) {
         const obtained = await obtainCode(url, fields, answers)
-        keep(obtained.code, codeVerifier)
-        const wrong = keepOne(`wrong-verifier-${'x'.repeat(40)}`)
-        await post(paths.token, { ...obtained.form, ...more, code_verifier: wrong })
-        await post(paths.token, { ...obtained.form, ...more, resource: 'https://evil.example' })
-        await post(paths.token, { ...obtained.form, client_secret: keepOne('a-wrong-secret-0001') })
-        const answer = (await post(paths.token, { ...obtained.form, ...more })).body
-        const access = String(answer['access_token'])
-        const refreshToken = String(answer['refresh_token'])
-        keep(access, refreshToken, answer['id_token'])
+        keep(obtained.code)
+        const redeeming = { ...obtained.form, ...more }
+        const wrong = keep(`wrong-verifier-${'x'.repeat(40)}`)
+        await post(paths.token, { ...redeeming, code_verifier: wrong })
+        await post(paths.token, { ...redeeming, resource: 'https://evil.example' })
+        await post(paths.token, { ...obtained.form, client_secret: keep('a-wrong-secret-0001') })
+        const { body: answer } = await post(paths.token, redeeming)
+        const access = keep(String(answer.access_token))
+        const refreshToken = keep(String(answer.refresh_token))
+        keep(answer.id_token)
 
-        for (const token of [access, refreshToken, keepOne('a-token-that-nobody-has')]) {
+        for (const token of [access, refreshToken, keep('a-token-that-nobody-has')]) {
           await send(url, { path: paths.userinfo, headers: bearer(token) })
           await send(url, { path: `${paths.userinfo}?access_token=${token}` })
           await post(paths.introspection, { ...asResourceServer, token })
@@ -125,41 +125,39 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
         }
         const own = { client_id: obtained.form['client_id'], ...more }
         const asked = { grant_type: 'refresh_token', ...own }
-        const next = (await post(paths.token, { ...asked, refresh_token: refreshToken })).body
-        keep(next['access_token'], next['refresh_token'])
+        const { body: next } = await post(paths.token, { ...asked, refresh_token: refreshToken })
+        keep(next.access_token)
+        const token = keep(String(next.refresh_token))
         await post(paths.token, { ...asked, refresh_token: refreshToken, scope: 'admin' })
-        await post(paths.token, { ...asked, refresh_token: keepOne('no-refresh-token-at-all') })
-        const token = String(next['refresh_token'])
+        await post(paths.token, { ...asked, refresh_token: keep('no-refresh-token-at-all') })
         await post(paths.revocation, { ...own, token })
         await post(paths.token, { ...asked, refresh_token: token })
         // The code again, which ends a grant.
-        await post(paths.token, { ...obtained.form, ...more })
+        await post(paths.token, redeeming)
       }
 
-      const wrongBasic = basic(client_id, keepOne('wrong-basic-1'))
+      const wrongBasic = basic(client_id, keep('wrong-basic-1'))
       await post(paths.token, { grant_type: 'password' }, wrongBasic)
-      await post(paths.token, {}, ['Authorization', `Basic ${keepOne('bm8tY29sb24taGVyZQ')}`])
-      await post(paths.registration, { client_name: 'x' }, bearer(keepOne('initial-access-token')))
-      for (const password of ['a-wrong-password-1', 'correct-horse-battery', 'x'.repeat(2000)]) {
-        keep(password)
-        await obtainCode(url, {}, { login: sam.login, password }).catch(() => {})
+      await post(paths.token, {}, ['Authorization', `Basic ${keep('bm8tY29sb24taGVyZQ')}`])
+      await post(paths.registration, { client_name: 'x' }, bearer(keep('initial-access-token')))
+      const typed = keep('my-password-typed-as-the-login')
+      for (const wrong of [
+        { ...sam, password: keep('a-wrong-password-1') },
+        { ...sam, password: keep('correct-horse-battery') },
+        { ...sam, password: keep('x'.repeat(2000)) },
+        { login: typed, password: 'x' },
+        { ...sam, refuse: true },
+      ]) {
+        await obtainCode(url, {}, wrong).catch(() => {})
       }
-      const typed = keepOne('my-password-typed-as-the-login')
-      await obtainCode(url, {}, { login: typed, password: 'x' }).catch(() => {})
-      await obtainCode(url, {}, { ...sam, refuse: true }).catch(() => {})
       const person = makeHeadlessPerson(sam)
-      const state = keepOne('a-state-that-is-secret-0001')
-      const nonce = keepOne('a-nonce-that-is-secret-0001')
+      const state = keep('a-state-that-is-secret-0001')
+      const nonce = keep('a-nonce-that-is-secret-0001')
       await person.authorize(authorizeUrl(url, { state, nonce }), notes.redirectUri)
       await person.open(authorizeUrl(url, { state, redirect_uri: `https://evil.example/${state}` }))
       await person.open(authorizeUrl(url, { state, scope: 'nothing', nonce }))
-      await person.open(authorizeUrl(url, { client_id: keepOne('a-secret-as-client-id') }))
-      await person.open(new URL(`${paths.endSession}?id_token_hint=${keepOne('a.b.c-hint')}`, url))
-    }
-
-    function keepOne(value: string): string {
-      keep(value)
-      return value
+      await person.open(authorizeUrl(url, { client_id: keep('a-secret-as-client-id') }))
+      await person.open(new URL(`${paths.endSession}?id_token_hint=${keep('a.b.c-hint')}`, url))
     }
 
     async function post(path: string, fields: Fields, headers: readonly string[] = []) {

@@ -143,7 +143,7 @@ describe('sign-in: known browsers (weakness 12)', () => {
     return (await answer(who, from('192.0.2.1'))).status
   }
 
-  it('sign in even from an attacking address, by a cookie that names nobody', async () => {
+  it('sign in even from an attacking address, by a cookie without names', async () => {
     await using service = await start()
     const cookie = await becomeKnown(service)
     const stranger = await attack(service)
@@ -238,34 +238,20 @@ describe('sign-in: known browsers (weakness 12)', () => {
 })
 
 describe('sign-in: the address of the caller (TRUST_PROXY)', () => {
-  const names = ['X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'True-Client-IP']
-  for (const [title, setup, headersOf] of [
-    ['ignores X-Forwarded-For without a proxy', {}, (turn: number) => from(`192.0.2.${turn}`)],
-    [
-      'reads the last entry of X-Forwarded-For behind a proxy',
-      behindProxy,
-      (turn: number) => from(`192.0.2.${turn}, 203.0.113.5`),
-    ],
-    [
-      'ignores other headers behind a proxy',
-      behindProxy,
-      (turn: number) => [names[turn] ?? '', `192.0.2.${turn}`],
-    ],
-  ] as const) {
-    it(title, async () => {
-      await using service = await startWith(strict, setup)
-      const answer = await openForm(service)
-      const statuses = []
-      for (let turn = 0; turn < 4; turn += 1) {
-        statuses.push((await answer(wrong, headersOf(turn))).status)
-      }
-      expect(statuses).to.deep.equal([401, 401, 401, 429])
-      expect(service.log.join()).to.not.include('192.0.2.')
-      if (setup !== behindProxy) return
-      expect((await answer(sam, from('203.0.113.6'))).status, 'another caller').to.equal(303)
-      expect(service.log.at(-1)).to.include('"ip":"203.0.113.6"')
-    })
-  }
+  it('is the last entry of X-Forwarded-For behind a proxy, and in no other header', async () => {
+    await using service = await startWith(strict, behindProxy)
+    const answer = await openForm(service)
+    const names = ['X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'True-Client-IP']
+    const statuses = []
+    for (const [turn, name] of names.entries()) {
+      const forwarded = from(`192.0.2.${turn}, 203.0.113.5`)
+      statuses.push((await answer(wrong, [...forwarded, name, `192.0.2.${turn}`])).status)
+    }
+    expect(statuses).to.deep.equal([401, 401, 401, 429])
+    expect(service.log.join()).to.not.include('192.0.2.')
+    expect((await answer(sam, from('203.0.113.6'))).status, 'another caller').to.equal(303)
+    expect(service.log.at(-1)).to.include('"ip":"203.0.113.6"')
+  })
 })
 
 const { service: configured } = readConfig({}, configFolder)

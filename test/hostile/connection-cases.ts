@@ -48,51 +48,51 @@ const options = { Origin: 'https://evil.example', 'Access-Control-Request-Method
 
 /** Challenges and redirects that a foreign host could change, and odd request targets. */
 const others: readonly Row[] = [
-  asks(3450, 'foreign Host before the challenge of the Member API', invalidToken, [
+  asks([3450, 'foreign Host before the challenge of the Member API'], invalidToken, [
     { method: 'POST', path: paths.graphql, headers: { Host: 'evil.example' } },
   ]),
-  asks(3451, 'foreign Host before the challenge of UserInfo', invalidToken, [
+  asks([3451, 'foreign Host before the challenge of UserInfo'], invalidToken, [
     { path: paths.userinfo, headers: { Host: 'evil.example', Authorization: 'Bearer x' } },
   ]),
-  asks(3452, 'foreign Host before a page that redirects', 'to /oauth/authorize', [
+  asks([3452, 'foreign Host before a page that redirects'], 'to /oauth/authorize', [
     { path: '/account', headers: foreignHost },
   ]),
-  asks(3453, 'absolute URL of a foreign host as request target', '200', [
+  asks([3453, 'absolute URL of a foreign host as request target'], '200', [
     { path: `http://evil.example${paths.openidConfiguration}` },
   ]),
-  asks(3454, 'absolute URL of another service, as for a proxy', notFound, [
+  asks([3454, 'absolute URL of another service, as for a proxy'], notFound, [
     { path: 'http://169.254.169.254/latest/meta-data' },
   ]),
-  asks(3455, 'line break in the path (header injection)', notFound, [
+  asks([3455, 'line break in the path (header injection)'], notFound, [
     { path: '/%0d%0aSet-Cookie:%20x=1' },
   ]),
-  asks(3456, 'invalid percent-encoding', notFound, [
+  asks([3456, 'invalid percent-encoding'], notFound, [
     { path: '/interaction/%/login' },
     { path: '/interaction/%zz/login' },
     { path: '/interaction/%e0%a4%a/consent' },
   ]),
-  asks(3704, 'fragment in the request target (CVE-2025-32395)', notFound, [
+  asks([3704, 'fragment in the request target (CVE-2025-32395)'], notFound, [
     { path: '/member/graphql#/../public' },
     { path: '/api/oauth/userinfo?a=1#b' },
     { path: '/admin/api/orders#/public' },
     { method: 'POST', path: '/mcp#x', headers: { 'Content-Type': 'text/plain' } },
   ]),
-  asks(3705, 'header named like an inherited property (CVE-2026-21710)', invalidToken, [
+  asks([3705, 'header named like an inherited property (CVE-2026-21710)'], invalidToken, [
     { path: '/api/oauth/userinfo', headers: everyObjectHas },
     { path: '/member/graphql', headers: everyObjectHas },
     { method: 'POST', path: '/mcp/member', headers: everyObjectHas },
   ]),
-  asks(3706, 'so many headers that the last are dropped (CVE-2026-58044)', '431', [
+  asks([3706, 'so many headers that the last are dropped (CVE-2026-58044)'], '431', [
     {
       path: '/api/oauth/userinfo',
       headers: [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1'],
     },
   ]),
-  asks(3457, 'path of 15,000 characters', notFound, [{ path: `/${'x'.repeat(15_000)}` }]),
-  asks(3458, 'OPTIONS of a foreign page at an endpoint without CORS', notFound, [
+  asks([3457, 'path of 15,000 characters'], notFound, [{ path: `/${'x'.repeat(15_000)}` }]),
+  asks([3458, 'OPTIONS of a foreign page at an endpoint without CORS'], notFound, [
     { method: 'OPTIONS', path: paths.authorization, headers: options },
   ]),
-  asks(3460, 'tenant in the path of discovery', notFound, [
+  asks([3460, 'tenant in the path of discovery'], notFound, [
     { path: `${paths.openidConfiguration}/evil` },
     { path: `/evil${paths.openidConfiguration}` },
     { path: `${paths.authorizationServer}/..%2fevil` },
@@ -110,9 +110,7 @@ const others: readonly Row[] = [
 ]
 
 /** Requests whose responses must not contain the foreign host. */
-function asks(
-  ...[number, attack, answer, requests]: [number, string, string, readonly WireRequest[]]
-): Row {
+function asks([number, attack]: [number, string], answer: string, requests: WireRequest[]): Row {
   const sendAll: Row[3] = async ({ url }) => {
     const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
     for (const { headers, text } of answers) {

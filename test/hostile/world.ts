@@ -41,7 +41,7 @@ export interface World {
   shared(): Promise<Held>
   /** A shared operator token; no case may end it. */
   operator(): Promise<string>
-  /** A browser that is signed in to the pages: a member, or an operator of Northlight. */
+  /** A shared browser of a member or an operator of Northlight that is signed in to the pages. */
   browser(who: 'member' | 'operator'): Promise<Browser>
   /**
    * Returns from a sign-in to the pages in the same browser, with a changed response that must not sign in.
@@ -54,7 +54,7 @@ export interface World {
 }
 
 /** Cookies of a browser, and the token of its forms. */
-export interface Browser {
+interface Browser {
   open(path: string, init?: RequestInit): Promise<Answer>
   readonly csrf: string
 }
@@ -76,13 +76,10 @@ export function makeWorld(running: RunningService): World {
     const person = await people.get('sam')
     const callback = await person?.authorize(start, redirectUri)
     const form = {
-      grant_type: 'authorization_code',
+      ...{ grant_type: 'authorization_code', redirect_uri: redirectUri, client_secret },
       code: callback?.searchParams.get('code') ?? undefined,
-      redirect_uri: redirectUri,
       client_id: wanted.get('client_id') ?? '',
-      code_verifier: codeVerifier,
-      resource: wanted.get('resource') ?? undefined,
-      client_secret,
+      ...{ code_verifier: codeVerifier, resource: wanted.get('resource') ?? undefined },
     }
     last.form = form
     return form
@@ -98,15 +95,18 @@ export function makeWorld(running: RunningService): World {
     return held
   }
 
+  const browsers = {
+    member: once(async () => await signedIn(url, sam)),
+    operator: once(async () => await signedIn(url, olivia)),
+  }
+
   return {
-    url,
-    running,
-    last,
+    ...{ url, running, last },
     code,
     tokens,
     shared: once(tokens),
     operator: once(async () => await operatorToken(url, 'courses:read members:read', olivia)),
-    browser: async (who) => await signedIn(url, { member: sam, operator: olivia }[who]),
+    browser: async (who) => await browsers[who](),
     async decided() {
       const { kysely } = running.service.stores.database
       const tables = ['oauth_application', 'client_secret', 'site_feature', 'signed_out_everywhere']
