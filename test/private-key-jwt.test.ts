@@ -292,33 +292,28 @@ describe('private_key_jwt with keys at an address', () => {
     openssl = requireProgram(this, 'openssl')
   })
 
-  it('fetches them once for all endpoints', async () => {
-    await using host = await startDocumentHost(openssl)
-    await using service = await startService({ ...on, fetch: host.fetch })
-    await chooseAddress(service, 'https://client.example/keys.json')
-    const key = await makeClientKey()
-    host.serve(documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' }))
-    const sign = async () => await signAssertion(key, service.url)
-    expect(await statusesAt(service.url, sign)).to.deep.equal([200, 200])
-    expect(await statusesAt(service.url, sign)).to.deep.equal([200, 200])
-    expect(host.requests).to.deep.equal(['client.example/keys.json'])
-  })
-
   // [125]
-  it('follows no redirect and limits their size', async () => {
+  it('fetches them once for all endpoints, limits their size and follows no redirect', async () => {
     await using host = await startDocumentHost(openssl)
     await using service = await startService({ ...on, fetch: host.fetch })
-    await chooseAddress(service, 'https://client.example/keys.json')
+    const { url } = service
     const key = await makeClientKey()
-    const keys = documentAnswer({ keys: [key.publicJwk] })
+    const fresh = { 'cache-control': 'max-age=300' }
+    const keys = documentAnswer({ keys: [key.publicJwk] }, fresh)
     host.serve((request, response) => {
-      if (request.url === '/other.json') keys(request, response)
-      else response.writeHead(302, { location: 'https://client.example/other.json' }).end()
+      if (request.url === '/keys.json') keys(request, response)
+      else response.writeHead(302, { location: 'https://client.example/keys.json' }).end()
     })
-    expect(await introspectWith(service.url, key)).to.equal(401)
-    expect(host.requests).to.deep.equal(['client.example/keys.json'])
+    await chooseAddress(service, 'https://client.example/keys.json')
+    const sign = async () => await signAssertion(key, url)
+    expect(await statusesAt(url, sign)).to.deep.equal([200, 200])
+    expect(await statusesAt(url, sign)).to.deep.equal([200, 200])
+    await chooseAddress(service, 'https://client.example/other.json')
+    expect(await introspectWith(url, key)).to.equal(401)
+    expect(host.requests).to.deep.equal(['client.example/keys.json', 'client.example/other.json'])
     host.serve({ keys: [key.publicJwk], padding: 'x'.repeat(100_000) })
-    expect(await introspectWith(service.url, key)).to.equal(401)
+    await chooseAddress(service, 'https://client.example/large.json')
+    expect(await introspectWith(url, key)).to.equal(401)
   })
 
   // [125]
