@@ -35,7 +35,7 @@ const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
 const page = { first: 20, after: undefined }
 
-withDatabases('grants', (open) => {
+withDatabases('grants and applications', (open) => {
   let database: Database
   let clock = now
   beforeEach(async () => {
@@ -92,7 +92,7 @@ withDatabases('grants', (open) => {
     return rows.map(({ action }) => action)
   }
 
-  it('are one line for each client and site, with all scopes', async () => {
+  it('grants are listed as one line for each client and site, with all scopes', async () => {
     await save({}, { id: 'g2', ...allowing('openid', 'email') }, { id: 'g3', siteId: undefined })
     await save(allowing('openid', 'profile'), { id: 'own', clientOrigin: 'first_party' })
     const rows = await listApps()
@@ -101,7 +101,7 @@ withDatabases('grants', (open) => {
     expect(scopes).to.have.members(['openid', 'email', 'profile'])
   })
 
-  it('stay ended when they are saved or prolonged at the same time, and end once', async () => {
+  it('an ended grant stays ended when it is saved or prolonged at the same time', async () => {
     const store = await save({})
     expect(await store.end({ id: 'g1' }, 'the person removed it')).to.deep.equal(['g1'])
     await store.save({ ...grant, ...allowing('openid', 'profile') })
@@ -114,7 +114,7 @@ withDatabases('grants', (open) => {
     expect(await store.end({ id: 'g1' }, 'the client revoked it')).to.deep.equal([])
   })
 
-  it('store site, fingerprint and what is allowed for each resource', async () => {
+  it('a grant stores site, fingerprint and allowed scopes of each resource', async () => {
     const allowed = {
       openid: { scope: 'openid profile', claims: ['email'] },
       resources: { 'https://gatehouse.example': 'openid courses:read' },
@@ -128,7 +128,7 @@ withDatabases('grants', (open) => {
     })
   })
 
-  it('are prolonged by a day at least, and have families of refresh tokens', async () => {
+  it('a grant is prolonged by a day at least, and has families of refresh tokens', async () => {
     const store = await save({})
     const expiresAt = now + LIFETIME_MS
     for (const [at, expected] of [
@@ -147,7 +147,7 @@ withDatabases('grants', (open) => {
     ])
   })
 
-  it('keep both of two consents given at once', async () => {
+  it('a grant keeps both of two consents given at once', async () => {
     const store = await save(allowing('openid'))
     const resources = { 'https://gatehouse.example': 'courses:read' }
     await Promise.all([
@@ -159,7 +159,7 @@ withDatabases('grants', (open) => {
     expect(allowed?.resources).to.deep.equal(resources)
   })
 
-  it('of 2,500 people end with their application', async () => {
+  it('2,500 grants end with their application', async () => {
     const store = await save({})
     const grants = Array.from({ length: 2500 }, (_none, number) => ({
       ...{ id: `many${number}`, person_id: 'sam', client_id: 'planner', client_name: 'Planner' },
@@ -175,7 +175,7 @@ withDatabases('grants', (open) => {
     expect(people).to.deep.include({ rows: [], hasNextPage: false })
   })
 
-  it('end once and for one reason when they are ended three times at once', async () => {
+  it('a grant that is ended three times at once ends once, for one reason', async () => {
     const store = await save({})
     const { personId, clientId } = grant
     const reasons = [
@@ -193,7 +193,7 @@ withDatabases('grants', (open) => {
     expect(endedBecause).to.equal(reasons[endings.findIndex(({ length }) => length === 1)])
   })
 
-  it('are not listed after they expired, and not stored after the next clean-up', async () => {
+  it('an expired grant is not listed, and the next clean-up deletes it', async () => {
     await save({})
     clock = now + LIFETIME_MS
     expect(await listApps()).to.deep.equal([])
@@ -201,7 +201,7 @@ withDatabases('grants', (open) => {
     expect(await find('g1')).to.equal(undefined)
   })
 
-  it('outlive families of which no token can live', async () => {
+  it('a clean-up deletes a family without live tokens, and not its grant', async () => {
     const store = await save({})
     await begin('early')
     clock = now + LIFETIME_MS - 1
@@ -213,7 +213,7 @@ withDatabases('grants', (open) => {
     expect((await find('g1'))?.id).to.equal('g1')
   })
 
-  it('count the calls of thirty days in several processes', async () => {
+  it('calls of thirty days are counted across processes', async () => {
     await save({}, { id: 'g2' })
     const usages = [makeGrantUsage(database, time), makeGrantUsage(database, time)] as const
     const uses = [
@@ -235,7 +235,7 @@ withDatabases('grants', (open) => {
     expect(days).to.have.length(3)
   })
 
-  it('write their last use once a minute at most', async () => {
+  it('the last use is written once a minute at most', async () => {
     await save({})
     const usage = makeGrantUsage(database, time)
     for (const [at, lastUsedAt] of [
@@ -250,7 +250,7 @@ withDatabases('grants', (open) => {
     }
   })
 
-  it('keep counted calls when the database does not answer', async () => {
+  it('counted calls survive a failure of the database', async () => {
     await save({})
     let down = true
     const kysely = new Proxy(database.kysely, {
@@ -268,7 +268,7 @@ withDatabases('grants', (open) => {
     expect((await listApps())[0]?.calls).to.equal(1)
   })
 
-  it('are listed by person, in pages', async () => {
+  it('people are listed in pages, each once', async () => {
     const store = await save({ personId: 'noor', id: 'n' })
     clock = now + 1
     await save({}, { id: 'g2' })
@@ -283,7 +283,7 @@ withDatabases('grants', (open) => {
     expect(await lists.countPeople('planner')).to.equal(1)
   })
 
-  it('end at one site when the person removes the application there, with an event', async () => {
+  it('removing an application at one site ends its grants there, with an event', async () => {
     await save({}, { id: 'g2', siteId: undefined }, { id: 'g3', personId: 'noor' })
     const line = { personId: 'sam', clientId: 'planner', siteId: 'north' }
     expect(await removeApp(database, line, actor)).to.deep.equal(['g1'])
@@ -313,7 +313,7 @@ withDatabases('grants', (open) => {
     return app
   }
 
-  it('end with the scopes or the deletion of their application, each change with an event', async () => {
+  it('narrowing or deleting an application ends its grants, with an event for each change', async () => {
     const { kysely } = database
     const store = makeApplicationStore(database)
     const entry = entryOf({ authMethod: 'client_secret_post' })
@@ -334,7 +334,7 @@ withDatabases('grants', (open) => {
     ])
   })
 
-  it('one application is made for an assistant, however many requests come at once', async () => {
+  it('four requests at once create one application for an assistant', async () => {
     const store = makeApplicationStore(database)
     const entry = { ...entryOf({}), assistant: 'claude' }
     const made = await Promise.all([0, 1, 2, 3].map(() => store.create('north', entry, actor)))
@@ -357,14 +357,14 @@ withDatabases('grants', (open) => {
     expect(rows).to.deep.equal([{ id: 'north', slug: 'north', name: 'North' }])
   })
 
-  it('two secrets of an application live at most, however many are requested at once', async () => {
+  it('an application has two live secrets at most, also after three requests at once', async () => {
     const { app } = await create(entryOf({ authMethod: 'client_secret_post' }))
     const secrets = makeApplicationSecrets(database)
     const made = await Promise.all([0, 1, 2].map(() => secrets.add(app, actor)))
     expect(made.filter(Boolean)).to.have.length(1)
   })
 
-  it('the last refusals of an application are kept, and none of another client', async () => {
+  it('only the last refusals of an application are kept, and none of other clients', async () => {
     const { clientId } = await create(entryOf({}))
     const refusals = makeRefusedRequests(database)
     const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
@@ -380,7 +380,7 @@ withDatabases('grants', (open) => {
     expect(await refusals.list('nobody')).to.deep.equal([])
   })
 
-  it('a site is found with the roles of a person, and its feature is switched', async () => {
+  it('a site is found with the roles of a person, and MCP connections is switched', async () => {
     expect(await findAdminSite(database, 'north', 'sam')).to.deep.include({ roles: ['student'] })
     expect(await findAdminSite(database, 'north', 'noor')).to.deep.include({ roles: [] })
     expect(await findAdminSite(database, 'south', 'sam')).to.equal(undefined)

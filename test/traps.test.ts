@@ -23,6 +23,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { notes, startService } from './support/gatehouse.ts'
+import { later } from './support/later.ts'
 import { startRedis } from './support/redis.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -33,17 +34,6 @@ const PARALLEL = 20
 const DAY_MS = 86_400_000
 const foreign = 'https://other.example'
 const evil = 'evil.example'
-
-/** Runs work with the clock of this process, which both servers read, set forward. */
-async function later<T>(ms: number, work: () => Promise<T>): Promise<T> {
-  const clock = Date.now
-  Date.now = () => clock() + ms
-  try {
-    return await work()
-  } finally {
-    Date.now = clock
-  }
-}
 
 /** The person consents on day 0 and again on day 10, and the client refreshes on day 15. */
 async function refreshAfterSecondConsent(url: string): Promise<Answer> {

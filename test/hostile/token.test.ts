@@ -14,6 +14,7 @@ import {
   revoke,
 } from '../support/client.ts'
 import { noor, notes, olivia, portal, sam } from '../support/gatehouse.ts'
+import { later } from '../support/later.ts'
 import { sharedService } from '../support/shared-service.ts'
 import {
   type Answer,
@@ -96,10 +97,7 @@ describe('codes', () => {
     ]) {
       answers.push(await token({ ...form, code: altered }))
     }
-    const clock = Date.now
-    Date.now = () => clock() + 62_000
-    answers.push(await token(form))
-    Date.now = clock
+    answers.push(await later(62_000, () => token(form)))
     for (const answer of answers) expectRefusal(answer, '400 invalid_grant')
     expect(new Set(answers.map(({ text }) => text)).size).to.equal(1)
   })

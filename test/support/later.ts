@@ -1,0 +1,10 @@
+/** Runs work with the clock of this process set forward. */
+export async function later<T>(ms: number, work: () => Promise<T>): Promise<T> {
+  const clock = Date.now
+  Date.now = () => clock() + ms
+  try {
+    return await work()
+  } finally {
+    Date.now = clock
+  }
+}
