@@ -82,6 +82,7 @@ describe('forward auth', () => {
       token: { ...asClaude, resource: undefined },
       person: olivia,
     })
+    const lacking = /scope="[^"]*account:read account:write[^"]*"/
     for (const [caller, refusal, scope, query] of [
       [[], '401 invalid_token', /scope="account:read"/, '?scope=account:read'],
       [bearer('nonsense'), '401 invalid_token'],
@@ -90,10 +91,7 @@ describe('forward auth', () => {
       [bearer(unbound.access_token), '401 invalid_token'],
       [[...token, ...token], '401 invalid_token'],
       [asCaller, '401 invalid_token'],
-      [
-        ...[token, '403 insufficient_scope'],
-        ...[/scope="[^"]*account:read account:write[^"]*"/, '?scope=account:write'],
-      ],
+      [token, '403 insufficient_scope', lacking, '?scope=account:write'],
     ] as const) {
       const answer = await ask([...asProxy, ...caller], query)
       expect(refusalOf(answer)).to.equal(refusal)

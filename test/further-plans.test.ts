@@ -8,7 +8,7 @@ import { startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { everyPlan, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { sharedService } from './support/shared-service.ts'
-import { get, postForm } from './support/wire.ts'
+import { type Fields, get, postForm } from './support/wire.ts'
 
 type PlanName = Exclude<keyof typeof everyPlan, 'privateHosts'>
 
@@ -77,27 +77,16 @@ describe('further plans', () => {
     const resource = await metadataOf(url, paths.protectedResource)
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
     const { pushedAuthorization } = planPaths
+    const push = async (fields: Fields) => await postForm(url + pushedAuthorization, fields)
     const htu = `${url}/elsewhere`
     const dpop = await signProof(await makeClientKey(), { htm: 'GET', htu })
     const validate = responseValidator((await get(url + paths.openApi)).body)
     for (const [path, method, answer] of [
       [paths.openidConfiguration, 'GET', await get(url + paths.openidConfiguration)],
       [paths.protectedResource, 'GET', await get(url + paths.protectedResource)],
-      [
-        ...[pushedAuthorization, 'POST'],
-        await postForm(
-          url + pushedAuthorization,
-          Object.fromEntries(authorizeUrl(url).searchParams),
-        ),
-      ],
-      [
-        ...[pushedAuthorization, 'POST'],
-        await postForm(url + pushedAuthorization, { client_id: 'nobody' }),
-      ],
-      [
-        ...[paths.userinfo, 'GET'],
-        await get(url + paths.userinfo, { authorization: 'DPoP x', dpop }),
-      ],
+      [pushedAuthorization, 'POST', await push(Object.fromEntries(authorizeUrl(url).searchParams))],
+      [pushedAuthorization, 'POST', await push({ client_id: 'nobody' })],
+      [paths.userinfo, 'GET', await get(url + paths.userinfo, { authorization: 'DPoP x', dpop })],
     ] as const) {
       expect(validate(path, method, answer.status, answer.body), path).to.deep.equal([])
     }

@@ -44,7 +44,7 @@ const x = (fields: Fields, headers?: readonly string[]) => () =>
   post({ token: 'x', ...fields }, headers)
 const raw = (text: string) => ['Authorization', `Basic ${Buffer.from(text).toString('base64')}`]
 
-const told = (body: object): Expected => ({ status: 200, body: { active: true, ...body } })
+const active = (body: object): Expected => ({ status: 200, body: { active: true, ...body } })
 const toThisOrigin = { token_type: 'Bearer', aud: '{base}' }
 const samAtNotes = {
   ...{ sub: 'per_sam', org_id: 'sit_northlight', roles: ['student'] },
@@ -55,7 +55,7 @@ const samBarely = { sub: 'per_sam', client_id: notes.clientId, scope: 'openid', 
 const oliviaAtClaude = {
   ...{ sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' },
 }
-const toNotes = told({ ...samAtNotes, ...toThisOrigin })
+const toNotes = active({ ...samAtNotes, ...toThisOrigin })
 const inactive: Expected = { status: 200, body: { active: false } }
 const malformed = (error_description: string): Expected => ({
   ...{ status: 400, body: { error: 'invalid_request', error_description } },
@@ -96,7 +96,7 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    told(samAtNotes),
+    active(samAtNotes),
     {
       'a refresh token': ({ boundRefresh }) => asked(boundRefresh),
       'a refresh token with the hint access_token': ({ boundRefresh }) =>
@@ -104,22 +104,22 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    told({ ...oliviaAtClaude, token_type: 'Bearer' }),
+    active({ ...oliviaAtClaude, token_type: 'Bearer' }),
     { 'an unbound token': ({ unbound }) => asked(unbound) },
   ],
   [
-    told(oliviaAtClaude),
+    active(oliviaAtClaude),
     { 'an unbound refresh token': ({ unboundRefresh }) => asked(unboundRefresh) },
   ],
   [
-    told(samBarely),
+    active(samBarely),
     {
       'a token without profile': ({ bare }) => asked(bare),
       Basic: ({ bare }) => post({ token: bare }, asTheServer),
     },
   ],
   [
-    told({ ...samAtPortal, ...toThisOrigin }),
+    active({ ...samAtPortal, ...toThisOrigin }),
     {
       'a confidential client, its own token': ({ confidential }) =>
         post({ ...asPortalHere, token: confidential }),
@@ -127,7 +127,7 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    told(samAtPortal),
+    active(samAtPortal),
     {
       'a refresh token of a confidential client': ({ confidentialRefresh }) =>
         asked(confidentialRefresh),

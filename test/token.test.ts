@@ -50,7 +50,7 @@ describe('POST /api/oauth/token', () => {
     code_verifier: codeVerifier,
     client_id,
   }
-  const nobody = { ...byCode, client_id: undefined }
+  const withoutClient = { ...byCode, client_id: undefined }
 
   const refusals: readonly (readonly [
     title: string,
@@ -58,9 +58,14 @@ describe('POST /api/oauth/token', () => {
     fields: Fields,
     headers?: readonly string[],
   ])[] = [
-    ['no client', '400 invalid_request', nobody],
+    ['no client', '400 invalid_request', withoutClient],
     ['an unknown client', '401 invalid_client', { ...byCode, client_id: 'nobody' }],
-    ['a wrong secret by HTTP Basic', '401 invalid_client', nobody, basic(portal.clientId, 'x')],
+    [
+      'a wrong secret by HTTP Basic',
+      '401 invalid_client',
+      withoutClient,
+      basic(portal.clientId, 'x'),
+    ],
     ['an unknown code', '400 invalid_grant', byCode],
     ['no code', '400 invalid_request', { ...byCode, code: undefined }],
     ['no redirect_uri', '400 invalid_request', { ...byCode, redirect_uri: undefined }],
@@ -93,7 +98,7 @@ describe('POST /api/oauth/token', () => {
 
   // [RFC 6749 §5.2]
   it('challenges for HTTP Basic only a client that tried it', async () => {
-    const tried = await token(nobody, basic(portal.clientId, 'x'))
+    const tried = await token(withoutClient, basic(portal.clientId, 'x'))
     expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
     const posted = await token({ ...byCode, ...asPortal, client_secret: 'x' })
     expect(posted.headers.get('www-authenticate')).to.equal(null)
@@ -124,7 +129,12 @@ describe('POST /api/oauth/token', () => {
   it('accepts HTTP Basic of a confidential client [design 20]', async () => {
     const { url } = service()
     const { redirect_uri, client_secret } = asPortal
-    const request = { ...nobody, redirect_uri, code: await getCode(url, asPortal), resource: url }
+    const request = {
+      ...withoutClient,
+      redirect_uri,
+      code: await getCode(url, asPortal),
+      resource: url,
+    }
     expect((await token(request, basic(portal.clientId, client_secret))).status).to.equal(200)
   })
 
