@@ -3,17 +3,16 @@ import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
-import { june, marco, olivia } from '../support/gatehouse.ts'
+import { june, marco, olivia, withSettings } from '../support/gatehouse.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 const DAY_MS = 86_400_000
 
 describe('/admin and /account in a browser', () => {
   const service = sharedService({
-    policy: (policy) => ({
-      ...policy,
-      storage: { ...policy.storage, usageFlushSeconds: 1 },
-      metadataDocuments: { ...policy.metadataDocuments, openRegistration: true },
+    policy: withSettings({
+      storage: { usageFlushSeconds: 1 },
+      metadataDocuments: { openRegistration: true },
     }),
   })
   const open = sharedBrowser()

@@ -1,16 +1,10 @@
-import {
-  Client,
-  type OAuthClientProvider,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
-import { authorizeUrl } from '../support/client.ts'
+import { authorizeUrl, exchange } from '../support/client.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
-import { answerIn } from '../support/mcp.ts'
+import { readTool } from '../support/mcp.ts'
 import { makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { sharedService } from '../support/shared-service.ts'
@@ -22,7 +16,7 @@ describe('connecting an assistant, in a browser', () => {
   const service = sharedService()
   const open = sharedBrowser()
 
-  it('an operator adds one, and the SDK’s client signs in with what the member page says', async () => {
+  it('an operator adds one, and a member signs in to it with what the member page says', async () => {
     const { page: operator } = await open({ javaScriptEnabled: false })
     await operator.goto(`${service().url}/admin/northlight`)
     await signInAs(operator, olivia)
@@ -38,21 +32,9 @@ describe('connecting an assistant, in a browser', () => {
     const [, clientId = ''] = /--client-id (\S+)/.exec(command) ?? []
     const [, url = ''] = / (http\S+)/.exec(command) ?? []
 
-    const { kept, provider } = clientMemory(clientId)
-    const connect = async () => {
-      const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
-      const client = new Client({ name: 'test client', version: '1.0.0' })
-      const refused = await client.connect(transport).catch((error: unknown) => error)
-      return { transport, client, refused }
-    }
-    const first = await connect()
-    expect(first.refused).to.be.instanceOf(UnauthorizedError)
-    const request = new URL(String(kept.get('request')))
-    expect(Object.fromEntries(request.searchParams)).to.include({
-      client_id: clientId,
-      scope: 'account:read account:write',
-    })
-    await member.goto(request.href)
+    const asked = { client_id: clientId, redirect_uri: callback, resource: url }
+    const scope = 'account:read account:write'
+    await member.goto(authorizeUrl(service().url, { ...asked, scope }).href)
     await signInAs(member, sam)
     await member.locator('#consent-page').waitFor()
     expect(await member.innerText('h1')).to.equal('Allow Claude Code to use your account?')
@@ -60,13 +42,12 @@ describe('connecting an assistant, in a browser', () => {
       member.waitForRequest((each) => each.url().startsWith(callback)),
       member.click('#consent-approve'),
     ])
-    await first.transport.finishAuth(new URL(sent.url()).searchParams)
-
-    const { client, refused } = await connect()
-    expect(refused).to.equal(undefined)
-    const answer = await client.callTool({ name: 'get_viewer', arguments: {} })
-    expect(answerIn(answer)).to.include({ id: 'per_sam' })
-    await client.close()
+    const code = new URL(sent.url()).searchParams.get('code') ?? ''
+    const token = (await exchange(service().url, code, asked)).body.access_token
+    const { pathname: path } = new URL(url)
+    expect(await readTool(service().url, 'get_viewer', { token, path })).to.include({
+      id: 'per_sam',
+    })
     const apps = await makePagePerson(service().url, sam).visit('/account/apps')
     expect(apps.text).to.include('Claude Code')
     const trail = await makePagePerson(service().url, olivia).visit('/admin/northlight/audit')
@@ -186,22 +167,4 @@ async function followedSchemes(page: Page): Promise<string[]> {
     if (!/^(https?|data|about):/.test(request.url)) followed.push(request.url)
   })
   return followed
-}
-
-/** What an MCP client keeps for its user. */
-function clientMemory(clientId: string) {
-  const kept = new Map<string, unknown>()
-  const provider = {
-    redirectUrl: callback,
-    clientMetadata: { client_name: 'test client', redirect_uris: [callback] },
-    clientInformation: () => ({ client_id: clientId }),
-    tokens: () => kept.get('tokens'),
-    saveTokens: (tokens: unknown) => void kept.set('tokens', tokens),
-    redirectToAuthorization: (request: URL) => void kept.set('request', request),
-    saveCodeVerifier: (verifier: string) => void kept.set('verifier', verifier),
-    codeVerifier: () => kept.get('verifier'),
-    saveDiscoveryState: (state: unknown) => void kept.set('discovery', state),
-    discoveryState: () => kept.get('discovery'),
-  }
-  return { kept, provider: provider as unknown as OAuthClientProvider }
 }

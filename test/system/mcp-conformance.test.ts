@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -10,6 +8,7 @@ import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { operatorToken } from '../support/mcp.ts'
 import { memberToken } from '../support/member-api.ts'
+import { temporaryFolder } from '../support/programs.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { startTokenBearer } from '../support/token-bearer.ts'
 
@@ -19,70 +18,54 @@ const suite = join(
 )
 const expectedFailures = join(import.meta.dirname, '../conformance/mcp-expected-failures.yml')
 
-/** The scenarios of the older revision that need no fixture of the suite. */
-const generic = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection']
-
-/** The addresses of the tools, and a token where one is demanded. */
-const addresses = [
-  { path: paths.mcp },
-  { path: paths.mcpMember, tokenFor: async (url: string) => await memberToken(url) },
-  {
-    path: paths.mcpAdmin,
-    tokenFor: async (url: string) => await operatorToken(url, readScope('courses')),
-  },
+const suites: readonly (readonly [what: string, options: readonly string[], passes: RegExp])[] = [
+  [
+    'all that revision 2026-07-28 requires, except what needs a fixture',
+    ['--requirements', '2026-07-28', '--expected-failures', expectedFailures],
+    /server-stateless: 24 passed[\s\S]*Baseline check passed/,
+  ],
+  // The scenarios of the older revision that need no fixture.
+  ...['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'].map(
+    (scenario) =>
+      [
+        `${scenario} of revision 2025-11-25`,
+        ['--spec-version', '2025-11-25', '--scenario', scenario],
+        /Passed: (\d+)\/\1, 0 failed, 0 warnings/,
+      ] as const,
+  ),
 ]
 
-for (const { path, tokenFor } of addresses) {
+for (const [path, tokenFor] of [
+  [paths.mcp, undefined],
+  [paths.mcpMember, async (url: string) => await memberToken(url)],
+  [paths.mcpAdmin, async (url: string) => await operatorToken(url, readScope('courses'))],
+] as const) {
   describe(`the conformance suite of the Model Context Protocol at ${path} [design 23]`, () => {
     const running = sharedService()
     let bearer: Awaited<ReturnType<typeof startTokenBearer>> | undefined
-
     before(async () => {
       const { url } = running()
       bearer = tokenFor && (await startTokenBearer(url, await tokenFor(url)))
     })
-    after(async () => {
-      await bearer?.[Symbol.asyncDispose]()
-    })
+    after(() => bearer?.[Symbol.asyncDispose]())
 
-    const address = () => (bearer ?? running()).url + path
-
-    // [Not shown 8]
-    it('passes all that revision 2026-07-28 requires, except what needs a fixture', async () => {
-      const said = await runSuite(address(), [
-        ...['--requirements', '2026-07-28'],
-        ...['--expected-failures', expectedFailures],
-      ])
-      expect(said).to.include('Baseline check passed')
-      expect(said).to.match(/server-stateless: 24 passed/)
-    })
-
-    for (const scenario of generic) {
-      it(`passes ${scenario} of revision 2025-11-25`, async () => {
-        const said = await runSuite(address(), [
-          ...['--spec-version', '2025-11-25'],
-          ...['--scenario', scenario],
-        ])
-        expect(said).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
+    for (const [what, options, passes] of suites) {
+      // [Not shown 8]
+      it(`passes ${what}`, async () => {
+        expect(await runSuite((bearer ?? running()).url + path, options)).to.match(passes)
       })
     }
   })
 }
 
-/** Runs the suite against the service; a failure that nobody expected fails the test. */
+/** Runs the suite against the service. An unexpected failure fails the test. */
 async function runSuite(address: string, options: readonly string[]): Promise<string> {
-  const results = mkdtempSync(join(tmpdir(), 'conformance-'))
+  const words = ['server', '--url', address, ...options, '--output-dir', temporaryFolder()]
   try {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [suite, 'server', '--url', address, ...options, '--output-dir', results],
-      { maxBuffer: 10_000_000 },
-    )
-    return stdout
+    const command = [suite, ...words]
+    return (await promisify(execFile)(process.execPath, command, { maxBuffer: 10_000_000 })).stdout
   } catch (error) {
     const { stdout = '' } = error as { stdout?: string }
     throw new Error(stdout.slice(-4000), { cause: error })
-  } finally {
-    rmSync(results, { recursive: true, force: true })
   }
 }

@@ -10,13 +10,12 @@ import { freePort, temporaryFolder } from '../support/programs.ts'
 import { askForProgram } from '../support/skipped.ts'
 
 const folder = join(import.meta.dirname, '../../config/monitoring')
-const dashboard: {
-  readonly panels: readonly { readonly targets?: { readonly expr: string }[] }[]
-} = JSON.parse(readFileSync(join(folder, 'dashboard.json'), 'utf8'))
-const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+const dashboard = JSON.parse(readFileSync(join(folder, 'dashboard.json'), 'utf8'))
+const expressions: string[] = dashboard.panels.flatMap(({ targets = [] }) =>
+  targets.map(({ expr }: { expr: string }) => expr),
+)
 
-describe('promtool', function () {
-  this.timeout(120_000)
+describe('promtool', () => {
   let promtool = ''
   before(function () {
     promtool = askForProgram(this, 'promtool')
@@ -24,13 +23,13 @@ describe('promtool', function () {
   const run = (words: readonly string[], input = '') =>
     execFileSync(promtool, words, { cwd: folder, input, encoding: 'utf8', stdio: 'pipe' })
 
-  it('takes the configuration and the rules, and each alert fires when it should', () => {
+  it('accepts the configuration and the rules, and each alert fires when it should', () => {
     expect(run(['check', 'config', 'prometheus.yml'])).to.include('SUCCESS')
     expect(run(['check', 'rules', 'alerts.yml'])).to.include('SUCCESS')
     expect(run(['test', 'rules', 'alerts.test.yml'])).to.include('SUCCESS')
   })
 
-  it('takes every expression of the dashboard', () => {
+  it('accepts every expression of the dashboard', () => {
     const records = expressions.map((expression, i) => {
       const plain = expression.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*')
       return `      - record: panel:${i}\n        expr: ${JSON.stringify(plain)}`
@@ -40,7 +39,7 @@ describe('promtool', function () {
     expect(run(['check', 'rules', file])).to.include(`${expressions.length} rules found`)
   })
 
-  it('takes a scrape, and finds nothing to better in it', async () => {
+  it('accepts a scrape without a suggestion', async () => {
     const port = await freePort()
     await using _service = await startProcess({ METRICS_PORT: String(port) })
     const { text } = await scrape(port)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { environmentVariables, renderExampleEnv } from '../../src/config/environment.ts'
+import { withSettings } from '../support/gatehouse.ts'
 import {
   configWith,
   dataFolderWithDemo,
@@ -122,11 +123,12 @@ describe('starting', () => {
   }
 
   it('names the problems of variables and files together', async () => {
-    const CONFIG_DIR = configWith((policy) => ({
-      ...policy,
-      lifetimes: { ...policy.lifetimes, idTokenSeconds: 601 as 600 },
-      storage: { ...policy.storage, answerWithinMs: 5_000 },
-    }))
+    const CONFIG_DIR = configWith(
+      withSettings({
+        lifetimes: { idTokenSeconds: 601 as 600 },
+        storage: { answerWithinMs: 5_000 },
+      }),
+    )
     writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
     const { code, stderr } = await runService({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' })
     expect(code).to.equal(1)
