@@ -19,93 +19,76 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const rules = read('config/monitoring/alerts.yml')
 const ruleTests = read('config/monitoring/alerts.test.yml')
 
-interface Panel {
-  readonly id: number
-  readonly type: string
-  readonly title: string
-  readonly description?: string
-  readonly gridPos: {
-    readonly x: number
-    readonly y: number
-    readonly w: number
-    readonly h: number
-  }
-  readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
-}
-const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
-  read('config/monitoring/dashboard.json'),
+const { panels } = JSON.parse(read('config/monitoring/dashboard.json'))
+const expressions: string[] = panels.flatMap(({ targets = [] }) =>
+  targets.map(({ expr }: { expr: string }) => expr),
 )
-const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** What a scrape of the table has, by name, with the labels that are there. */
+const seriesOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
+
+/** The names of a scrape, with their labels. */
 const series = new Map(
-  Object.entries<Metric>(metricTable).flatMap(
-    ([name, { type, labels = {} }]): [string, string[]][] => {
-      const own = ['instance', 'job', ...Object.keys(labels)]
-      if (type !== 'histogram') return [[name, own]]
-      const bucket: [string, string[]] = [`${name}_bucket`, [...own, 'le']]
-      return [bucket, [`${name}_sum`, own], [`${name}_count`, own]]
-    },
-  ),
+  Object.entries<Metric>(metricTable).flatMap(([name, { type, labels = {} }]) => {
+    const own = ['instance', 'job', ...Object.keys(labels)]
+    const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
+    return suffixes.map((suffix): [string, string[]] => [
+      name + suffix,
+      suffix === '_bucket' ? [...own, 'le'] : own,
+    ])
+  }),
 )
 
-/** The metrics that an expression names, with the labels that it selects by. */
+/** The metrics in an expression, with the labels and values that it selects by. */
 function namesIn(expression: string) {
   return [...expression.matchAll(/\b(gatehouse_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selected = '']) => ({
       name,
-      labels: [...selected.matchAll(/(\w+)\s*(?:=~|!=|!~|=)/g)].map(([, label = '']) => label),
-      values: [...selected.matchAll(/(\w+)(?:=|=~|!=|!~)"([^"$]*)"/g)].map(
-        ([, label = '', value = '']) => ({ label, value }),
+      selectors: [...selected.matchAll(/(\w+)\s*(?:=~|!=|!~|=)(?:"([^"$]*)")?/g)].map(
+        ([, label = '', value]) => ({ label, value }),
       ),
     }),
   )
 }
 
 /** The values that a label may have, where the table lists them. */
-function valuesOf(series: string, label: string): readonly string[] | undefined {
-  const metric: Metric | undefined =
-    metricTable[series.replace(/_(bucket|sum|count)$/, '') as keyof typeof metricTable]
+function valuesOf(name: string, label: string): readonly string[] | undefined {
+  const metric: Metric | undefined = Reflect.get(metricTable, seriesOf(name))
   const values = metric?.labels?.[label]
   return values === undefined || 'valuesMax' in values ? undefined : [...values, 'other']
 }
 
-describe('what is written about metrics', () => {
+describe('the files about metrics', () => {
   for (const [what, texts] of [
-    ['the dashboard', expressions],
+    ['the expressions of the dashboard', expressions],
     ['the alert rules', [rules]],
     ['the tests of the alert rules', [ruleTests]],
   ] as const) {
-    it(`${what}: names metrics, labels and values of the table only`, () => {
+    it(`${what} name metrics, labels and values of the table only`, () => {
       const named = texts.flatMap(namesIn)
       expect(named).to.have.length.above(10)
-      for (const { name, labels, values } of named) {
-        expect(series.has(name), name).to.equal(true)
-        expect(series.get(name), name).to.include.members(labels)
-        for (const { label, value } of values) {
-          const allowed = valuesOf(name, label)
-          if (allowed) expect(allowed, `${name} ${label}`).to.include.members(value.split('|'))
+      for (const { name, selectors } of named) {
+        expect(series.get(name), name).to.include.members(selectors.map(({ label }) => label))
+        for (const { label, value } of selectors) {
+          const values = value?.split('|') ?? []
+          expect(valuesOf(name, label) ?? values, `${name} ${label}`).to.include.members(values)
         }
       }
     })
   }
 
   it('the dashboard shows every metric of the table', () => {
-    const shown = new Set(
-      expressions.flatMap(namesIn).map(({ name }) => name.replace(/_(bucket|count)$/, '')),
-    )
+    const shown = new Set(expressions.flatMap(namesIn).map(({ name }) => seriesOf(name)))
     const hidden = Object.keys(metricTable).filter((name) => !shown.has(name))
     expect(hidden).to.deep.equal([
-      // The alerts and the table of Grafana's own have them.
+      // In the alerts and in Grafana's own table.
       'gatehouse_process_start_timestamp_seconds',
       'gatehouse_ignored_proxy_requests_total',
       'gatehouse_task_runs_total',
     ])
   })
 
-  it('the panels of the dashboard have ids of their own, words, and do not overlap', () => {
-    const { panels } = dashboard
-    expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length)
+  it('the panels of the dashboard have unique ids and texts, and do not overlap', () => {
+    expect(new Set(panels.map(({ id }: { id: number }) => id)).size).to.equal(panels.length)
     const taken = new Set<string>()
     for (const { type, title, description, gridPos, targets = [] } of panels) {
       expect(title).to.not.equal('')
@@ -117,11 +100,13 @@ describe('what is written about metrics', () => {
           taken.add(`${x},${y}`)
         }
       }
-      expect(new Set(targets.map(({ refId }) => refId)).size).to.equal(targets.length)
+      expect(new Set(targets.map(({ refId }: { refId: string }) => refId)).size).to.equal(
+        targets.length,
+      )
     }
   })
 
-  it('each alert has a case in which it fires, one in which it does not, and what to do', () => {
+  it('each alert has a case that fires, a quiet one, and advice', () => {
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
     expect(alerts).to.have.length.above(10)
     const cases = [...ruleTests.matchAll(/- name: '(\w+) (fires|is quiet)'/g)]
@@ -132,8 +117,8 @@ describe('what is written about metrics', () => {
   })
 })
 
-describe('what is counted of refusals', () => {
-  it('has every documented error code and no other', () => {
+describe('the counts of refusals', () => {
+  it('have every documented error code and no other', () => {
     const [own = [], endpoints = [], resources = []] = errorTables.map(({ rows }) => rows)
     const cells = [...own, ...endpoints].map(([, , code = '']) => code)
     const codes = [...cells, ...resources.map(([, code = '']) => code)]
@@ -143,7 +128,7 @@ describe('what is counted of refusals', () => {
     expect(foreign).to.deep.equal(['server_error', 'unsupported_response_type'])
   })
 
-  it('knows reasons as the code says them', () => {
+  it('know the reasons in the code', () => {
     const files = globSync('src/{oauth/grants,resource/resource-server,oauth/token}/*.ts', {
       cwd: root,
     })
@@ -158,7 +143,7 @@ describe('what is counted of refusals', () => {
 })
 
 describe('the registry of metrics', () => {
-  it('has no more values of a label than the table allows', async () => {
+  it('keeps no more values of a label than the table allows', async () => {
     const metrics = openMetrics()
     for (let i = 0; i < 1000; i += 1) {
       const labels = { route: `/made-up/${i}`, method: `M${i}`, status: `${i}` }
@@ -176,7 +161,7 @@ describe('the registry of metrics', () => {
     expect(sum('gatehouse_refusals_total', { error: 'other', reason: 'other' })).to.equal(1000)
   })
 
-  it('reads on when one thing cannot be read', async () => {
+  it('skips a value that cannot be read', async () => {
     const metrics = openMetrics()
     metrics.read('gatehouse_sign_out_notices_waiting', async () => {
       throw new Error('the store is away')

@@ -15,12 +15,12 @@ import {
   startProcess,
   type Variables,
 } from '../support/process.ts'
-import { eventually, temporaryFolder } from '../support/programs.ts'
+import { temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
+import { startTraffic } from '../support/traffic.ts'
 
 const root = join(import.meta.dirname, '../..')
-
 const patientWorker = patientService.at(-1) as string
 const NEXT_FILE = '9998-next.sql'
 const NEXT_MIGRATION = `-- What the next version adds.
@@ -104,7 +104,7 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   const variables = { BASE_URL: balancer.url, ...storage }
   await using former = await startProcess(variables, patientService)
   balancer.serve([former.url])
-  const traffic = await startTraffic(balancer.url)
+  const traffic = startTraffic(balancer.url)
   const ofFormer = await obtainTokens(balancer.url)
   await traffic.progress()
 
@@ -140,47 +140,4 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   const { count, others } = await traffic.stop()
   expect(count).to.be.greaterThan(50)
   expect(others, 'answers that were not 200').to.deep.equal([])
-}
-
-const FAMILIES = 3
-
-/** Members use their tokens, refresh them, and sign in, without a pause. */
-async function startTraffic(url: string) {
-  let running = true
-  let count = 0
-  const others: string[] = []
-  const note = (what: string, status: number) => {
-    count += 1
-    if (status !== 200) others.push(`${what}: ${status}`)
-  }
-  const refreshing = Array.from({ length: FAMILIES }, async () => {
-    let { accessToken, refreshToken } = await obtainTokens(url)
-    while (running) {
-      note('userinfo', (await userinfo(url, accessToken)).status)
-      const answer = await refresh(url, refreshToken)
-      note('refresh', answer.status)
-      accessToken = answer.body.access_token
-      refreshToken = answer.body.refresh_token
-      await delay(5)
-    }
-  })
-  const signingIn = (async () => {
-    while (running) {
-      await obtainTokens(url)
-      note('sign-in', 200)
-      await delay(200)
-    }
-  })()
-  return {
-    /** Waits for some more answers. */
-    async progress() {
-      const target = count + 10 * FAMILIES
-      await eventually(30_000, async () => expect(count).to.be.at.least(target))
-    },
-    async stop() {
-      running = false
-      await Promise.all([...refreshing, signingIn])
-      return { count, others }
-    },
-  }
 }
