@@ -3,14 +3,14 @@ import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
-import { june, marco, olivia, withSettings } from '../support/gatehouse.ts'
+import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 const DAY_MS = 86_400_000
 
 describe('/admin and /account in a browser', () => {
   const service = sharedService({
-    policy: withSettings({
+    policy: policyWith({
       storage: { usageFlushSeconds: 1 },
       metadataDocuments: { openRegistration: true },
     }),

@@ -11,7 +11,7 @@ import {
   obtainTokens,
   refresh,
 } from '../support/client.ts'
-import { withSettings } from '../support/gatehouse.ts'
+import { policyWith } from '../support/gatehouse.ts'
 import { configWith, type ServiceProcess, startBalancer, startProcess } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
@@ -35,7 +35,7 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     baseUrl = balancer.url
     const lives = { authorizationCodeSeconds: LIFE_SECONDS, accessTokenSeconds: LIFE_SECONDS }
     const CONFIG_DIR = configWith(
-      withSettings({ lifetimes: lives, storage: { answerWithinMs: 450 } }),
+      policyWith({ lifetimes: lives, storage: { answerWithinMs: 450 } }),
     )
     const variables = { ...storage, BASE_URL: baseUrl, CONFIG_DIR }
     ahead = opened.use(await startProcess(variables, withClock(SKEW_SECONDS)))

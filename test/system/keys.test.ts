@@ -16,7 +16,7 @@ import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { obtain, obtainCode, redeem } from '../support/client.ts'
-import { notes, withSettings } from '../support/gatehouse.ts'
+import { notes, policyWith } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
 import {
   configWith,
@@ -36,7 +36,7 @@ const quickKeys = { publishLeadSeconds: 1, reloadSeconds: 1 }
 
 describe('signing keys of two processes on one database', () => {
   const DATA_DIR = temporaryFolder()
-  const CONFIG_DIR = configWith(withSettings({ keys: quickKeys }))
+  const CONFIG_DIR = configWith(policyWith({ keys: quickKeys }))
   const gatehouse = (...words: string[]) => runGatehouse(words, { DATA_DIR, CONFIG_DIR })
   const open = async () =>
     await openDatabase({ kind: 'sqlite', file: join(DATA_DIR, 'gatehouse.db') })

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { paths } from '../../src/platform/http/paths.ts'
 import { metricTable } from '../../src/platform/monitoring/metric-table.ts'
 import { exchange, introspect, obtainTokens, refresh, revoke, userinfo } from '../support/client.ts'
-import { notes, sam, withSettings } from '../support/gatehouse.ts'
+import { notes, policyWith, sam } from '../support/gatehouse.ts'
 import { send as sendMessage } from '../support/mcp.ts'
 import { askMember } from '../support/member-api.ts'
 import { type Scrape, scrape, scrapeUntil } from '../support/metrics.ts'
@@ -22,7 +22,7 @@ describe('metrics', () => {
   let port = 0
   before(async () => {
     // After one second a repeated refresh token counts as stolen.
-    const CONFIG_DIR = configWith(withSettings({ lifetimes: { refreshRetrySeconds: 1 } }))
+    const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
     port = await freePort()
     service = opened.use(await startProcess({ METRICS_PORT: String(port), CONFIG_DIR }))
     url = service.url

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'
-import { noor, notes, sam, withSettings } from '../support/gatehouse.ts'
+import { noor, notes, policyWith, sam } from '../support/gatehouse.ts'
 import {
   type Balancer,
   configWith,
@@ -34,7 +34,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     databaseUrl = storage.DATABASE_URL
     balancer = opened.use(await startBalancer())
     const CONFIG_DIR = configWith(
-      withSettings({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }),
+      policyWith({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }),
     )
     const variables = { ...storage, REDIS_URL: redis.url, BASE_URL: balancer.url, CONFIG_DIR }
     first = opened.use(await startProcess(variables, patientService))

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { introspect, obtainCode, obtainTokens, redeem, refresh } from '../support/client.ts'
-import { withSettings } from '../support/gatehouse.ts'
+import { policyWith } from '../support/gatehouse.ts'
 import {
   configWith,
   dataFolderWithDemo,
@@ -48,7 +48,7 @@ function races(
     before(async function () {
       const storage = await storageOf(this, opened)
       pair = opened.use(await startPair(storage, patientService))
-      const CONFIG_DIR = configWith(withSettings({ lifetimes: { refreshRetrySeconds: 1 } }))
+      const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
       impatient = opened.use(await startPair({ ...storage, CONFIG_DIR }, patientService))
     })
     after(() => opened.disposeAsync())

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { environmentVariables, renderExampleEnv } from '../../src/config/environment.ts'
-import { withSettings } from '../support/gatehouse.ts'
+import { policyWith } from '../support/gatehouse.ts'
 import {
   configWith,
   dataFolderWithDemo,
@@ -124,7 +124,7 @@ describe('starting', () => {
 
   it('names the problems of variables and files together', async () => {
     const CONFIG_DIR = configWith(
-      withSettings({
+      policyWith({
         lifetimes: { idTokenSeconds: 601 as 600 },
         storage: { answerWithinMs: 5_000 },
       }),

@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, obtainTokens, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'
-import { sam, withSettings } from '../support/gatehouse.ts'
+import { policyWith, sam } from '../support/gatehouse.ts'
 import { configWith, dataFolderWithDemo } from '../support/process.ts'
 import { eventually, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
@@ -33,7 +33,7 @@ const FAILURES_MAX = 4
 const LINES = 4_000
 
 const fewFailures = () =>
-  configWith(withSettings({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }))
+  configWith(policyWith({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }))
 
 const living = (service: Workers) => service.served().filter(isAlive)
 const tokenAt = async ({ url }: Workers) => ({
@@ -70,7 +70,7 @@ describe('workers', function () {
 
   it('divide the connections to the database', async function () {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const CONFIG_DIR = configWith(withSettings({ storage: { databaseConnectionsMax: 5 } }))
+    const CONFIG_DIR = configWith(policyWith({ storage: { databaseConnectionsMax: 5 } }))
     await using service = await startWorkers(2, { ...storage, CONFIG_DIR })
     const load = startLoad(await tokenAt(service), { connections: 16 })
     await load.progress(200)
@@ -115,7 +115,7 @@ describe('workers', function () {
   })
 
   it('one of them sweeps, and when it dies another one', async () => {
-    const CONFIG_DIR = configWith(withSettings({ storage: { sweepSeconds: 1 } }))
+    const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
     const first = (await service.says('a worker runs the tasks of this host')).worker ?? 0
