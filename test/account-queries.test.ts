@@ -1,26 +1,24 @@
 import { expect } from 'chai'
 
 import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
-import { june, sam } from './support/gatehouse.ts'
+import { june, olivia, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const page = '/account/queries'
 const address = '/account/queries/northlight'
 const query = '{ viewer { name enrolledCourses { totalCount } } unreadNotificationCount }'
+const mutation = { query: 'mutation { markAllNotificationsRead { markedCount } }' }
 
 describe(page, () => {
   const running = sharedService()
 
-  /** A member who has opened the page, and what its script sends. */
+  /** A member with the page open, and the requests of its script. */
   const opened = async () => {
     const person = makePagePerson(running().url, sam)
     const { text } = await person.visit(page)
     const [, token = ''] = /data-token="([^"]+)"/.exec(text) ?? []
-    const run = async (
-      body: object,
-      { to = address, headers = {} }: { to?: string; headers?: Record<string, string> } = {},
-    ) =>
+    const run = async (body: object, headers: Record<string, string> = {}, to = address) =>
       await person.open(to, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-form-token': token, ...headers },
@@ -29,14 +27,13 @@ describe(page, () => {
     return { person, text, run }
   }
 
-  it('answers the member whose page it is, with the cost and the limits of the Member API', async () => {
+  it('answers its member, with the cost and the limits of the Member API', async () => {
     const { run } = await opened()
     const response = await run({ query })
     expect(response.headers.get('cache-control')).to.equal('no-store')
     const { data, extensions } = (await response.json()) as Record<string, Record<string, unknown>>
-    expect(data).to.deep.include({
-      viewer: { name: 'Sam Student', enrolledCourses: { totalCount: 5 } },
-    })
+    const viewer = { name: 'Sam Student', enrolledCourses: { totalCount: 5 } }
+    expect(data).to.deep.include({ viewer })
     expect(extensions).to.have.property('cost', 5)
     const tooMuch = await run({ query: `{ viewer { ${'id '.repeat(400)} } }` })
     expect(await tooMuch.text()).to.include('exceeds the limit')
@@ -53,19 +50,17 @@ describe(page, () => {
     expect(await (await run({ query: two })).text()).to.include('Select exactly one operation.')
   })
 
-  it('refuses what does not come from its own page', async () => {
+  it('refuses requests of other pages', async () => {
     const { run } = await opened()
-    const mutation = { query: 'mutation { markAllNotificationsRead { markedCount } }' }
-    for (const headers of [
-      { 'x-form-token': '' },
-      { 'x-form-token': 'x'.repeat(43) },
-      { 'sec-fetch-site': 'cross-site' },
-      { 'sec-fetch-site': 'same-site' },
-    ]) {
-      expect((await run(mutation, { headers })).status, JSON.stringify(headers)).to.equal(403)
-    }
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
-      expect((await run(mutation, { headers: { 'content-type': type } })).status).to.equal(415)
+    for (const [headers, status] of [
+      [{ 'x-form-token': '' }, 403],
+      [{ 'x-form-token': 'x'.repeat(43) }, 403],
+      [{ 'sec-fetch-site': 'cross-site' }, 403],
+      [{ 'sec-fetch-site': 'same-site' }, 403],
+      [{ 'content-type': 'text/plain' }, 415],
+      [{ 'content-type': 'application/x-www-form-urlencoded' }, 415],
+    ] as const) {
+      expect((await run(mutation, headers)).status, JSON.stringify(headers)).to.equal(status)
     }
     const asked = await fetch(running().url + address, {
       method: 'OPTIONS',
@@ -80,32 +75,30 @@ describe(page, () => {
     expect(data['unreadNotificationCount']).to.be.above(0)
   })
 
-  it('is about sites only at which the member holds a role', async () => {
+  it('is about the sites of the member only', async () => {
     const { person, run } = await opened()
-    expect((await run({ query }, { to: '/account/queries/open-kitchen' })).status).to.equal(404)
+    expect((await run({ query }, {}, '/account/queries/open-kitchen')).status).to.equal(404)
     expect((await person.visit(`${page}?site=open-kitchen`)).status).to.equal(404)
     const { text } = await makePagePerson(running().url, june).visit(page)
     expect(text).to.include('Open Kitchen School').and.not.include('Northlight')
   })
 
-  it('answers who is signed out with 401, as a program', async () => {
+  it('answers 401 to a request without a session', async () => {
     const response = await fetch(running().url + address, { method: 'POST', body: '{}' })
     expect(response.status).to.equal(401)
     expect(await response.json()).to.include({ error: 'signed_out' })
   })
 
-  it('runs queries only from the plain form', async () => {
+  it('runs only queries from the plain form', async () => {
     const { person } = await opened()
     const first = await person.visit(page)
     const answered = await person.send(first, page, { query: '{ viewer { name } }' })
-    expect(answered.text).to.match(/Sam Student/)
-    const refused = await person.send(first, page, {
-      query: 'mutation { markAllNotificationsRead { markedCount } }',
-    })
+    expect(answered.text).to.include('Sam Student')
+    const refused = await person.send(first, page, mutation)
     expect(refused.text).to.include('This page runs queries only.')
   })
 
-  it('lets the scripts of GraphiQL run by the nonce of the page, and no other', async () => {
+  it('lets only the scripts of GraphiQL run, by a new nonce for each page', async () => {
     const { person, text } = await opened()
     const response = await person.open(page)
     const policy = response.headers.get('content-security-policy') ?? ''
@@ -114,22 +107,83 @@ describe(page, () => {
     const scripts = [...text.matchAll(/<script ([^>]*)><\/script>/g)].map(([, said = '']) => said)
     expect(scripts).to.have.length(4)
     expect(text.match(/<script/g)).to.have.length(4)
-    const again = await response.text()
-    expect(again).to.include(`nonce="${nonce}"`)
-    expect(text, 'a nonce is used once').to.not.include(`nonce="${nonce}"`)
+    expect(await response.text()).to.include(`nonce="${nonce}"`)
+    expect(text).to.not.include(`nonce="${nonce}"`)
     for (const said of scripts) {
-      const [, src = ''] = /src="([^"]+)"/.exec(said) ?? []
-      const file = await fetch(running().url + src)
-      expect(file.status).to.equal(200)
-      expect(file.headers.get('cache-control')).to.include('immutable')
-      expect(file.headers.get('content-type')).to.match(/javascript/)
+      const { status, headers } = await fetch(running().url + /src="([^"]+)"/.exec(said)?.[1])
+      expect(status).to.equal(200)
+      expect(headers.get('cache-control')).to.include('immutable')
+      expect(headers.get('content-type')).to.match(/javascript/)
     }
+  })
+
+  it('has only the plain form when GraphiQL is not installed', async () => {
+    const tool = makeQueryTool((name) => (name === 'graphiql' ? undefined : '/nowhere'))
+    expect(await tool.forPage('/run')).to.equal(undefined)
   })
 })
 
-describe('GraphiQL that is not installed', () => {
-  it('is no part of a page: the plain form is what there is', async () => {
-    const tool = makeQueryTool((name) => (name === 'graphiql' ? undefined : '/nowhere'))
-    expect(await tool.forPage('/run')).to.equal(undefined)
+describe('/admin/:site/queries', () => {
+  const queries = '/admin/northlight/queries'
+  const running = sharedService()
+
+  const tried = async (asked: string, variables = '') => {
+    const operator = makePagePerson(running().url, olivia)
+    const form = await operator.visit(queries)
+    return await operator.send(form, queries, { query: asked, variables })
+  }
+
+  it('runs a query about the site, and shows it with its response', async () => {
+    const asked = '{ site { slug } courses(first: 1) { totalCount } }'
+    const { status, text } = await tried(asked)
+    expect(status).to.equal(200)
+    expect(text).to.match(/&\S+slug&\S+: &\S+northlight&/)
+    expect(text).to.include(`${asked}</textarea>`)
+  })
+
+  it('takes variables as a JSON object', async () => {
+    const asked = 'query ($n: Int) { courses(first: $n) { nodes { slug } } }'
+    expect((await tried(asked, '{"n": 1}')).text.match(/slug&/g)).to.have.length(1)
+    for (const variables of ['[1]', 'n: 1', 'null'])
+      expect((await tried(asked, variables)).text).to.include('must be a JSON object')
+  })
+
+  it('refuses mutations and wrong queries with the reason', async () => {
+    for (const [asked, said] of [
+      [
+        'mutation { updateSite(input: { name: "Changed" }) { id } }',
+        'This page runs queries only.',
+      ],
+      ['{ nothing }', 'Cannot query field'],
+      ['{ site {', 'Syntax Error'],
+      [`{ ${'a { '.repeat(60)}`, 'exceeds the limit'],
+      ['query A { site { id } } query B { site { id } }', 'Select exactly one operation.'],
+      ['<script>alert(1)</script>', 'Syntax Error'],
+    ] as const) {
+      const { status, text } = await tried(asked)
+      expect([status, text.includes(said)], text).to.deep.equal([200, true])
+      expect(text).to.not.include('<script>')
+    }
+    expect((await tried('{ site { name } }')).text).to.include('Northlight Academy')
+  })
+
+  it('counts the cost like the API', async () => {
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        limits: { ...policy.limits, adminApiCostPerPersonMax: 600 },
+      }),
+    })
+    const operator = makePagePerson(service.url, olivia)
+    const form = await operator.visit(queries)
+    const asked = { query: '{ courses(first: 1) { totalCount } }', variables: '' }
+    for (const limited of [false, true]) {
+      const { text } = await operator.send(form, queries, asked)
+      expect(/Try again in \d+ s\./.test(text)).to.equal(limited)
+    }
+  })
+
+  it('is for the operators of the site', async () => {
+    expect((await makePagePerson(running().url, sam).visit(queries)).status).to.equal(403)
   })
 })
