@@ -4,8 +4,8 @@ import { expect } from 'chai'
 
 import { inTurnOf } from '../src/api/admin-api/site-queue.ts'
 
-describe('the Admin API: what reads all of a site', () => {
-  it('is done one after another, with others between, and sites do not wait for one another', async () => {
+describe('the Admin API: work that reads all of a site', () => {
+  it('runs one after another for a site, and not for other sites or other work', async () => {
     const done: string[] = []
     const work = (name: string) => async () => {
       done.push(`${name} begins`)
@@ -15,7 +15,7 @@ describe('the Admin API: what reads all of a site', () => {
     const others = (async () => {
       for (let turn = 0; turn < 3; turn += 1) {
         await setImmediate()
-        done.push('somebody else')
+        done.push('other work')
       }
     })()
     await Promise.all([
@@ -24,14 +24,14 @@ describe('the Admin API: what reads all of a site', () => {
       inTurnOf('another', work('its own')),
       others,
     ])
-    const own = done.filter((word) => !/somebody|its own/.test(word))
+    const own = done.filter((word) => !/other work|its own/.test(word))
     expect(own).to.deep.equal(['first begins', 'first ends', 'second begins', 'second ends'])
     const between = done.slice(done.indexOf('first ends'), done.indexOf('second begins'))
-    expect(between).to.include('somebody else')
+    expect(between).to.include('other work')
     expect(done.indexOf('its own begins')).to.be.below(done.indexOf('second begins'))
   })
 
-  it('goes on after a failure, and is refused when too much waits', async () => {
+  it('continues after a failure, and is refused when the queue is full', async () => {
     const failing = inTurnOf('one', async () => {
       await setImmediate()
       throw new Error('away')

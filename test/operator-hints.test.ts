@@ -4,9 +4,8 @@ import { readKeySet } from '../src/oauth/clients/optional-protocols.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
 import { readWantedScopes } from '../src/resource/resource-server/forward-auth-route.ts'
 
-/** What stumbled those who set the service up, or an application or a proxy of theirs. */
-describe('who sets something up', () => {
-  it('is told that one key is no set of keys, and how to make one of it', () => {
+describe('hints for the set-up', () => {
+  it('explain how to make a key set from a single key', () => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: 'abc' }
     expect(readKeySet(JSON.stringify(key))).to.deep.equal({
       problem: 'it has no list "keys"; wrap a single key: {"keys": [ ... ]}',
@@ -19,7 +18,7 @@ describe('who sets something up', () => {
     expect(readKeySet(JSON.stringify({ keys: [key] }))).to.have.property('jwks')
   })
 
-  it('is told of commas between the scopes of a proxy, where there are some', () => {
+  it('explain that scopes are separated by spaces', () => {
     const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
     expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
       .to.include('use those in scopes_supported')
@@ -28,7 +27,7 @@ describe('who sets something up', () => {
     expect(asked('scope=profile')).to.deep.equal({ scopes: ['profile'] })
   })
 
-  it('reads at the start which command obtains a token of this very service', () => {
+  it('name the command that obtains a token of this service', () => {
     const started = { startedInMs: 1, workers: 1, demoPeople: [] }
     expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:4711' })).to.include(
       'npm run token -- --base-url http://127.0.0.1:4711\n',

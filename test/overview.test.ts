@@ -6,16 +6,17 @@ import { makeRefusedRequests } from '../src/pages/applications/refused-requests.
 import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
-import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { marco, olivia, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
+import { sharedService } from './support/shared-service.ts'
 
 const DAY_MS = 86_400_000
 /** The middle of a day. */
 const nowMs = 20_000 * DAY_MS + DAY_MS / 2
 
 withDatabases('the overview of thirty days', (open) => {
-  it('has thirty days in UTC with a number on each, nothing where there was nothing, and of that site only', async () => {
+  it('has a number for each day in UTC, of this site only', async () => {
     await using database = await open()
     const { kysely } = database
     const person = (id: string) => ({ id, email: id, email_canonical: id, name: id, created_at: 0 })
@@ -35,65 +36,60 @@ withDatabases('the overview of thirty days', (open) => {
       await store.save({ ...named, id, personId, clientId, siteId, allowed: {} })
     }
     const use = async (id: string, calls: number) => {
-      for (let i = 0; i < calls; i += 1) usage.count(id)
+      for (let call = 0; call < calls; call += 1) usage.count(id)
       await usage.flush()
     }
     await use('g1', 2)
     clockMs = nowMs
-    await use('g1', 1)
-    await use('g2', 4)
-    await use('g3', 8)
-    await use('g4', 100)
+    for (const [id, calls] of [['g1', 1] as const, ['g2', 4] as const]) await use(id, calls)
+    for (const [id, calls] of [['g3', 8] as const, ['g4', 100] as const]) await use(id, calls)
 
-    const found = await countOverview(database, 'north', nowMs)
-    expect(found.days).to.have.length(OVERVIEW_DAYS)
-    expect(found.days.map(({ date }) => date)).to.deep.equal(
+    const { days, people } = await countOverview(database, 'north', nowMs)
+    expect(days.map(({ date }) => date)).to.deep.equal(
       Array.from({ length: OVERVIEW_DAYS }, (_, index) =>
         new Date(nowMs - (OVERVIEW_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
       ),
     )
-    const last = found.days.slice(-4).map(({ date: _, ...numbers }) => numbers)
     const none = { signIns: 0, refusals: 0 }
-    expect(last).to.deep.equal([
+    expect(days.slice(-4).map(({ date: _, ...numbers }) => numbers)).to.deep.equal([
       { ...none, connected: 3, people: 1, calls: 2 },
       { ...none, connected: 3, people: 0, calls: 0 },
       { ...none, connected: 3, people: 0, calls: 0 },
       { ...none, connected: 3, people: 2, calls: 13 },
     ])
-    expect(found.days[0]).to.include({ connected: 0, people: 0, calls: 0 })
-    expect(found.people).to.equal(2)
+    expect(days[0]).to.include({ connected: 0, people: 0, calls: 0 })
+    expect(people).to.equal(2)
   })
 
-  it('counts refusals by day and reason, of applications of the site, in as many rows as there are reasons', async () => {
+  it('counts refusals of the applications of the site by day and reason, in one row each', async () => {
     await using database = await open()
     const { kysely } = database
-    await kysely
-      .insertInto('site')
-      .values({ id: 'north', slug: 'north', name: 'North', created_at: 0 })
-      .execute()
-    const application = { kind: 'site', site_id: 'north', auth_method: 'none' } as const
-    await kysely
-      .insertInto('oauth_application')
-      .values(
-        ['one', 'two'].map((id) => ({
-          ...{ ...application, client_id: id, name: id, application_type: 'web' as const },
-          created_at: 0,
-        })),
-      )
-      .execute()
+    const site = { id: 'north', slug: 'north', name: 'North', created_at: 0 }
+    await kysely.insertInto('site').values(site).execute()
+    const applications = ['one', 'two'].map((id) => ({
+      ...({ kind: 'site', site_id: 'north', auth_method: 'none' } as const),
+      ...({ client_id: id, name: id, application_type: 'web', created_at: 0 } as const),
+    }))
+    await kysely.insertInto('oauth_application').values(applications).execute()
     const refusals = makeRefusedRequests(database)
-    const note = (clientId: string, error: string, { count = 1, at = nowMs }) => {
-      const request = { route: 'token', reason: 'why\0', requestId: 'r' }
-      const refusal = { ...request, clientId, error, occurredAt: at }
-      for (let i = 0; i < count; i += 1) refusals.note(refusal)
+    const note = (clientId: string, error: string, count = 1, occurredAt = nowMs) => {
+      const refusal = {
+        route: 'token',
+        reason: 'why\0',
+        requestId: 'r',
+        clientId,
+        error,
+        occurredAt,
+      }
+      for (let noted = 0; noted < count; noted += 1) refusals.note(refusal)
     }
-    note('one', 'invalid_grant', { count: 500 })
-    note('two', 'invalid_grant', { count: 7 })
-    note('one', 'invalid_client', { count: 3, at: nowMs - DAY_MS })
-    note('one', 'Error: of a stranger\0', {})
-    note('nobody', 'invalid_grant', { count: 9 })
+    note('one', 'invalid_grant', 500)
+    note('two', 'invalid_grant', 7)
+    note('one', 'invalid_client', 3, nowMs - DAY_MS)
+    note('one', 'Error: of a stranger\0')
+    note('nobody', 'invalid_grant', 9)
     await refusals.flush()
-    note('two', 'invalid_grant', { count: 2 })
+    note('two', 'invalid_grant', 2)
     await refusals.flush()
     const rows = await kysely.selectFrom('site_refusal_day').selectAll().execute()
     expect(rows).to.have.length(3)
@@ -108,21 +104,17 @@ withDatabases('the overview of thirty days', (open) => {
 })
 
 describe('/admin/<site>/overview and /audit', () => {
-  let service: RunningService
-  before(async () => {
-    service = await startService({
-      policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
-    })
+  const service = sharedService({
+    policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
   })
-  after(async () => await service[Symbol.asyncDispose]())
 
-  it('show an operator what happened at the site, each picture with a title, a summary and its numbers', async () => {
-    const { accessToken } = await obtainTokens(service.url)
-    await userinfo(service.url, accessToken)
-    await refresh(service.url, 'no-refresh-token')
-    const operator = makePagePerson(service.url, olivia)
+  it('show the operator charts, each with a title, a summary and its numbers', async () => {
+    const { accessToken } = await obtainTokens(service().url)
+    await userinfo(service().url, accessToken)
+    await refresh(service().url, 'no-refresh-token')
+    const operator = makePagePerson(service().url, olivia)
     await eventually(20_000, async () => {
-      const { kysely } = service.service.stores.database
+      const { kysely } = service().service.stores.database
       expect(await kysely.selectFrom('oauth_grant_day').selectAll().execute()).not.to.be.empty
       expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).not.to.be.empty
     })
@@ -139,21 +131,20 @@ describe('/admin/<site>/overview and /audit', () => {
 
   it('are visible to operators only, and show nothing of another site', async () => {
     for (const answers of [sam, marco]) {
-      const person = makePagePerson(service.url, answers)
+      const person = makePagePerson(service().url, answers)
       expect((await person.visit('/admin/northlight/overview')).status).to.equal(403)
     }
-    const other = makePagePerson(service.url, marco)
+    const other = makePagePerson(service().url, marco)
     const trail = await other.visit('/admin/open-kitchen/audit')
     expect(trail.text).not.to.include('northlight-notes')
-    const asked = await other.visit(
-      '/admin/open-kitchen/audit?client=northlight-notes&person=per_sam',
-    )
+    const query = 'client=northlight-notes&person=per_sam'
+    const asked = await other.visit(`/admin/open-kitchen/audit?${query}`)
     expect(asked.text).to.include('Nothing like that happened.')
   })
 
-  it('narrow the audit trail by action, application, person and day, and keep that from page to page', async () => {
-    const operator = makePagePerson(service.url, olivia)
-    for (let i = 0; i < 21; i += 1) await obtainTokens(service.url, { prompt: 'consent' })
+  it('filter the audit trail by action, application, person and day, also on the next page', async () => {
+    const operator = makePagePerson(service().url, olivia)
+    for (let i = 0; i < 21; i += 1) await obtainTokens(service().url, { prompt: 'consent' })
     const address = '/admin/northlight/audit'
     const today = new Date().toISOString().slice(0, 10)
     const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
@@ -172,7 +163,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const second = await operator.visit(next)
     expect(second.text.match(/<li class="card">/g)?.length).to.be.within(1, 4)
     expect(second.text).to.include('<option value="consent.given" selected>')
-    // A cursor of one question is none of another.
+    // A cursor belongs to one filter.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
     expect(foreign.text).to.include('signed in to the application <code>northlight-notes')

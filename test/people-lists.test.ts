@@ -11,7 +11,7 @@ const PEOPLE = 100_000
 const siteId = 'sit_1'
 const small = 'sit_2'
 
-withDatabases('The lists of a site with very many people', (open) => {
+withDatabases('the lists of a site with very many people', (open) => {
   let database: Database
   before(async function () {
     this.timeout(120_000)
@@ -24,7 +24,7 @@ withDatabases('The lists of a site with very many people', (open) => {
     readonly page: (request: PageRequest) => Promise<Pick<Page<object>, 'places'>>
   }
 
-  /** How the database reads a page from the middle of a list, where there is one. */
+  /** The query plan for a page in the middle of a list. */
   const planOf = async (list: (database: Database) => List) => {
     const asked: CompiledQuery[] = []
     const seen = list({
@@ -43,7 +43,9 @@ withDatabases('The lists of a site with very many people', (open) => {
     return JSON.stringify(plan.rows)
   }
 
-  for (const [name, list, index] of [
+  const search = (list: typeof listStudents, text: string) => (db: Database) =>
+    list(db, { siteId, search: text })
+  const lists: readonly (readonly [string, (database: Database) => List, RegExp])[] = [
     ['students', (db) => listStudents(db, { siteId }), /site_role_by_(time|age)/],
     ['lecturers', (db) => listPeople(db, { siteId, role: 'lecturer' }), /site_role_by_time/],
     [
@@ -51,32 +53,25 @@ withDatabases('The lists of a site with very many people', (open) => {
       (db) => listStudents(db, { siteId, courseId: 'crs_1' }),
       /course_purchase_by_time/,
     ],
-    [
-      'students by name',
-      (db) => listStudents(db, { siteId, search: 'person 0' }),
-      /person_by_folded_name/,
-    ],
+    ['students by name', search(listStudents, 'person 0'), /person_by_folded_name/],
     [
       'students by address',
-      (db) => listStudents(db, { siteId, search: 'p0@' }),
+      search(listStudents, 'p0@'),
       /person_by_folded_address|sqlite_autoindex_person/,
     ],
     ['members', (db) => listPeople(db, { siteId }), /site_role_by_age/],
-    [
-      'members by name',
-      (db) => listPeople(db, { siteId, search: 'person' }),
-      /person_by_folded_name/,
-    ],
+    ['members by name', search(listPeople, 'person'), /person_by_folded_name/],
     ['orders', (db) => listOrders(db, { siteId }), /customer_order_by_time/],
     [
       'orders of a person',
       (db) => listOrders(db, { siteId, personId: 'per_7' }),
       /customer_order_by_person_and_time/,
     ],
-  ] as [string, (database: Database) => List, RegExp][]) {
-    it(`read ${name} in the order of an index, and sort nothing`, async () => {
+  ]
+  for (const [name, list, index] of lists) {
+    it(`read ${name} in the order of an index, without sorting`, async () => {
       const plan = await planOf(list)
-      // Whatever is looked up for one person after the other is found by their id.
+      // Look-ups for each person use the id.
       for (const [lookUp] of plan.matchAll(/SEARCH (earlier|held) [^"]*/g)) {
         expect(lookUp).to.match(index.test(lookUp) ? index : /person_id=\?/)
       }
@@ -105,7 +100,7 @@ withDatabases('The lists of a site with very many people', (open) => {
     expect(await listPeople(database, { siteId: small }).count()).to.equal(1)
   })
 
-  it('find the same people in a small site, whose people are looked through', async () => {
+  it('find the same people in a small site, which is scanned', async () => {
     const { rows } = await listPeople(database, { siteId: small, search: 'PERSON 7' }).page({
       first: 10,
       after: undefined,
@@ -114,7 +109,7 @@ withDatabases('The lists of a site with very many people', (open) => {
   })
 })
 
-/** Writes down what is asked. */
+/** Records the queries. */
 function watching({ kysely }: Database, asked: CompiledQuery[]): KyselyPlugin {
   return {
     transformQuery({ node, queryId }) {
