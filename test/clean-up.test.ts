@@ -143,14 +143,12 @@ describe('clean-up and codes', () => {
     })
     const { url, service: gatehouse } = service
     const redirect_uri = 'http://127.0.0.1:49152/callback'
-    const grant_types = ['authorization_code']
-    const registered = await send(url, {
-      method: 'POST',
-      path: paths.registration,
+    const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code'] }
+    const { body } = await send(url, {
+      ...{ method: 'POST', path: paths.registration, body: JSON.stringify(metadata) },
       headers: ['Content-Type', 'application/json'],
-      body: JSON.stringify({ client_name: 'Once', redirect_uris: [redirect_uri], grant_types }),
     })
-    const client_id = String(registered.body.client_id)
+    const client_id = String(body.client_id)
     const fields = { client_id, redirect_uri, scope: 'openid profile', resource: undefined }
     const obtained = await obtainCode(url, fields)
     const first = await redeem(url, obtained)
