@@ -5,43 +5,21 @@ import type { RunningService, ServiceSetup } from './gatehouse.ts'
 import { operatorToken } from './mcp.ts'
 import type { MemberAnswer } from './member-api.ts'
 import type { Start } from './storages.ts'
-import { answerOf } from './wire.ts'
+import { postJson } from './wire.ts'
 
-/** Where an operator's request goes, and by which token. */
-export interface AdminAddress {
-  readonly url: string
-  readonly token?: string | undefined
-  readonly headers?: Record<string, string>
+interface OperatorSetup {
+  readonly scopes?: readonly string[]
+  readonly person?: Answers
 }
 
-/** Sends one request to the Admin API, as any GraphQL client would. */
-async function askAdmin(
-  { url, token, headers }: AdminAddress,
-  body: unknown,
-): Promise<MemberAnswer> {
-  const response = await fetch(url + paths.adminGraphql, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
-  return await answerOf(response)
-}
-
-/** An operator at work: one token with all operator scopes, or with those that are named. */
+/** Obtains an operator's token, by default with all scopes, and returns functions that use the Admin API. */
 export async function startOperator(
   { url }: Pick<RunningService, 'url'>,
-  {
-    scopes = scopeNames('operator'),
-    person,
-  }: { scopes?: readonly string[]; person?: Answers } = {},
+  { scopes = scopeNames('operator'), person }: OperatorSetup = {},
 ) {
   const token = await operatorToken(url, scopes.join(' '), person)
-  const ask = async (query: string, variables: object = {}) =>
-    await askAdmin({ url, token }, { query, variables })
+  const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
+    await postJson(url + paths.adminGraphql, { query, variables }, { token })
   /** The data of an operation that has to succeed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
   const run = async (query: string, variables: object = {}): Promise<any> => {

@@ -1,22 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import {
-  type Answers,
-  type HeadlessPerson,
-  makeHeadlessPerson,
-} from '../../tools/token/headless-person.ts'
+import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
 /**
- * A client without a library, which can send anything and shows whole responses. By default it is the
- * demo's public member client; given fields replace its own, and undefined removes one. The address may be that
- * of another process than the one that began.
+ * A client that can send anything and hides nothing of a response. By default it is the demo's public member client;
+ * fields replace its own, and undefined removes them.
  */
 
-/** Fields of requests by other clients. */
+/** Fields of other clients. */
 export const asPortal = {
   client_id: portal.clientId,
   redirect_uri: portal.redirectUri,
@@ -28,10 +23,10 @@ export const asResourceServer = {
   client_secret: resourceServer.clientSecret,
 }
 
-/** Long enough for RFC 7636 §4.1. */
+/** The verifier of tests that need no other (RFC 7636 §4.1). */
 export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
 
-export const codeChallenge: string = challengeOf(codeVerifier)
+export const codeChallenge = challengeOf(codeVerifier)
 
 function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
@@ -64,7 +59,7 @@ export async function askToAuthorize(url: string, fields: Fields = {}): Promise<
   return await get(authorizeUrl(url, fields).href)
 }
 
-/** The target of a redirect. */
+/** Where a response redirects. */
 export function locationOf({ headers }: Answer): URL {
   return new URL(headers.get('location') ?? 'none:')
 }
@@ -89,7 +84,7 @@ export async function register(
   })
 }
 
-/** Completes an authorization request on its pages, and returns the parameters of the redirect. */
+/** Sends an authorization request, answers its pages, and returns the parameters of the callback. */
 export async function authorize(
   url: string,
   fields: Fields = {},
@@ -100,20 +95,10 @@ export async function authorize(
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
 }
 
-export interface ObtainedCode {
-  readonly code: string
-  readonly callback: URL
-  readonly person: HeadlessPerson
-  /** The form of the token request that redeems the code. */
-  readonly form: Fields
-}
+export type ObtainedCode = Awaited<ReturnType<typeof obtainCode>>
 
-/** Signs a person in and obtains a code. */
-export async function obtainCode(
-  url: string,
-  fields: Fields = {},
-  answers: Answers = sam,
-): Promise<ObtainedCode> {
+/** Signs a person in and returns the code. */
+export async function obtainCode(url: string, fields: Fields = {}, answers: Answers = sam) {
   const start = authorizeUrl(url, fields)
   const wanted = start.searchParams
   const person = makeHeadlessPerson(answers)
@@ -121,7 +106,8 @@ export async function obtainCode(
   const callback = await person.authorize(start, redirectUri)
   const code = callback.searchParams.get('code')
   if (code === null) throw new Error(`no code came back: ${callback.search}`)
-  const form = {
+  /** The form that redeems the code. */
+  const form: Fields = {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri,
@@ -132,10 +118,8 @@ export async function obtainCode(
   return { code, callback, person, form }
 }
 
-export async function getCode(
-  ...[url, fields, person]: Parameters<typeof obtainCode>
-): Promise<string> {
-  return (await obtainCode(url, fields, person)).code
+export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise<string> {
+  return (await obtainCode(...wanted)).code
 }
 
 /** Exchanges a code, with the address as resource. */
@@ -151,7 +135,7 @@ export async function exchange(url: string, code: string, fields: Fields = {}): 
   })
 }
 
-/** Redeems a code with the fields of its request. */
+/** Redeems a code with the parameters of its request. */
 export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>): Promise<Answer> {
   return await postForm(url + paths.token, form)
 }
@@ -163,41 +147,29 @@ export interface Tokens {
   readonly scope: string
 }
 
-export interface ObtainedTokens extends ObtainedCode {
-  readonly accessToken: string
-  readonly refreshToken: string
-  /** The whole response of the token endpoint. */
-  readonly answer: Tokens & Readonly<Record<string, unknown>>
+/** Signs a person in and exchanges the code. */
+export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
+  const obtained = await obtainCode(...wanted)
+  const answer = tokensOf(await redeem(wanted[0], obtained))
+  const { access_token: accessToken, refresh_token: refreshToken } = answer
+  return { ...obtained, answer, accessToken, refreshToken }
 }
 
-/** Signs a person in and exchanges the code; returns all values on the way. */
-export async function obtainTokens(
-  ...[url, fields, answers]: Parameters<typeof obtainCode>
-): Promise<ObtainedTokens> {
-  const obtained = await obtainCode(url, fields, answers)
-  const answer = tokensOf(await redeem(url, obtained))
-  return {
-    ...obtained,
-    answer,
-    accessToken: answer.access_token,
-    refreshToken: answer.refresh_token,
-  }
-}
-
-/** The fields of two requests that belong together, and the person. */
-export interface Obtaining {
+interface Obtaining {
   readonly authorization?: Fields
   readonly token?: Fields
   readonly person?: Answers
 }
 
-/** Signs a person in and exchanges the code, with fields for each request. */
-export async function obtain(url: string, obtaining: Obtaining = {}): Promise<Tokens> {
-  const { authorization, token, person } = obtaining
+/** Signs a person in and exchanges the code, with fields for each of the two requests. */
+export async function obtain(
+  url: string,
+  { authorization, token, person }: Obtaining = {},
+): Promise<Tokens> {
   return tokensOf(await exchange(url, await getCode(url, authorization, person), token))
 }
 
-function tokensOf({ status, body, text }: Answer): ObtainedTokens['answer'] {
+function tokensOf({ status, body, text }: Answer): Tokens & Readonly<Record<string, unknown>> {
   if (status === 200) return body
   throw new Error(`no tokens: ${text}`)
 }
@@ -211,7 +183,7 @@ export async function refresh(url: string, token: string, fields: Fields = {}): 
   })
 }
 
-/** Introspects as the demo's resource server unless the fields name another client. */
+/** Introspects as the demo's resource server. */
 export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.introspection, { token, ...asResourceServer, ...fields })
 }

@@ -2,9 +2,9 @@ import { paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, answerOf } from './wire.ts'
+import { type Answer, postJson } from './wire.ts'
 
-/** Messages of either generation of the protocol (design 23). */
+/** Versions of the protocol (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
 export type Era = (typeof eras)[number]
 
@@ -18,45 +18,27 @@ export interface Sending {
   readonly path?: string
 }
 
-/** Sends bytes to the tool endpoint, whatever they are. */
+/** Sends any bytes to the tool endpoint. */
 export async function postRaw(
   url: string,
   body: string | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
-  return await postTo(url + paths.mcp, body, headers)
+  return await postJson(url + paths.mcp, body, { headers })
 }
 
-async function postTo(
-  address: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  headers: Readonly<Record<string, string>>,
-): Promise<Answer> {
-  const response = await fetch(address, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body,
-  })
-  return await answerOf(response)
-}
-
-/** Sends one JSON-RPC request as a client of its generation would. */
+/** Sends a JSON-RPC request in one version of the protocol. */
 export async function send(
   url: string,
   method: string,
   { params = {}, token, era = '2025-11-25', headers = {}, path = paths.mcp }: Sending = {},
 ): Promise<Answer> {
   const { message, headers: own } = messageOf(method, era, params)
-  const sent = {
-    accept: 'application/json, text/event-stream',
-    ...own,
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...headers,
-  }
-  return await postTo(url + path, JSON.stringify(message), sent)
+  const sent = { accept: 'application/json, text/event-stream', ...own, ...headers }
+  return await postJson(url + path, message, { token, headers: sent })
 }
 
-/** A JSON-RPC request and the headers that go with it in its generation. */
+/** A JSON-RPC request and its headers in one version of the protocol. */
 export function messageOf(method: string, era: Era, params: Record<string, unknown>) {
   const modern = era === '2026-07-28'
   const name = params['name'] ?? params['uri']
@@ -95,7 +77,7 @@ export async function callTool(
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
-/** What a call of a tool found; a call that failed fails the test. */
+/** The result of a successful call of a tool. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
 export async function readTool<Found = any>(
   url: string,
@@ -110,15 +92,15 @@ export async function readTool<Found = any>(
   return answerIn(body.result)
 }
 
-/** The answer of a tool, which is text: JSON, unless it is written to be read as it is. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+/** The result of a tool: parsed JSON, or text. */
+// biome-ignore lint/suspicious/noExplicitAny: tests know the result
 export function answerIn(answer: object): any {
   const { content } = answer as { content: unknown }
   const [{ text = '' } = {}] = content as { readonly text?: string }[]
   return text.startsWith('{') ? JSON.parse(text) : text
 }
 
-/** The sentence of a call that the caller has to mend. */
+/** The error text of a failed call of a tool. */
 export async function problemOf(url: string, name: string, calling: Calling = {}): Promise<string> {
   const { status, body } = await callTool(url, name, calling)
   if (status !== 200 || body.result?.isError !== true) {
@@ -127,7 +109,7 @@ export async function problemOf(url: string, name: string, calling: Calling = {}
   return body.result.content[0].text
 }
 
-/** The names of the tools that a token opens. */
+/** The names of the tools for a token. */
 export async function toolNames(
   url: string,
   token?: string,
@@ -137,23 +119,18 @@ export async function toolNames(
   return body.result.tools.map(({ name }: { name: string }) => name)
 }
 
-/** An operator's token by a client that registered itself on a loopback address. */
+/** An operator's token, for a self-registered loopback client. */
 export async function operatorToken(
   url: string,
   scope: string,
   person: Answers = olivia,
 ): Promise<string> {
   const redirectUri = 'http://127.0.0.1:9/operator'
-  const response = await fetch(url + paths.registration, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      client_name: 'Operator tools',
-      redirect_uris: [redirectUri],
-      token_endpoint_auth_method: 'none',
-    }),
+  const { body } = await postJson(url + paths.registration, {
+    ...{ client_name: 'Operator tools', redirect_uris: [redirectUri] },
+    token_endpoint_auth_method: 'none',
   })
-  const { client_id: clientId } = (await response.json()) as { client_id: string }
+  const clientId: string = body.client_id
   const asked = `openid ${scope}`
   const { tokens } = await getTokens(url, { clientId, redirectUri, scope: asked, person })
   return tokens.access_token

@@ -12,47 +12,33 @@ import { makeViewerData } from '../../src/school/viewer/viewer-data.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, answerOf } from './wire.ts'
+import { type Answer, type JsonOptions, postJson } from './wire.ts'
 
 export interface MemberAnswer extends Answer {
-  /** The parsed body. */
-  readonly body: MemberBody
-}
-
-/** Either a GraphQL result or an OAuth error, and a test says which it expects. */
-export interface MemberBody {
-  readonly data?: Record<string, unknown> | null
-  readonly errors?: readonly {
-    readonly message: string
-    readonly path?: readonly (string | number)[]
+  /** A GraphQL result or an OAuth error. */
+  readonly body: {
+    readonly data?: Record<string, unknown> | null
+    readonly errors?: readonly {
+      readonly message: string
+      readonly path?: readonly (string | number)[]
+      readonly extensions?: Record<string, unknown>
+    }[]
     readonly extensions?: Record<string, unknown>
-  }[]
-  readonly extensions?: Record<string, unknown>
-  readonly error?: string
-  readonly error_description?: string
+    readonly error?: string
+    readonly error_description?: string
+  }
 }
 
-export interface MemberAddress {
+export interface MemberAddress extends JsonOptions {
   readonly url: string
-  readonly token?: string | undefined
-  readonly headers?: Record<string, string>
 }
 
-/** Sends one request to the Member API, as any GraphQL client would. */
+/** Sends a request to the Member API. */
 export async function askMember(
-  { url, token, headers }: MemberAddress,
+  { url, ...options }: MemberAddress,
   body: unknown,
 ): Promise<MemberAnswer> {
-  const response = await fetch(url + paths.graphql, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
-  return await answerOf(response)
+  return await postJson(url + paths.graphql, body, options)
 }
 
 /** The data of a query that has to succeed. */
@@ -70,14 +56,13 @@ export async function readMember<Data = any>(
 export const readOnly: string = `openid ${MEMBER_READ}`
 export const readWrite: string = `openid ${MEMBER_READ} ${MEMBER_WRITE}`
 
-/** A member's access token through the whole flow; at Northlight unless another client is named. */
+/** A member's access token through the whole flow, by default at Northlight. */
 export async function memberToken(
   url: string,
   scope: string = readWrite,
   who: { person?: Answers; clientId?: string } = {},
 ): Promise<string> {
-  const { person = sam, clientId = notes.clientId } = who
-  const { tokens } = await getTokens(url, { scope, person, clientId })
+  const { tokens } = await getTokens(url, { scope, ...who })
   return tokens.access_token
 }
 

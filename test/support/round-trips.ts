@@ -11,39 +11,34 @@ import { askMember } from './member-api.ts'
 import { postgresWithDemo } from './storages.ts'
 import { type Answer, basic, bearer, get } from './wire.ts'
 
-/** What one request asks of PostgreSQL and Redis. */
+/** Round trips of one request to PostgreSQL and Redis. */
 export interface RoundTrips {
-  /** Statements, counted where they are given to the driver; each is a round trip of its own. */
+  /** Statements that the driver gets. */
   readonly sql: number
-  /** By Redis's own statistics; those that a script makes are among them. */
+  /** From Redis's statistics, including commands of scripts. */
   readonly redisCommands: number
-  /** What Redis read at once: commands that were sent together are one. */
+  /** Commands sent together count once. */
   readonly redisBatches: number
-  /** How many of all of these were taken one after the other; the others ran beside them. */
+  /** Those that ran one after the other. */
   readonly deep: number
 }
 
-/** So many that one which is made every now and then would show as a fraction. */
+/** Enough that an occasional round trip shows as a fraction. */
 const REQUESTS = 20
 
-/** What would be counted with the requests, if it happened while they run. */
+/** For background work, which would be counted with the requests. */
 const NEVER_SECONDS = 3600
 
-export interface CountedStores {
-  /** The program that starts PostgreSQL. */
-  readonly postgresFile: string
-  readonly redisUrl: string
-}
-
-/** Counts each operation in a service of its own in this process. */
-export async function countRoundTrips(
-  stores: CountedStores,
-): Promise<Record<CountedOperation, RoundTrips>> {
+/** Counts each operation in a service in this process. */
+export async function countRoundTrips({
+  postgresFile,
+  redisUrl,
+}: Record<'postgresFile' | 'redisUrl', string>): Promise<Record<CountedOperation, RoundTrips>> {
   await using running = await startService({
-    environment: { ...(await postgresWithDemo(stores.postgresFile)), REDIS_URL: stores.redisUrl },
-    // The database's clock, which is read now and then, belongs to no request.
+    environment: { ...(await postgresWithDemo(postgresFile)), REDIS_URL: redisUrl },
+    // Avoids reading the database's clock.
     now: Date.now,
-    // Counts that reach a part of a limit are exchanged every second.
+    // Processes exchange high counts every second.
     policy: (policy) => ({
       ...withoutAnyLimit(policy),
       keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
@@ -51,18 +46,18 @@ export async function countRoundTrips(
       storage: { ...policy.storage, sweepSeconds: NEVER_SECONDS, usageFlushSeconds: NEVER_SECONDS },
     }),
   })
-  await using counter = startCounter(stores.redisUrl)
+  await using counter = startCounter(redisUrl)
   const counted: Partial<Record<CountedOperation, RoundTrips>> = {}
   for (const [name, prepare] of Object.entries(operations) as [CountedOperation, Prepare][]) {
     const request = await prepare(running)
-    // The first of a kind connects, compiles and prepares.
+    // The first request connects, compiles and prepares.
     await expectGood(name, request)
     counted[name] = await counter.count(() => expectGood(name, request))
   }
   return counted as Record<CountedOperation, RoundTrips>
 }
 
-/** Prepares what is not counted, and gives the request that is. */
+/** Prepares without counting; returns the counted request. */
 type Prepare = (running: RunningService) => Promise<() => Promise<Answer>>
 
 async function expectGood(name: string, request: () => Promise<Answer>): Promise<void> {
@@ -97,18 +92,18 @@ const operations = {
   '{ viewer { id } }': withToken((url, token) =>
     askMember({ url, token }, { query: '{ viewer { id } }' }),
   ),
-  'tools/call, anonymous': async ({ url }: RunningService) => {
-    return () => callTool(url, 'list_public_courses', { values: { site: 'northlight' } })
-  },
+  'tools/call, anonymous': withUrl((url) =>
+    callTool(url, 'list_public_courses', { values: { site: 'northlight' } }),
+  ),
   'tools/call, member': withToken((url, token) => callTool(url, 'get_viewer', { token })),
-  discovery:
-    async ({ url }: RunningService) =>
+  discovery: withUrl((url) => get(url + paths.openidConfiguration)),
+  'key set': withUrl((url) => get(url + paths.jwks)),
+}
+
+function withUrl(request: (url: string) => Promise<Answer>): Prepare {
+  return async ({ url }) =>
     () =>
-      get(url + paths.openidConfiguration),
-  'key set':
-    async ({ url }: RunningService) =>
-    () =>
-      get(url + paths.jwks),
+      request(url)
 }
 
 function withToken(request: (url: string, token: string) => Promise<Answer>): Prepare {
@@ -123,7 +118,7 @@ async function tokensOf(url: string): Promise<{ access_token: string; refresh_to
   return (await exchange(url, code)).body
 }
 
-/** Of one browser, which signs in once. */
+/** Obtains codes in one browser, which signs in once. */
 async function codesOf(url: string, count: number): Promise<string[]> {
   const person = makeHeadlessPerson(sam)
   const codes: string[] = []
@@ -134,7 +129,7 @@ async function codesOf(url: string, count: number): Promise<string[]> {
   return codes
 }
 
-/** Counts in both drivers, and takes its hands off them at the end. */
+/** Counts in both drivers until it is disposed. */
 function startCounter(redisUrl: string) {
   const redis = new Redis(redisUrl)
   const depth = new Depth()
@@ -160,10 +155,10 @@ function startCounter(redisUrl: string) {
   return {
     async count(request: () => Promise<void>): Promise<RoundTrips> {
       const before = { statements, ...(await redisCounters(redis)) }
-      // Calls that run beside one another may end in any order, which can only add to what is seen.
+      // The order in which parallel calls end can only add depth.
       let deep = Number.POSITIVE_INFINITY
       for (let i = 0; i < REQUESTS; i += 1) {
-        depth.reset()
+        depth.deepest = 0
         await request()
         deep = Math.min(deep, depth.deepest)
       }
@@ -171,7 +166,7 @@ function startCounter(redisUrl: string) {
       const after = await redisCounters(redis)
       return {
         sql: counted / REQUESTS,
-        // The question itself is one, which the second answer counts and the first does not.
+        // Without the first INFO, which the second one counts.
         redisCommands: (after.commands - before.commands - 1) / REQUESTS,
         redisBatches: (after.batches - before.batches - 1) / REQUESTS,
         deep,
@@ -191,23 +186,15 @@ async function redisCounters(redis: Redis): Promise<{ commands: number; batches:
   return { commands: read('total_commands_processed'), batches: read('total_reads_processed') }
 }
 
-/** The longest chain of calls of which each began after the one before it had ended. */
+/** The longest chain of calls that began one after the other. */
 class Depth {
-  #ended = 0
+  deepest = 0
 
-  reset(): void {
-    this.#ended = 0
-  }
-
-  get deepest(): number {
-    return this.#ended
-  }
-
-  /** Takes what a driver gave back for a call, and hands it on. */
+  /** Adds a call of a driver, and returns it. */
   note<T>(call: T): T {
-    const depth = this.#ended + 1
+    const depth = this.deepest + 1
     const end = () => {
-      this.#ended = Math.max(this.#ended, depth)
+      this.deepest = Math.max(this.deepest, depth)
     }
     if (!(call instanceof Promise)) throw new Error('the driver is used with promises')
     call.then(end, end)

@@ -34,19 +34,20 @@ const onePixel = `data:image/png;base64,${png.toString('base64')}`
 
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
-/** A page as a browser gets it; a page that is not there is none. */
+/** The markup of a page; empty without one. */
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
   const stylesheetHref = hrefOf(page.stylesheet)
   return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
 }
 
-/** Every page in every shape that a person can meet, with `text` wherever a stranger has a say. */
+/** Every page, with `text` as every value of others. */
 export function pagesWith(text: string): Record<string, View> {
   const stranger: ClientView = { ...client, name: text, host: text, siteName: text }
   const somebody = { name: text, email: text }
   const form = { action: `/answer?${text}`, deny: `/deny?${text}`, csrf: text }
   const site = { name: text, roles: [text, 'admin'] }
+  const links = [{ href: `/docs?${text}`, label: text, what: text }]
   return {
     'sign-in': signInPage({ ...form, client: stranger, login: text }),
     'sign-in-again': signInPage({ ...form, client: stranger, login: text, problem: text }),
@@ -55,48 +56,30 @@ export function pagesWith(text: string): Record<string, View> {
       look: { name: text, logoHref: onePixel, colorsHref: undefined },
     },
     'site-choice': siteChoicePage({
-      ...form,
-      client: stranger,
-      person: somebody,
-      sites: [{ id: text, ...site }],
-      selected: text,
-      problem: text,
+      ...{ ...form, client: stranger, person: somebody, sites: [{ id: text, ...site }] },
+      ...{ selected: text, problem: text },
     }),
     ...Object.fromEntries(
-      (['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const).map(
-        (kind) => [
-          `consent-${kind}`,
-          consentPage({
-            ...form,
-            client: { ...stranger, kind },
-            person: somebody,
-            site,
-            canSee: [text],
-            canChange: [text],
-            signOutHref: `/out?${text}`,
-            words: { siteName: text, text },
-          }),
-        ],
-      ),
+      kinds.map((kind) => [
+        `consent-${kind}`,
+        consentPage({
+          ...{ ...form, client: { ...stranger, kind }, person: somebody, site, canSee: [text] },
+          ...{ canChange: [text], signOutHref: `/out?${text}`, words: { siteName: text, text } },
+        }),
+      ]),
     ),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
-    'member-api': memberApiPage({
-      endpoint: text,
-      readScope: text,
-      writeScope: text,
-      links: [{ href: `/docs?${text}`, label: text, what: text }],
-    }),
+    'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
     'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
     welcome: welcomePage({
-      accountHref: '/account',
-      connectHref: '/connect',
-      baseUrl: text,
-      links: [{ href: `/docs?${text}`, label: text, what: text }],
+      ...{ accountHref: '/account', connectHref: '/connect', baseUrl: text, links },
       demoPeople: [{ login: text, password: text, what: text }],
     }),
   }
 }
+
+const kinds = ['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const
 
 const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
 const sites = [
@@ -104,36 +87,22 @@ const sites = [
   { id: 'sit_2', name: 'Night College', roles: ['admin'] },
 ]
 export const consent = {
-  ...form,
-  person,
+  ...{ ...form, person, canSee, canChange, signOutHref: '/out' },
   site: { name: 'Harbour School', roles: ['student'] },
-  canSee,
-  canChange,
-  signOutHref: '/out',
 }
 export const pages: Record<string, View> = {
   'sign-in': signInPage({ ...form, client }),
   'sign-in-again': signInPage({
-    ...form,
-    client,
-    login: 'ada@harbour.example',
+    ...{ ...form, client, login: 'ada@harbour.example' },
     problem: 'This e-mail address and this password do not belong together.',
   }),
   'sign-in-of-site': {
-    ...signInPage({
-      ...form,
-      client,
-      words: { siteName: 'Harbour School', text: 'Welcome back.\nWe sail in May.' },
-    }),
+    ...signInPage({ ...form, client, words: { siteName: 'Harbour School', text: 'Hi.\nHello.' } }),
     look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },
   },
   'site-choice': siteChoicePage({ ...form, client, person, sites }),
   'site-choice-again': siteChoicePage({
-    ...form,
-    client,
-    person,
-    sites,
-    selected: 'sit_2',
+    ...{ ...form, client, person, sites, selected: 'sit_2' },
     problem: 'Choose one of your sites.',
   }),
   'consent-vendor': consentPage({ ...consent, client }),

@@ -3,11 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/**
- * Requests as they are on the wire. A client library repairs, normalises or refuses what an attacker
- * sends; nothing here does. Each has a connection of its own, so that one that broke in an outage
- * breaks no other.
- */
+/** A request that is sent as it is, without repairs of a client library, on its own connection. */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */
@@ -16,16 +12,15 @@ export interface WireRequest {
   readonly body?: string | URLSearchParams
 }
 
-/** By name, or names and values in turn, so that a header can be sent twice. */
-export type HeaderFields = Readonly<Record<string, string>> | readonly string[]
+/** By name; or names and values in turn, to send a header twice. */
+type HeaderFields = Readonly<Record<string, string>> | readonly string[]
 
-/** What a service answered, in the one shape that every test reads. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Parsed when it is JSON, the text otherwise. */
-  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the service sent
+  /** Parsed JSON, or the text. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests know the body
   readonly body: any
 }
 
@@ -62,7 +57,7 @@ function inPairs(fields: readonly string[]): [string, string][] {
   )
 }
 
-/** The answer to a request that something else sent, such as a person's browser. */
+/** The answer of a `fetch`. */
 export async function answerOf(response: Response): Promise<Answer> {
   const { status, headers } = response
   return complete({ status, headers, text: await response.text() })
@@ -73,7 +68,7 @@ function complete(seen: Omit<Answer, 'body'>): Answer {
   return { ...seen, body: isJson && seen.text !== '' ? JSON.parse(seen.text) : seen.text }
 }
 
-/** Sends bytes over a socket and returns all that comes back until the server closes. */
+/** Sends bytes and returns what comes back until the server closes the connection. */
 export async function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -83,7 +78,7 @@ export async function sendBytes(url: string, bytes: string): Promise<string> {
   return await text(socket)
 }
 
-/** Parameters by name: several values for a list, none at all for undefined. */
+/** Parameters by name; a list for several values, undefined for none. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Fields as a form or a query. */
@@ -97,7 +92,7 @@ export function encode(fields: Fields): URLSearchParams {
 
 export const FORM: readonly string[] = ['Content-Type', 'application/x-www-form-urlencoded']
 
-/** Posts a form; the address stays byte for byte, too. */
+/** Posts a form; the address stays byte for byte. */
 export async function postForm(
   address: string,
   fields: Fields,
@@ -112,13 +107,13 @@ export async function postForm(
   })
 }
 
-/** Asks for an address as a program does; a redirect is an answer like any other. */
+/** Sends a GET request without following redirects. */
 export async function get(address: string, headers: HeaderFields = []): Promise<Answer> {
   const { origin } = new URL(address)
   return await send(origin, { path: address.slice(origin.length), headers })
 }
 
-/** The status and the error code of an answer: what a client tells refusals apart by. */
+/** Status and error code. */
 export function refusalOf({ status, body }: Answer): string {
   return `${status} ${body?.error}`
 }
@@ -131,4 +126,29 @@ export function basic(clientId: string, clientSecret: string): readonly string[]
 
 export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
+}
+
+/** How a JSON request is sent. */
+export interface JsonOptions {
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Posts JSON, or a text or bytes as they are. */
+export async function postJson(
+  address: string,
+  body: unknown,
+  { token, headers }: JsonOptions = {},
+): Promise<Answer> {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array
+  const response = await fetch(address, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    body: isRaw ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body),
+  })
+  return await answerOf(response)
 }

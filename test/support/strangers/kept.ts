@@ -13,7 +13,7 @@ import {
   limitTable,
 } from '../../../src/platform/limits/limit-table.ts'
 
-/** Configuration that the figures below follow from. */
+/** Configuration that the figures follow from. */
 export interface InForce {
   readonly service: ServicePolicy
   readonly integrations: readonly Integration[]
@@ -21,14 +21,14 @@ export interface InForce {
 
 export interface Kept {
   readonly what: string
-  /** Paths at which unauthenticated callers leave it. */
+  /** Paths of unauthenticated callers. */
   readonly at: readonly string[]
   readonly where: string
   /** How long; absent where one replaces another. */
   readonly seconds?: number
   /** Size of the largest, with its keys and columns. */
   readonly bytesMax: number
-  /** What bounds their number, with the setting. */
+  /** Bound of their number, with the setting. */
   readonly bound: string
   /** How many one network can have. */
   readonly perNetworkMax?: number
@@ -46,20 +46,11 @@ const BESIDE_BYTES = 1200
 const REGISTERED_BYTES_MAX = 20 * 515 + 400
 const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
-const REDIRECT_URIS_MAX = 10
-const REFUSAL_BYTES_MAX = 1000
 const AUDIT_EVENT_BYTES_MAX = 800
-/** A kind is written at its first event in a minute, and once more with the count. */
-const EVENTS_PER_KIND = 2
-const PUSHED_SECONDS = 60
 /** Largest JSON of a kilobyte of a URL: three characters can encode a control character, of six bytes. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
 /** The same for a form, where one byte can be a control character. */
 const OF_FORM_BYTES_MAX = 6 * 1024
-/** Key with the caller's digest, two numbers, and both in an index. */
-const COUNT_BYTES_MAX = 250
-/** An attempt counts by pair, wide network, account, and among the reserved ones. */
-const COUNTS_OF_ATTEMPT = 4
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
 
@@ -72,8 +63,8 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       what: 'refusal that operators see',
       at: [paths.authorization, paths.token, paths.revocation, paths.introspection],
       where: 'database, `client_refusal`',
-      bytesMax: REFUSAL_BYTES_MAX,
-      bound: `last ${REFUSALS_PER_CLIENT} of each application of operators, ${(REFUSALS_PER_CLIENT * REFUSAL_BYTES_MAX) / 1000} kB`,
+      bytesMax: 1000,
+      bound: `last ${REFUSALS_PER_CLIENT} of each application of operators, ${REFUSALS_PER_CLIENT} kB`,
     },
     {
       what: 'audit event: failed sign-in, refused client, registration',
@@ -97,15 +88,18 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       at: [pages.login, paths.registration],
       where: 'database, `request_count`, or Redis',
       seconds: service.signIn.failureWindowSeconds,
-      bytesMax: COUNT_BYTES_MAX,
-      ...counted(service, 'pagesOfAddress', COUNTS_OF_ATTEMPT),
+      // Key with the caller's digest, two numbers, and both in an index.
+      bytesMax: 250,
+      // An attempt counts by pair, wide network, account, and among the reserved ones.
+      ...counted(service, 'pagesOfAddress', 4),
     },
   ]
 }
 
 function auditBound(): string {
   const perMinute =
-    unauthenticatedEvents.size * (KINDS_PER_MINUTE.unauthenticated + 1) * EVENTS_PER_KIND
+    // Each kind is written at its first event in a minute, and once more with the count.
+    unauthenticatedEvents.size * (KINDS_PER_MINUTE.unauthenticated + 1) * 2
   const megabytes = (perMinute * 60 * AUDIT_EVENT_BYTES_MAX) / 1e6
   return `${perMinute} a minute per process in all, ${megabytes.toFixed(0)} MB an hour`
 }
@@ -128,7 +122,7 @@ function requests(service: ServicePolicy): Kept[] {
       what: 'pushed authorization request (`furtherPlans.pushedAuthorizationRequests`)',
       at: [planPaths.pushedAuthorization],
       where: 'OAuth state, `PushedAuthorizationRequest`',
-      seconds: PUSHED_SECONDS,
+      seconds: 60,
       bytesMax: pushedBytes(limits.bytesMax),
       countedAsOneBytesMax: pushedBytes(Math.min(limits.bytesMax, OF_FORM_BYTES_MAX)),
       ...{ ...asked, bound },
@@ -189,7 +183,7 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
       bytesMax: URI_BYTES_MAX + 200,
       bound: `\`registration.callbacksPerPlatformMax\` of each of the ${platforms} platforms with a pattern, the oldest unused are deleted`,
       perNetworkMax: registration.callbacksPerPlatformMax * platforms,
-      perHourMax: registrations * REDIRECT_URIS_MAX,
+      perHourMax: registrations * 10,
     },
     {
       what: 'copy of a metadata document',
@@ -206,11 +200,9 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
 
 /** Bytes that one network can have in the stores at a time, if bounded. */
 export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number | undefined {
-  const ofNumber = perNetworkMax === undefined ? [] : [perNetworkMax * kept.bytesMax]
-  const inAnHour = keptInAnHour(kept)
-  const byRate =
-    inAnHour === undefined || seconds === undefined ? [] : [(inAnHour * seconds) / HOUR_SECONDS]
-  const most = Math.min(...ofNumber, ...byRate)
+  const byNumber = (perNetworkMax ?? Infinity) * kept.bytesMax
+  const byRate = ((keptInAnHour(kept) ?? Infinity) * (seconds ?? Infinity)) / HOUR_SECONDS
+  const most = Math.min(byNumber, byRate)
   return most === Infinity ? undefined : Math.ceil(most)
 }
 
