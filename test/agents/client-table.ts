@@ -10,30 +10,26 @@ import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'
 
-/** Why a client does not reach a tool, although nothing is broken. */
+/** An expected failure of a client. */
 export interface Known {
   readonly reason: string
-  /** What its user reads; the run looks for it. */
+  /** What its user reads. */
   readonly sentence: string
 }
 
-/** A client that people use with tools of the Model Context Protocol, in one manner of setting it up. */
+/** An MCP client, set up in one way. */
 export interface Agent {
   readonly name: string
   readonly package: Package
-  /** How it is set up, in words of its own documentation. */
+  /** In words of its own documentation. */
   readonly setUp: string
-  /** The redirect address that an operator enters for it; a loopback one has any port (RFC 8252 §7.3). */
+  /** The redirect URI that an operator enters for it; a loopback one has any port (RFC 8252 §7.3). */
   readonly callback: string
   readonly drive: Drive
   readonly known?: Readonly<Partial<Record<WayName, Known>>>
 }
 
-const gemini = {
-  name: 'Gemini CLI',
-  package: { registry: 'npm', name: '@google/gemini-cli', version: '0.61.0' },
-  callback: 'http://localhost/oauth/callback',
-} as const
+const gemini = of('Gemini CLI', '@google/gemini-cli@0.61.0', 'http://localhost/oauth/callback')
 
 const geminiAsksForAll: Known = {
   reason:
@@ -41,85 +37,67 @@ const geminiAsksForAll: Known = {
   sentence: 'OAuth callback received error: invalid_scope',
 }
 
-const mcpRemoteBefore = {
-  name: 'mcp-remote',
-  package: { registry: 'npm', name: 'mcp-remote', version: '0.1.18' },
-  callback: 'http://localhost/oauth/callback',
-} as const
+const mcpRemote = (version: string) =>
+  of('mcp-remote', `mcp-remote@${version}`, 'http://localhost/oauth/callback')
 
 const mcpRemoteAsksForNothing: Known = {
   reason: 'asks for no scope, and a request without one is refused',
   sentence: 'Error: No authorization code received',
 }
 
+/** A client of a registry: `name@1.2.3` of npm, `name==1.2.3` of PyPI. */
+function of(
+  name: string,
+  pinned: string,
+  callback = 'http://127.0.0.1/callback',
+): Pick<Agent, 'name' | 'package' | 'callback'> {
+  const [, module = '', at = '', version = ''] = /^(.+)(@|==)(.+)$/.exec(pinned) ?? []
+  const registry = at === '@' ? 'npm' : 'pypi'
+  return { name, package: { registry, name: module, version }, callback }
+}
+
 /** The clients that `npm run test:agents` drives, each at one version. */
 export const agents: readonly Agent[] = [
   {
-    name: 'TypeScript SDK 1',
-    package: { registry: 'npm', name: '@modelcontextprotocol/sdk', version: '1.32.2' },
-    setUp: '`authProvider` of the transport',
-    callback: 'http://127.0.0.1/callback',
-    drive: driveSdk1,
+    ...of('TypeScript SDK 1', '@modelcontextprotocol/sdk@1.32.2'),
+    ...{ setUp: '`authProvider` of the transport', drive: driveSdk1 },
   },
   {
-    name: 'TypeScript SDK 2',
-    package: { registry: 'npm', name: '@modelcontextprotocol/client', version: '2.4.0' },
-    setUp: '`authProvider` of the transport',
-    callback: 'http://127.0.0.1/callback',
-    drive: driveSdk2,
+    ...of('TypeScript SDK 2', '@modelcontextprotocol/client@2.4.0'),
+    ...{ setUp: '`authProvider` of the transport', drive: driveSdk2 },
   },
-  {
-    name: 'mcp-remote',
-    package: { registry: 'npm', name: 'mcp-remote', version: '0.1.37' },
+  ...['0.1.37', '0.15.1'].map((version) => ({
+    ...mcpRemote(version),
     setUp: 'address, and `--static-oauth-client-info` for a client_id',
-    callback: 'http://localhost/oauth/callback',
     drive: driveMcpRemote,
-  },
+  })),
   {
-    name: 'mcp-remote',
-    package: { registry: 'npm', name: 'mcp-remote', version: '0.15.1' },
-    setUp: 'address, and `--static-oauth-client-info` for a client_id',
-    callback: 'http://localhost/oauth/callback',
-    drive: driveMcpRemote,
-  },
-  {
-    ...mcpRemoteBefore,
+    ...mcpRemote('0.1.18'),
     setUp: '`--static-oauth-client-metadata` with the scopes',
     drive: driveMcpRemoteWithScopes,
   },
   {
-    ...mcpRemoteBefore,
-    setUp: 'address alone',
-    drive: driveMcpRemote,
+    ...{ ...mcpRemote('0.1.18'), setUp: 'address alone', drive: driveMcpRemote },
     known: { member: mcpRemoteAsksForNothing, operator: mcpRemoteAsksForNothing },
   },
   {
-    name: 'MCP Inspector, command line',
-    package: { registry: 'npm', name: '@modelcontextprotocol/inspector', version: '2.12.0' },
-    setUp: '`--cli` with the address and `--client-id`',
+    ...of('MCP Inspector, command line', '@modelcontextprotocol/inspector@2.12.0'),
     callback: 'http://127.0.0.1/oauth/callback',
-    drive: driveInspector,
+    ...{ setUp: '`--cli` with the address and `--client-id`', drive: driveInspector },
   },
   {
-    name: 'mcporter',
-    package: { registry: 'npm', name: 'mcporter', version: '0.12.3' },
+    ...of('mcporter', 'mcporter@0.12.3'),
     setUp: '`auth: oauth` and `oauthClientId`, then `mcporter auth`',
-    callback: 'http://127.0.0.1/callback',
     drive: driveMcporter,
   },
   {
-    name: 'opencode',
-    package: { registry: 'npm', name: 'opencode-ai', version: '1.18.33' },
+    ...of('opencode', 'opencode-ai@1.18.33', 'http://127.0.0.1/mcp/oauth/callback'),
     setUp: '`mcp` with `oauth.clientId`, then `opencode mcp auth`',
-    callback: 'http://127.0.0.1/mcp/oauth/callback',
     drive: driveOpencode,
   },
   {
-    name: 'Codex',
-    package: { registry: 'npm', name: '@openai/codex', version: '0.169.0' },
-    setUp: '`codex mcp add --url` with `--oauth-client-id`',
-    callback: 'http://127.0.0.1/callback',
-    drive: driveCodex,
+    ...of('Codex', '@openai/codex@0.169.0'),
+    ...{ setUp: '`codex mcp add --url` with `--oauth-client-id`', drive: driveCodex },
   },
   {
     ...gemini,
@@ -133,25 +111,16 @@ export const agents: readonly Agent[] = [
     known: { member: geminiAsksForAll, operator: geminiAsksForAll },
   },
   {
-    name: 'Python `mcp` 1',
-    package: { registry: 'pypi', name: 'mcp', version: '1.30.0' },
-    setUp: '`OAuthClientProvider`',
-    callback: 'http://127.0.0.1/callback',
-    drive: drivePythonMcp1,
+    ...of('Python `mcp` 1', 'mcp==1.30.0'),
+    ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp1 },
   },
   {
-    name: 'Python `mcp` 2',
-    package: { registry: 'pypi', name: 'mcp', version: '2.3.0' },
-    setUp: '`OAuthClientProvider`',
-    callback: 'http://127.0.0.1/callback',
-    drive: drivePythonMcp2,
+    ...of('Python `mcp` 2', 'mcp==2.3.0'),
+    ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp2 },
   },
   {
-    name: 'FastMCP',
-    // Its client without its server.
-    package: { registry: 'pypi', name: 'fastmcp-slim[client]', version: '4.1.6' },
-    setUp: '`OAuth(client_id=…)`',
-    callback: 'http://localhost/callback',
-    drive: driveFastMcp,
+    // The client of FastMCP without its server.
+    ...of('FastMCP', 'fastmcp-slim[client]==4.1.6', 'http://localhost/callback'),
+    ...{ setUp: '`OAuth(client_id=…)`', drive: driveFastMcp },
   },
 ]

@@ -1,26 +1,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
-import { isContinuousIntegration } from '../support/programs.ts'
+import { endWithTests, isContinuousIntegration, temporaryFolder } from '../support/programs.ts'
 import { type Mutant, mutants } from './table.ts'
 
 /**
- * `npm run test:mutants`: each line of the table that decides is made to decide wrongly, in a copy of the
- * tree, and its tests have to notice. It fails for a mutant that lives and is not explained, and for one
- * that is explained and dies after all.
+ * `npm run test:mutants`: breaks each line of the table in a copy of the tree, and runs its tests. Fails for a mutant
+ * that lives without an explanation, and for an explained one that is killed.
  */
 const { values: options } = parseArgs({
   options: {
-    /** Mutants whose file holds this word. */
+    /** Mutants whose file contains this word. */
     only: { type: 'string', default: '' },
-    /** So many of them, spread over the table, and others at another seed. */
+    /** A number of mutants, spread over the table; another seed chooses others. */
     sample: { type: 'string' },
     seed: { type: 'string', default: '0' },
-    /** The run ends by itself; what it had no time for is named. */
+    /** The run ends after this time and names the rest. */
     minutes: { type: 'string', default: '60' },
     atOnce: { type: 'string', default: '2' },
   },
@@ -29,56 +27,39 @@ const { values: options } = parseArgs({
 const root = join(import.meta.dirname, '../..')
 const TEST_TIMEOUT_MS = 180_000
 const copied = [
-  'src',
-  'test',
-  'views',
-  'tools',
-  'config',
-  'docs',
-  'conformance',
-  'bench',
-  'examples',
+  ...['src', 'test', 'views', 'tools', 'config', 'docs', 'conformance', 'bench', 'examples'],
   'package.json',
 ]
 
 type Outcome = 'killed' | 'lives' | 'not run'
 
-/** Test files that fail without any mutant, and cannot judge one. */
+/** Test files that fail without a mutant. */
 const unsound = new Set<string>()
 
 async function main(): Promise<void> {
   const endsAt = Date.now() + Number(options.minutes) * 60_000
-  const chosen = choose(mutants.filter(({ file }) => file.includes(options.only)))
+  const all = mutants.filter(({ file }) => file.includes(options.only))
+  const every = Math.max(1, Math.floor(all.length / Number(options.sample ?? all.length)))
+  const chosen = all.filter((_, at) => (at + Number(options.seed)) % every === 0)
   const waiting = [...chosen.entries()]
   const outcomes: Outcome[] = chosen.map(() => 'not run')
   const work = async () => {
     const tree = copyTree()
-    try {
-      const sound = new Map<string, boolean>()
-      for (let next = waiting.shift(); next && Date.now() < endsAt; next = waiting.shift()) {
-        const [at, mutant] = next
-        const outcome = await judge(tree, mutant, sound)
-        outcomes[at] = outcome
-        say(mutant, outcome)
-      }
-    } finally {
-      rmSync(tree, { recursive: true, force: true })
+    const sound = new Map<string, boolean>()
+    for (let next = waiting.shift(); next && Date.now() < endsAt; next = waiting.shift()) {
+      const [at, mutant] = next
+      const outcome = await judge(tree, mutant, sound)
+      outcomes[at] = outcome
+      say(mutant, outcome)
     }
   }
   await Promise.all(Array.from({ length: Number(options.atOnce) }, work))
   report(chosen, outcomes)
 }
 
-/** Every so many, beginning with the seed. */
-function choose(all: readonly Mutant[]): readonly Mutant[] {
-  if (options.sample === undefined) return all
-  const every = Math.max(1, Math.floor(all.length / Number(options.sample)))
-  return all.filter((_, at) => (at + Number(options.seed)) % every === 0)
-}
-
-/** The tree without what is installed, which is linked. */
+/** Copies the tree, with a link to node_modules. */
 function copyTree(): string {
-  const tree = mkdtempSync(join(tmpdir(), 'gatehouse-mutants-'))
+  const tree = temporaryFolder()
   for (const name of copied) cpSync(join(root, name), join(tree, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
   return tree
@@ -97,12 +78,10 @@ async function judge(tree: string, mutant: Mutant, sound: Map<string, boolean>):
       return 'not run'
     }
   }
-  writeFileSync(
-    file,
-    source.replace(mutant.text, () => mutant.replacement),
-  )
+  const mutated = source.replace(mutant.text, () => mutant.replacement)
+  writeFileSync(file, mutated)
   try {
-    // One that is said to live is not killed by a busy machine.
+    // A busy machine must not kill an explained mutant.
     const look = mutant.lives === undefined ? passes : passesInTwo
     for (const test of mutant.tests) if (!(await look(tree, test))) return 'killed'
     return 'lives'
@@ -111,12 +90,12 @@ async function judge(tree: string, mutant: Mutant, sound: Map<string, boolean>):
   }
 }
 
-/** Whether it passes at the first or the second attempt: a busy machine fails it once. */
+/** Tries twice, because a busy machine can fail a test once. */
 async function passesInTwo(tree: string, test: string): Promise<boolean> {
   return (await passes(tree, test)) || (await passes(tree, test))
 }
 
-/** Whether a test file passes. A mutant with which it does not end has been noticed, too. */
+/** Whether a test file passes. A mutant that hangs it is killed, too. */
 async function passes(tree: string, test: string): Promise<boolean> {
   const words = [
     '--exit',
@@ -130,18 +109,15 @@ async function passes(tree: string, test: string): Promise<boolean> {
   ]
   const child = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...words], {
     cwd: tree,
-    // Some mutants die on PostgreSQL or Redis only.
+    // Some mutants are killed on PostgreSQL or Redis only.
     // biome-ignore lint/style/noProcessEnv: what tests find programs by
     env: { ...process.env, TEST_STORES: 'all' },
     stdio: 'ignore',
     timeout: TEST_TIMEOUT_MS,
-    // A mutant may never come back to its loop, and hears nothing else then.
+    // A mutant may block the event loop.
     killSignal: 'SIGKILL',
   })
-  const end = () => child.kill('SIGKILL')
-  process.once('exit', end)
-  const [code] = await once(child, 'exit')
-  process.off('exit', end)
+  const [code] = await once(endWithTests(child), 'exit')
   return code === 0
 }
 
@@ -167,10 +143,8 @@ function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
     process.stdout.write(`- ${why}: ${file}: ${text.split('\n')[0]}\n`)
   }
   for (const test of unsound) process.stdout.write(`- ${test} fails without any mutant\n`)
-  // `npm test` says so of a file that fails; here, a machine that is too busy for it fails nothing.
+  // `npm test` reports failing files; a busy machine must not fail this run.
   if (wrong.length > 0 || (unsound.size > 0 && !isContinuousIntegration)) process.exitCode = 1
 }
 
-// Whoever stops it stops the tests that run.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 await main()

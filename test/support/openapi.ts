@@ -6,10 +6,7 @@ export type ObservedAnswer = [path: string, method: string, status: number, body
 
 type Node = { readonly [key: string]: unknown }
 
-/**
- * Compares real answers with what the OpenAPI document promises of them. The result lists what
- * differs, and is empty for an answer as described. A body that is left out or '' is an empty body.
- */
+/** Compares answers with an OpenAPI document. Returns the differences. An empty text is an empty body. */
 export function responseValidator(document: object): (...answer: ObservedAnswer) => string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
@@ -17,45 +14,29 @@ export function responseValidator(document: object): (...answer: ObservedAnswer)
 
   return (...[path, method, status, body]) => {
     const name = `${method} ${path} ${status}`
-    const found = follow(document, [
-      'paths',
-      path,
-      method.toLowerCase(),
-      'responses',
-      String(status),
-    ])
+    const found = follow(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
     if (!found) return [`${name} is not described`]
 
     const content = found.value['content'] as Node | undefined
     if (!content || isEmpty(body)) return emptiness(name, content, body)
 
-    const mediaType = Object.keys(content).find((type) => type.endsWith('json') === isJson(body))
+    const isJson = typeof body === 'object'
+    const mediaType = Object.keys(content).find((type) => type.endsWith('json') === isJson)
     if (!mediaType) return [`${name} has a body of another media type`]
-    return compare(ajv, [...found.place, 'content', mediaType, 'schema'], body)
+    const place = [...found.place, 'content', mediaType, 'schema']
+    const pointer = `openapi#/${place.map(inPointer).join('/')}`
+    const validate = ajv.getSchema(pointer)
+    if (!validate) throw new Error(`${pointer} is not a schema`)
+    return validate(body) ? [] : (validate.errors ?? []).map(inWords)
   }
 }
 
 function emptiness(name: string, content: Node | undefined, body: unknown): string[] {
-  if (content) return [`${name} has no body`]
-  return isEmpty(body) ? [] : [`${name} has a body`]
+  return !content === isEmpty(body) ? [] : [`${name} has ${content ? 'no' : 'a'} body`]
 }
 
-function compare(ajv: Ajv2020, place: readonly string[], body: unknown): string[] {
-  const pointer = place.map(inPointer).join('/')
-  const validate = ajv.getSchema(`openapi#/${pointer}`)
-  if (!validate) throw new Error(`openapi#/${pointer} is not a schema`)
-  return validate(body) ? [] : (validate.errors ?? []).map(inWords)
-}
-
-/** What of a document real answers have shown: every described answer, and every member of one. */
-export interface DocumentCoverage {
-  note(document: object, answer: ObservedAnswer, mediaType: string): void
-  /** The places in the document that no answer has shown. */
-  missing(): string[]
-}
-
-/** Begins with nothing shown. */
-export function documentCoverage(): DocumentCoverage {
+/** Records which responses and members of a document real answers have shown. */
+export function documentCoverage() {
   const answers = new WeakMap<object, ReturnType<typeof answersOf>>()
   const described = new Set<string>()
   const shown = new Set<string>()
@@ -69,7 +50,7 @@ export function documentCoverage(): DocumentCoverage {
     return found
   }
   return {
-    note(document, [path, method, status, body], mediaType) {
+    note(document: object, [path, method, status, body]: ObservedAnswer, mediaType: string): void {
       const type = isEmpty(body) ? 'no body' : mediaType
       for (const { name, place } of answers.get(document) ?? describedIn(document)) {
         if (name !== `${method} ${path} ${status} ${type}`) continue
@@ -77,11 +58,12 @@ export function documentCoverage(): DocumentCoverage {
         collect({ document, place }, [body], shown)
       }
     },
+    /** Places in the document that no answer has shown. */
     missing: () => [...described].filter((place) => !shown.has(place)).toSorted(),
   }
 }
 
-/** Every answer that is described, once for each media type, and where its schema stands. */
+/** Every described response, once for each media type, and the place of its schema. */
 function answersOf(document: object): { name: string; place: string[] }[] {
   const { paths } = document as { paths: Record<string, Record<string, { responses: object }>> }
   const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -89,18 +71,14 @@ function answersOf(document: object): { name: string; place: string[] }[] {
   )
   return operations.flatMap(({ path, method, responses }) =>
     Object.keys(responses).flatMap((status) => {
-      const { value, place } =
-        follow(document, ['paths', path, method, 'responses', status]) ?? nowhere
-      const types = Object.keys((value['content'] as Node | undefined) ?? { 'no body': true })
-      return types.map((type) => ({
+      const found = follow(document, ['paths', path, method, 'responses', status])
+      return Object.keys(found?.value['content'] ?? { 'no body': true }).map((type) => ({
         name: `${method.toUpperCase()} ${path} ${status} ${type}`,
-        place: [...place, 'content', type, 'schema'],
+        place: [...(found?.place ?? []), 'content', type, 'schema'],
       }))
     }),
   )
 }
-
-const nowhere: { value: Node; place: string[] } = { value: {}, place: [] }
 
 interface Place {
   readonly document: object
@@ -122,33 +100,26 @@ function collect(at: Place, values: readonly unknown[] | undefined, into: Set<st
     if (held?.length === 0) continue
     const member = inside('properties', name)
     into.add(member.place.join(' '))
-    collect(
-      member,
-      held?.map((value) => Object(value)[name]),
-      into,
-    )
+    const inner = held?.map((value) => Object(value)[name])
+    collect(member, inner, into)
   }
 }
 
-/** Finds a response, and where it stands when it is a reference. */
-function follow(
-  document: object,
-  place: readonly string[],
-): { value: Node; place: string[] } | undefined {
+interface Found {
+  readonly value: Node
+  readonly place: readonly string[]
+}
+
+/** Finds what is at a place, or where its reference leads. */
+function follow(document: object, place: readonly string[]): Found | undefined {
   const value = place.reduce<unknown>((node, key) => (node as Node | undefined)?.[key], document)
   if (value === undefined) return undefined
   const { $ref } = value as { $ref?: string }
-  return $ref
-    ? follow(document, $ref.split('/').slice(1))
-    : { value: value as Node, place: [...place] }
+  return $ref ? follow(document, $ref.split('/').slice(1)) : { value: value as Node, place }
 }
 
 function isEmpty(body: unknown): boolean {
-  return body === undefined || body === null || body === ''
-}
-
-function isJson(body: unknown): boolean {
-  return typeof body === 'object'
+  return (body ?? '') === ''
 }
 
 /** RFC 6901 §3, in the fragment of a URI. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
 import type { ServicePolicy } from '../../src/config/config.ts'
+import type { Schema } from '../../src/platform/store/schema.ts'
 import { portal, type RunningService, type ServiceSetup } from './gatehouse.ts'
 
 type Plans = ServicePolicy['furtherPlans']
@@ -41,20 +42,10 @@ export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {
 
 export type ClientKey = Awaited<ReturnType<typeof makeClientKey>>
 
-export interface Chosen {
-  readonly jwks?: string | null
-  readonly jwks_uri?: string | null
-  readonly auth_method?: 'private_key_jwt' | 'client_secret_post'
-  readonly pushed_requests_required_at?: number | null
-  readonly bound_tokens_required_at?: number | null
-  readonly backchannel_logout_uri?: string | null
-  readonly backchannel_logout_session_required_at?: number | null
-}
-
-/** Changes what an application of the demo chose, as an operator would. */
+/** Changes the settings of an application of the demo, as an operator would. */
 export async function choose(
   { service }: Pick<RunningService, 'service'>,
-  chosen: Chosen,
+  chosen: Partial<Schema['oauth_application']>,
   clientId: string = portal.clientId,
 ): Promise<void> {
   await service.stores.database.kysely

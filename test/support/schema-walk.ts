@@ -21,21 +21,20 @@ export interface RootOperation {
 
 /** Every operation of a schema. */
 export function operationsOf(schema: GraphQLSchema): RootOperation[] {
-  const fields = (kind: RootOperation['kind']) =>
+  return (['query', 'mutation'] as const).flatMap((kind) =>
     Object.values(schema.getRootType(kind as never)?.getFields() ?? {}).map((field) => ({
-      kind,
-      field,
-    }))
-  return [...fields('query'), ...fields('mutation')]
+      ...{ kind, field },
+    })),
+  )
 }
 
-/** A place in an operation's arguments where a value stands: `input.id`, `after`. */
-export interface Slot {
+/** A place of a value in an operation's arguments: `input.id`, `after`. */
+interface Slot {
   readonly path: readonly string[]
   readonly type: string
 }
 
-/** Every place of an operation that takes an id, or a cursor. */
+/** Every place of a value in the arguments of an operation. */
 export function slotsOf({ field }: RootOperation): Slot[] {
   const within = (
     { name, type }: GraphQLArgument | GraphQLInputField,
@@ -49,20 +48,26 @@ export function slotsOf({ field }: RootOperation): Slot[] {
   return field.args.flatMap((argument) => within(argument, []))
 }
 
-/** What an operation is asked with, beside a value for some of its places. */
-export function exampleOf(operation: RootOperation, given: ReadonlyMap<string, unknown>) {
-  const { kind, field } = operation
-  const variables = Object.fromEntries(
-    field.args
-      .map(({ name, type }) => [name, exampleValue(type, [name], given)] as const)
-      .filter(([, value]) => value !== undefined),
-  )
+/** A request for an operation, with the given values at some of its places. */
+export function exampleOf({ kind, field }: RootOperation, given: ReadonlyMap<string, unknown>) {
+  const variables = examplesOf(field.args, [], given)
   const declared = field.args.filter(({ name }) => name in variables)
   const signature = declared.map(({ name, type }) => `$${name}: ${type}`).join(', ')
   const passed = declared.map(({ name }) => `${name}: $${name}`).join(', ')
   const selection = selectionOf(field.type, 3)
   const query = `${kind}${signature && ` (${signature})`} { ${field.name}${passed && `(${passed})`} ${selection} }`
   return { query, variables }
+}
+
+function examplesOf(
+  fields: readonly (GraphQLArgument | GraphQLInputField)[],
+  path: readonly string[],
+  given: ReadonlyMap<string, unknown>,
+) {
+  const values = fields.map(
+    ({ name, type }) => [name, exampleValue(type, [...path, name], given)] as const,
+  )
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
 function exampleValue(
@@ -72,14 +77,10 @@ function exampleValue(
 ): unknown {
   const known = given.get(path.join('.')) ?? (path.join('.') === 'first' ? 1 : undefined)
   if (known !== undefined) return isListOf(type) ? [known] : known
-  if (!isNonNullType(type) && !reaches(given, path)) return undefined
+  const hasInner = [...given.keys()].some((other) => other.startsWith(`${path.join('.')}.`))
+  if (!isNonNullType(type) && !hasInner) return undefined
   const named = getNamedType(type)
-  if (isInputObjectType(named)) {
-    const fields = Object.values(named.getFields()).map(
-      ({ name, type: inner }) => [name, exampleValue(inner, [...path, name], given)] as const,
-    )
-    return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
-  }
+  if (isInputObjectType(named)) return examplesOf(Object.values(named.getFields()), path, given)
   const value = isEnumType(named) ? named.getValues()[0]?.name : (examples[named.name] ?? null)
   return isListOf(type) ? [value] : value
 }
@@ -87,17 +88,8 @@ function exampleValue(
 const isListOf = (type: GraphQLInputType): boolean =>
   isListType(isNonNullType(type) ? type.ofType : type)
 
-/** Whether a value was given for something within. */
-function reaches(given: ReadonlyMap<string, unknown>, path: readonly string[]): boolean {
-  return [...given.keys()].some((other) => other.startsWith(`${path.join('.')}.`))
-}
-
 const examples: Readonly<Record<string, unknown>> = {
-  ID: 'nothing',
-  String: 'example',
-  Int: 1,
-  Float: 1,
-  Boolean: true,
+  ...{ ID: 'nothing', String: 'example', Int: 1, Float: 1, Boolean: true },
   DateTime: '2026-06-01T00:00:00Z',
 }
 

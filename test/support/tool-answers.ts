@@ -18,8 +18,8 @@ import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
 
 /**
- * What a tool answers, as a JSON Schema, for docs/reference/tools.md and the tests: no client is told it (decision
- * 15). That of a tool which runs a document is derived from the published schema.
+ * The JSON Schema of a tool's result, for docs/reference/tools.md and tests; clients do not get it (decision 15). For
+ * a tool that runs a document it follows from the published schema.
  */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
   if (runs) return answerSchema(runs.document(), runs.pick)
@@ -31,7 +31,7 @@ export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
 
 const count = z.int().min(0)
 
-/** The answer of a list, in the form that the Member API's connections have. */
+/** A list in the form of the Member API's connections. */
 function pageOf<Node extends z.ZodType>(node: Node) {
   return z.strictObject({
     nodes: z.array(node).max(PAGE_SIZE_MAX),
@@ -50,25 +50,16 @@ const publicCourse = {
 
 const answers: Readonly<Record<string, z.ZodType>> = {
   get_service_info: z.strictObject({
-    name: z.string(),
-    version: z.string(),
-    issuer: z.string(),
-    authorizationGuide: z.string(),
-    authorizationServerMetadata: z.string(),
-    protectedResourceMetadata: z.string(),
-    openApi: z.string(),
-    memberApi: z.string(),
+    ...{ name: z.string(), version: z.string(), issuer: z.string() },
+    ...{ authorizationGuide: z.string(), authorizationServerMetadata: z.string() },
+    ...{ protectedResourceMetadata: z.string(), openApi: z.string(), memberApi: z.string() },
     protocolVersions: z.array(z.string()),
   }),
   get_auth_guide: z.string(),
   list_sites: pageOf(
     z.strictObject({
-      slug: z.string(),
-      name: z.string(),
-      description: z.string().nullable(),
-      courseCount: count,
-      address: z.string().nullable(),
-      connect: z.string(),
+      ...{ slug: z.string(), name: z.string(), description: z.string().nullable() },
+      ...{ courseCount: count, address: z.string().nullable(), connect: z.string() },
     }),
   ),
   list_public_courses: pageOf(z.strictObject(publicCourse)),
@@ -82,26 +73,18 @@ const answers: Readonly<Record<string, z.ZodType>> = {
     clientId: z.string(),
     scopes: z.array(z.string()),
     person: z.strictObject({
-      id: z.string().nullable(),
-      name: z.string().nullable(),
-      email: z.string().nullable(),
+      ...{ id: z.string().nullable(), name: z.string().nullable(), email: z.string().nullable() },
     }),
     site: z
       .strictObject({
-        id: z.string(),
-        slug: z.string(),
-        name: z.string(),
-        roles: z.array(z.string()),
+        ...{ id: z.string(), slug: z.string(), name: z.string(), roles: z.array(z.string()) },
       })
       .nullable(),
     nextStep: z.string(),
   }),
 }
 
-/**
- * The answer of a fixed GraphQL document. It supports what the documents of tools use: one operation, and
- * fields without aliases and fragments.
- */
+/** The result of a fixed GraphQL document with one operation, without aliases and fragments. */
 function answerSchema({ schema, operation }: FixedDocument, pick: readonly string[]): JsonSchema {
   const root = schema.getRootType(operation.operation)
   if (!root) throw new Error('the schema has no such operation')
@@ -110,15 +93,11 @@ function answerSchema({ schema, operation }: FixedDocument, pick: readonly strin
 
 function objectSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): JsonSchema {
   const fields = selections.filter((selection) => selection.kind === Kind.FIELD)
-  const names = fields.map(({ name }) => name.value)
-  return {
-    type: 'object',
-    properties: Object.fromEntries(
-      fields.map((field) => [field.name.value, fieldSchema(type, field)]),
-    ),
-    required: names,
-    additionalProperties: false,
-  }
+  const properties = Object.fromEntries(
+    fields.map((field) => [field.name.value, fieldSchema(type, field)]),
+  )
+  const required = Object.keys(properties)
+  return { type: 'object', properties, required, additionalProperties: false }
 }
 
 function fieldSchema(parent: GraphQLObjectType, { name, selectionSet }: FieldNode): JsonSchema {
@@ -128,18 +107,14 @@ function fieldSchema(parent: GraphQLObjectType, { name, selectionSet }: FieldNod
   return { ...valueSchema(field.type, selectionSet), ...(description ? { description } : {}) }
 }
 
-function valueSchema(
-  type: GraphQLOutputType,
-  selectionSet: SelectionSetNode | undefined,
-): JsonSchema {
+type Selected = SelectionSetNode | undefined
+
+function valueSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSchema {
   const present = presentSchema(getNullableType(type), selectionSet)
   return isNonNullType(type) ? present : { anyOf: [present, { type: 'null' }] }
 }
 
-function presentSchema(
-  type: GraphQLOutputType,
-  selectionSet: SelectionSetNode | undefined,
-): JsonSchema {
+function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSchema {
   if (isListType(type)) {
     return { type: 'array', items: valueSchema(type.ofType as GraphQLOutputType, selectionSet) }
   }
@@ -147,11 +122,11 @@ function presentSchema(
   return isObjectType(named) && selectionSet ? objectSchema(named, selectionSet) : leafSchema(named)
 }
 
-/** Goes down to the part of the answer that a tool returns. */
+/** The part of the result that a tool returns. */
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
   if (!property) throw new Error(`the answer has no ${name}`)
-  // A payload is null only when its mutation failed, and then the tool answers with an error.
+  // A payload is null only after an error.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property
 }
