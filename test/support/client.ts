@@ -147,6 +147,8 @@ export interface Tokens {
   readonly scope: string
 }
 
+export type ObtainedTokens = Awaited<ReturnType<typeof obtainTokens>>
+
 /** Signs a person in and exchanges the code. */
 export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   const obtained = await obtainCode(...wanted)
