@@ -19,20 +19,14 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const rules = read('config/monitoring/alerts.yml')
 const ruleTests = read('config/monitoring/alerts.test.yml')
 
-interface Panel {
-  readonly id: number
-  readonly type: string
-  readonly title: string
-  readonly description?: string
-  readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>
-  readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
-}
-const { panels }: { readonly panels: readonly Panel[] } = JSON.parse(
-  read('config/monitoring/dashboard.json'),
+const { panels } = JSON.parse(read('config/monitoring/dashboard.json'))
+const expressions: string[] = panels.flatMap(({ targets = [] }) =>
+  targets.map(({ expr }: { expr: string }) => expr),
 )
-const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** The series of a scrape, with their labels. */
+const seriesOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
+
+/** The names of a scrape, with their labels. */
 const series = new Map(
   Object.entries<Metric>(metricTable).flatMap(([name, { type, labels = {} }]) => {
     const own = ['instance', 'job', ...Object.keys(labels)]
@@ -44,7 +38,7 @@ const series = new Map(
   }),
 )
 
-/** The metrics of an expression, with their labels and values. */
+/** The metrics in an expression, with the labels and values that it selects by. */
 function namesIn(expression: string) {
   return [...expression.matchAll(/\b(gatehouse_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selected = '']) => ({
@@ -56,21 +50,20 @@ function namesIn(expression: string) {
   )
 }
 
-/** The allowed values of a label, if the table lists them. */
-function valuesOf(series: string, label: string): readonly string[] | undefined {
-  const metric: Metric | undefined =
-    metricTable[series.replace(/_(bucket|sum|count)$/, '') as keyof typeof metricTable]
+/** The values that a label may have, where the table lists them. */
+function valuesOf(name: string, label: string): readonly string[] | undefined {
+  const metric: Metric | undefined = Reflect.get(metricTable, seriesOf(name))
   const values = metric?.labels?.[label]
   return values === undefined || 'valuesMax' in values ? undefined : [...values, 'other']
 }
 
-describe('monitoring files', () => {
+describe('the files about metrics', () => {
   for (const [what, texts] of [
     ['the expressions of the dashboard', expressions],
     ['the alert rules', [rules]],
     ['the tests of the alert rules', [ruleTests]],
   ] as const) {
-    it(`name only metrics, labels and values of the table in ${what}`, () => {
+    it(`${what} name metrics, labels and values of the table only`, () => {
       const named = texts.flatMap(namesIn)
       expect(named).to.have.length.above(10)
       for (const { name, selectors } of named) {
@@ -83,19 +76,19 @@ describe('monitoring files', () => {
     })
   }
 
-  it('show every metric of the table on the dashboard', () => {
-    const names = expressions.flatMap(namesIn)
-    const shown = new Set(names.map(({ name }) => name.replace(/_(bucket|count)$/, '')))
-    // Alerts and Grafana's own table have the others.
-    expect(Object.keys(metricTable).filter((name) => !shown.has(name))).to.have.members([
-      'gatehouse_ignored_proxy_requests_total',
+  it('the dashboard shows every metric of the table', () => {
+    const shown = new Set(expressions.flatMap(namesIn).map(({ name }) => seriesOf(name)))
+    const hidden = Object.keys(metricTable).filter((name) => !shown.has(name))
+    expect(hidden).to.deep.equal([
+      // In the alerts and in Grafana's own table.
       'gatehouse_process_start_timestamp_seconds',
+      'gatehouse_ignored_proxy_requests_total',
       'gatehouse_task_runs_total',
     ])
   })
 
-  it('give each panel of the dashboard a unique id and a text, and no overlap', () => {
-    expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length)
+  it('the panels of the dashboard have unique ids and texts, and do not overlap', () => {
+    expect(new Set(panels.map(({ id }: { id: number }) => id)).size).to.equal(panels.length)
     const taken = new Set<string>()
     for (const { type, title, description, gridPos, targets = [] } of panels) {
       expect(title).to.not.equal('')
@@ -113,7 +106,7 @@ describe('monitoring files', () => {
     }
   })
 
-  it('have for each alert a case that fires, one that is quiet, and advice', () => {
+  it('each alert has a case that fires, a quiet one, and advice', () => {
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
     expect(alerts).to.have.length.above(10)
     const cases = [...ruleTests.matchAll(/- name: '(\w+) (fires|is quiet)'/g)]
@@ -124,7 +117,7 @@ describe('monitoring files', () => {
   })
 })
 
-describe('counted refusals', () => {
+describe('the counts of refusals', () => {
   it('have every documented error code and no other', () => {
     const [own = [], endpoints = [], resources = []] = errorTables.map(({ rows }) => rows)
     const cells = [...own, ...endpoints].map(([, , code = '']) => code)
@@ -135,9 +128,11 @@ describe('counted refusals', () => {
     expect(foreign).to.deep.equal(['server_error', 'unsupported_response_type'])
   })
 
-  it('have the reasons of the code', () => {
-    const sources = 'src/{oauth/grants,resource/resource-server,oauth/token}/*.ts'
-    const text = globSync(sources, { cwd: root }).map(read).join('\n')
+  it('know the reasons in the code', () => {
+    const files = globSync('src/{oauth/grants,resource/resource-server,oauth/token}/*.ts', {
+      cwd: root,
+    })
+    const text = files.map(read).join('\n')
     for (const [name, sentence] of Object.entries(reasonSentences)) {
       expect(text.includes(sentence), sentence).to.equal(true)
       expect(nameOfReason(`${sentence}: and more`)).to.equal(name)
@@ -148,7 +143,7 @@ describe('counted refusals', () => {
 })
 
 describe('the registry of metrics', () => {
-  it('bounds the values of a label as the table says', async () => {
+  it('keeps no more values of a label than the table allows', async () => {
     const metrics = openMetrics()
     for (let i = 0; i < 1000; i += 1) {
       const labels = { route: `/made-up/${i}`, method: `M${i}`, status: `${i}` }
@@ -166,7 +161,7 @@ describe('the registry of metrics', () => {
     expect(sum('gatehouse_refusals_total', { error: 'other', reason: 'other' })).to.equal(1000)
   })
 
-  it('reads the other values when one reading fails', async () => {
+  it('skips a value that cannot be read', async () => {
     const metrics = openMetrics()
     metrics.read('gatehouse_sign_out_notices_waiting', async () => {
       throw new Error('the store is away')
