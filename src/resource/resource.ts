@@ -11,7 +11,9 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1) */
+/**
+ * Creates the room. @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1)
+ */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

@@ -85,7 +85,7 @@ const RETRY_AFTER_SECONDS = '5'
 /** Number of uploads in progress, by site. */
 const inProgress = new Map<string, number>()
 
-/** @throws tooManyRequests */
+/** Takes one of the upload slots of the site. @throws tooManyRequests if all are taken */
 function takeSlot(ctx: Context, siteId: string): Disposable {
   const others = inProgress.get(siteId) ?? 0
   if (others >= UPLOADS_AT_ONCE_MAX) {

@@ -41,7 +41,7 @@ export type GraphqlApi<Caller, Context extends ContextRecord> = ReturnType<
   typeof makeGraphqlApi<Caller, Context>
 >
 
-/** @param contextFor creates the context of one request */
+/** Creates a GraphQL API. @param contextFor creates the context of one request */
 export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   schema: GraphQLSchema,
   limits: ApiLimits,

@@ -61,7 +61,7 @@ export function makeAnswerMessage(parts: ToolParts) {
 export interface Use {
   readonly name: string
   readonly access: ToolAccess
-  /** Whether it changes data of a site. Changes are audited and limited. */
+  /** Whether it changes data of a site. Such calls are audited and limited. */
   readonly changesSite?: boolean
 }
 

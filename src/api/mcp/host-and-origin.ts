@@ -18,7 +18,7 @@ export interface AdmissionPolicy {
  *
  * A public service admits the host of {base_url} and every origin. Browsers add no credentials here automatically, and
  * rebinding cannot reach it. A service on a loopback address admits all loopback hosts and origins at any port, for
- * clients on the same machine, and the configured origins.
+ * clients on the same machine. It also admits the configured origins.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)

@@ -109,7 +109,7 @@ const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', '
 /**
  * Converts a Koa request to the fetch API, without its Authorization header. Nothing after the endpoint needs the
  * token, so nothing can pass it on (MCP, token passthrough). The signal aborts when the caller disconnects, which
- * cancels a call since 2026-07-28.
+ * cancels a call (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()

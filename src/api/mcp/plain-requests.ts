@@ -13,7 +13,7 @@ import {
 } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
-/** A tools/list or tools/call request in its usual form, which the SDK is not needed for. */
+/** A tools/list or tools/call request in its usual form, which can be handled without the SDK. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number

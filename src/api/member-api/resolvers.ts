@@ -31,7 +31,7 @@ function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** @throws GraphQLError if the caller has no such row, even if another person has it */
+/** Finds a row of the caller. @throws GraphQLError if there is none, even if another person has it */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row

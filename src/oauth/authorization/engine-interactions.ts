@@ -34,7 +34,9 @@ export function makeInteractions(
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /** @throws interactionGone if it is over, has expired or belongs to another browser */
+    /**
+     * Finds the pending interaction. @throws interactionGone if it is over, has expired or belongs to another browser
+     */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
       // Without `ts` the engine uses the time of a later page. The session would then survive a sign-out everywhere

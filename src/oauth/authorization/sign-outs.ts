@@ -24,7 +24,7 @@ export interface SignOutPorts {
   readonly sweeps: BackgroundTask['onlyWhen']
 }
 
-/** @throws if the application does not respond with 200 or 204 */
+/** Sends a notice. @throws if the application does not respond with 200 or 204 */
 export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>

@@ -54,7 +54,10 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** @param grantSeconds lifetime since the last consent or sign-in; exceeds that of every token */
+/**
+ * Creates the store of grants. @param grantSeconds lifetime since the last consent or sign-in, longer than of any
+ * token
+ */
 export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {

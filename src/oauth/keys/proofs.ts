@@ -45,7 +45,10 @@ export function makeProofs(
     nonceKey,
     useOnce,
     checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
-    /** @param findKeys returns the public keys of a client, fetched from its jwks_uri if it has one */
+    /**
+     * Creates the verifier of assertions. @param findKeys returns the public keys of a client, fetched if it has a
+     * jwks_uri
+     */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       furtherPlans.privateKeyJwt
         ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now)

@@ -44,7 +44,7 @@ const accessTokenForm =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** @param secrets the current one first; tokens made with any of them are accepted */
+/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are accepted */
 export function makeTokenValues(secrets: readonly Buffer[]) {
   // Create the keys once: that costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))

@@ -85,7 +85,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
   return router
 }
 
-/** The pages that list connected apps and remove them. */
+/** Creates the pages that list connected apps and remove them. */
 function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
   const { database, signedInPages, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)

@@ -97,7 +97,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
   }
 }
 
-/** The form for the optional protocols of an application. */
+/** Creates the form for the optional protocols of an application. */
 function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, furtherPlans: plans } = parts
   const onApplication = operatorPages.of('site')

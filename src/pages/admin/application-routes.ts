@@ -99,7 +99,7 @@ const doneSentences = {
   ...secretSentences,
 }
 
-/** The pages with the people who connected an application, and the forms that end their access. */
+/** Creates the pages with the people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')

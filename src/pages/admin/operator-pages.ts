@@ -15,10 +15,10 @@ import type { AdminParts } from './admin-parts.ts'
 /** An operator of the site named in the URL. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Handles a request for a site. Its operator has signed in. */
+/** Handles a request for a site, for its signed-in operator. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Handles a request for an application. An operator of its site has signed in. */
+/** Handles a request for an application, for a signed-in operator of its site. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,

@@ -36,7 +36,7 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   }
 }
 
-/** @param before the stored choices; those of a disabled protocol are kept */
+/** Checks the typed choices. @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
   before: ProtocolChoices & { readonly authMethod: ClientAuthMethod },

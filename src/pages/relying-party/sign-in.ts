@@ -25,7 +25,7 @@ import { signInIncomplete, storageUnavailable } from '../../platform/http/errors
 import { pages, paths } from '../../platform/http/paths.ts'
 
 // Implements the relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check
-// (RFC 9207). This service requires the same of every client.
+// (RFC 9207).
 
 /** The client_id of /admin and /account. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'

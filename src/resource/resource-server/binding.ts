@@ -8,7 +8,7 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** Whether the sender may use the token: a fault if not. Also the nonce for the next proof. */
+/** The verdict on the sender: a fault if it may not use the token. Includes the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined

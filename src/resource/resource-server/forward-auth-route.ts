@@ -37,7 +37,7 @@ import {
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
-    // The property in which a router stores the matched pattern, for the log.
+    // Routers store the matched pattern in this property, for the log.
     Object.assign(ctx, { _matchedRoute: 'forward-auth' })
     await answerUncached(ctx, async () => await answerProxy(ctx, parts))
   }
@@ -165,8 +165,8 @@ export interface ScopeSources {
 
 /**
  * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. On paths below
- * the endpoint, path and query come from the guarded request, so from the caller; there only the header counts. A
- * caller that sends the header only restricts its own token.
+ * the endpoint, the path and query are those of the guarded request. The caller controls them, so only the header
+ * counts there. A caller that sends the header itself can only restrict its own token.
  *
  * @returns the scopes, or the problem for the operator who configured the proxy
  */

@@ -79,7 +79,7 @@ export async function refuse(
   Object.assign(logFields(ctx), {
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
-    // With the client, its operator sees the reason under Refusals.
+    // Name the client, so that its operator sees the reason under Refusals.
     ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
   })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401

@@ -164,7 +164,7 @@ interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'sco
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** @param description goes into a header, so it must not repeat anything from the request */
+/** Rejects a malformed request. @param description goes into a header, so it must not repeat the request */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }

@@ -152,7 +152,7 @@ export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }
 
-/** @param reason for the log */
+/** Creates a verdict for an invalid token. @param reason for the log */
 export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }

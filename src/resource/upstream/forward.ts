@@ -131,8 +131,8 @@ interface BodyLimit {
   readonly fail: (error: Error) => void
 }
 
-// Sends the request body. Not by `pipeline`, which would destroy the caller's connection, and so the response, when it
-// ends.
+// Sends the request body. Avoids `pipeline`, which destroys the caller's connection when it ends, and with it the
+// response.
 function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
   if (length === undefined && encoding === undefined) return void outgoing.end()
@@ -181,10 +181,9 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
-// Allowlists, because only listed headers pass in either direction. A denylist would be endless. It would have to name
-// every header that makes some server override the method, URL or user (X-HTTP-Method-Override, X-Original-URL,
-// X-User). And it would need every header that a browser or a proxy acts on (Refresh, Service-Worker-Allowed,
-// X-Accel-Redirect).
+// Only listed headers pass, in either direction. A denylist would have to name every header that makes some server
+// override the method, URL or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a browser
+// or proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
 const requestHeaders = [
   'accept',

@@ -65,7 +65,10 @@ export async function countCompleted<Key>(
   return rows
 }
 
-/** Counts an activity of all people with a role at the site, by day. Each person is in one piece only. */
+/**
+ * Counts an activity of all people with a role at the site, by day. Each person is in exactly one piece, so no one is
+ * counted twice.
+ */
 export async function countByMembers(
   kysely: Kysely<Schema>,
   question: Question,

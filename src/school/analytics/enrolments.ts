@@ -86,7 +86,7 @@ async function count<Key>(
   return counted
 }
 
-/** @returns undefined for one course and one millisecond */
+/** Splits a span into halves. @returns undefined for one course and one millisecond */
 function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
   if (courseIds.length > 1) {
     const middle = Math.ceil(courseIds.length / 2)

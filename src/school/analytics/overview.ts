@@ -10,7 +10,7 @@ import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } f
 
 /** Number of days in an overview. Calls and refusals are stored for the same time. */
 export const OVERVIEW_DAYS = 30
-/** Time that an overview is cached. Reloading the page within it counts nothing again. */
+/** How long an overview is cached. Reloading the page within this time does not count again. */
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
@@ -60,7 +60,10 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   }
 }
 
-/** Counts the people who used an application, by day and in total. Each person is in one piece only. */
+/**
+ * Counts the people who used an application, by day and in total. Each person is in exactly one piece, so no one is
+ * counted twice.
+ */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0

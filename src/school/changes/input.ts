@@ -4,7 +4,7 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** A text, trimmed. NUL is rejected, because PostgreSQL cannot store it. */
+/** A trimmed text. Rejects NUL, because PostgreSQL cannot store it. */
 export function text(lengthMax: number) {
   return z
     .string()

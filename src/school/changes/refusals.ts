@@ -25,12 +25,14 @@ export class ChangeRefused extends Error {
   }
 }
 
-/** @param message continues a sentence that starts with the name of the field */
+/**
+ * Creates the error for an invalid field. @param message continues a sentence that starts with the name of the field
+ */
 export function badInput(field: string, message: string): ChangeRefused {
   return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
 }
 
-/** @throws ChangeRefused if the row is undefined */
+/** Returns the row. @throws ChangeRefused if it is undefined */
 export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
   if (row === undefined) throw notFound(what)
   return row

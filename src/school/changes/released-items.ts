@@ -87,7 +87,7 @@ export function releasedItems<
     return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
   }
 
-  /** @throws ChangeRefused if the site has no such item */
+  /** Finds an item of the site. @throws ChangeRefused if there is none */
   const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
     const item = await find(kysely, siteId, { id })
     if (!item) throw notFound(noun)
@@ -233,7 +233,7 @@ async function mustHaveRoom(
   throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
 }
 
-/** @returns false if the slug is taken */
+/** Inserts an item. @returns false if the slug is taken */
 async function insert(
   trx: Transaction<Schema>,
   table: ItemTable,

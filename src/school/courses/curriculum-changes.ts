@@ -200,7 +200,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** @throws ChangeRefused if the section belongs to another course */
+/** Finds a section of the course. @throws ChangeRefused if it belongs to another course */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

@@ -17,7 +17,7 @@ import { storageUnavailable } from '../../platform/http/errors.ts'
 export interface FileStorage {
   /** Stores the content of a draft, completely or not at all. May remove the draft. */
   put(key: string, draft: Draft): Promise<void>
-  /** @throws FileMissing */
+  /** Reads a file, or a range of it. @throws FileMissing */
   get(key: string, range?: ByteRange): Promise<Readable>
   /** Removes a file. No-op if it does not exist. */
   remove(key: string): Promise<void>
@@ -49,7 +49,7 @@ export class FileMissing extends Error {
 /** The storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
-  /** The folder for drafts; with disk storage on the same disk, so that storing a draft is a rename. */
+  /** The folder for drafts. With disk storage it is on the same disk, so that storing a draft is a rename. */
   readonly draftFolder: string
 }
 

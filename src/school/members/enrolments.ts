@@ -183,7 +183,7 @@ async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor
   return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
-/** @returns when access ends; null for lifetime access */
+/** Decides when access ends. @returns null for lifetime access */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {

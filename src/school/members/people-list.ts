@@ -28,7 +28,7 @@ export interface SitePerson {
 const personColumns = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
-  /** When the person got the role of the list, or else their first role. */
+  /** When the person received the role that the list filters by, or else their first role. */
   readonly since: number
 }
 
@@ -84,7 +84,10 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts people. Students are nearly all members, so counts them in an index, and only the others individually. */
+/**
+ * Counts people. Nearly all members are students, so students are counted within an index, and only the others
+ * individually.
+ */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,

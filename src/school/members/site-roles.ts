@@ -53,7 +53,7 @@ export async function listHeldRoles(
   )
 }
 
-/** @throws ChangeRefused if the person has no role at the site */
+/** Returns the roles of a person at the site. @throws ChangeRefused if there are none */
 export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, personId: string) {
   const roles = await findRoles(trx, siteId, personId)
   if (roles.length === 0) throw notFound('member')

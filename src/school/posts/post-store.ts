@@ -40,7 +40,7 @@ export async function findPost(kysely: Kysely<Schema>, siteId: string, id: strin
   return await postsOf(kysely, siteId).where('post.id', '=', id).executeTakeFirst()
 }
 
-/** @throws ChangeRefused if the site has no such announcement */
+/** Finds an announcement of the site. @throws ChangeRefused if there is none */
 export async function mustFindPost(kysely: Kysely<Schema>, siteId: string, id: string) {
   return mustBeThere(await findPost(kysely, siteId, id), 'post')
 }

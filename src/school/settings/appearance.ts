@@ -122,7 +122,7 @@ async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Prom
   }
 }
 
-/** @throws ChangeRefused for a color on which text has too little contrast */
+/** Checks that text on the colors is legible. @throws ChangeRefused for too little contrast */
 function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
   if (accentColor !== null) demandContrast('accentColor', accentColor, WHITE)
   if (backgroundColor !== null) {

@@ -38,7 +38,7 @@ const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly i
 }
 
 interface CourseFilter {
-  /** Only purchases whose access is active, or only those whose access has ended. */
+  /** Selects only active purchases, or only those whose access has ended. */
   readonly access?: 'ACTIVE' | 'ENDED' | null
 }
 
