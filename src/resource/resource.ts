@@ -11,9 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/**
- * Creates the room. @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1)
- */
+/** @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1) */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,
