@@ -9,7 +9,6 @@ import {
   demandScopes,
   makeVerifyBearer,
   TOKEN_REFUSED,
-  type VerdictDependencies,
 } from '../src/resource/resource-server/verify-bearer.ts'
 import { accessToken } from './support/access-token.ts'
 import { obtain, revoke, userinfo } from './support/client.ts'
@@ -45,13 +44,10 @@ function storage(
     refreshRetrySeconds: 10,
   }
   const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
-  const dependencies: VerdictDependencies = {
-    ...{ ...judges, countUse: (grantId: string) => void calls.push(`use of ${grantId}`) },
-  }
+  const countUse = (grantId: string) => void calls.push(`use of ${grantId}`)
+  const verdict = makeVerifyBearer({ ...judges, countUse })
   const verify = async (...authorization: string[]) =>
-    await makeVerifyBearer(dependencies)({
-      ...{ authorization, proofs: [], method: 'GET', address: `${origin}/` },
-    })
+    await verdict({ authorization, proofs: [], method: 'GET', address: `${origin}/` })
   return { calls, verify }
 }
 
@@ -120,9 +116,8 @@ describe('bearer verdicts', () => {
   it('name every needed scope when one is missing', async () => {
     const verdict = await storage().verify('Bearer abc')
     expect(demandScopes(verdict, ['a', 'b']).kind).to.equal('granted')
-    expect(demandScopes(verdict, ['a', 'c'])).to.deep.include({
-      ...{ kind: 'insufficient', needed: ['a', 'c'] },
-    })
+    const missing = demandScopes(verdict, ['a', 'c'])
+    expect(missing).to.deep.include({ kind: 'insufficient', needed: ['a', 'c'] })
     expect(demandScopes({ kind: 'anonymous' }, ['a']).kind).to.equal('anonymous')
   })
 })
