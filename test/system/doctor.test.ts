@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
@@ -12,6 +11,7 @@ import { type CheckName, checks, type Finding, found } from '../../src/ops/docto
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { listen } from '../support/listen.ts'
 import { startPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
@@ -291,14 +291,14 @@ describe('doctor', () => {
 
   describe('from outside', () => {
     const opened = new AsyncDisposableStack()
-    let front: Front
+    let front: Awaited<ReturnType<typeof startFront>>
     let variables: Variables
     before(async () => {
-      const [port, inner] = [await freePort(), String(await freePort())]
-      const BASE_URL = `https://127.0.0.1:${port}`
-      variables = { BASE_URL, SECRET, DATA_DIR: temporaryFolder(), PORT: inner, DEMO_DATA: 'off' }
+      const PORT = String(await freePort())
+      front = opened.use(await startFront(`http://127.0.0.1:${PORT}`))
+      const BASE_URL = `https://127.0.0.1:${front.port}`
+      variables = { BASE_URL, SECRET, DATA_DIR: temporaryFolder(), PORT, DEMO_DATA: 'off' }
       opened.use(await startProcess(variables, patientService))
-      front = opened.use(await startFront(port, `http://127.0.0.1:${inner}`))
       variables = { ...variables, NODE_EXTRA_CA_CERTS: front.certificateFile }
     })
     after(() => opened.disposeAsync())
@@ -365,15 +365,8 @@ interface Change {
   readonly set?: Readonly<Record<string, () => string>>
 }
 
-interface Front extends AsyncDisposable {
-  readonly certificateFile: string
-  change(change: Change): void
-  /** Uses a certificate that was made at another time. */
-  certify(nowMs: number): void
-}
-
 /** Starts a proxy that terminates TLS, with faults on demand. */
-async function startFront(port: number, inner: string): Promise<Front> {
+async function startFront(inner: string) {
   const certificateFile = join(temporaryFolder(), 'certificate.pem')
   let change: Change = {}
   const made = (nowMs?: number): ServerOptions => {
@@ -396,19 +389,15 @@ async function startFront(port: number, inner: string): Promise<Front> {
     })
     asked.on('error', () => outgoing.destroy())
     incoming.pipe(asked)
-  }).listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  })
   return {
+    ...(await listen(server)),
     certificateFile,
-    change: (next) => {
+    change: (next: Change) => {
       change = next
     },
-    certify: (nowMs) => server.setSecureContext(made(nowMs)),
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    /** Uses a certificate that was made at another time. */
+    certify: (nowMs: number) => server.setSecureContext(made(nowMs)),
   }
 }
 
