@@ -9,9 +9,8 @@ import { configFolder, patient } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 
 /**
- * A process of the service that waits for storage as long as it takes, which the configuration does
- * not allow, and counts nobody's requests. Where a hundred requests contend for few cores 503 is a right answer, 429 is
- * one to the same person a thousand times, and both hide whether a race has one winner.
+ * A process of the service that waits long for storage and has no limits. When a hundred requests contend for few
+ * cores, correct 503 and 429 responses would hide whether a race has one winner.
  */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)

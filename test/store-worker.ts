@@ -5,7 +5,7 @@ import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 
-/** Where a child process finds the store that it is to race for. */
+/** The store that child processes race for. */
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
 
 export type WorkerTask =
@@ -15,7 +15,7 @@ export type WorkerTask =
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
 
-// A long timeout, because these processes contend for two cores and not for an answer in time.
+// Long, because these processes contend for two cores.
 const QUERY_TIMEOUT_MS = 10_000
 
 // The parent sends the task, hears that this process is prepared, and says "go" to all at once.

@@ -8,8 +8,8 @@ import {
   validateJwtAccessToken,
 } from 'oauth4webapi'
 
-// A platform's own API in a process of its own. It knows the service by its issuer only: keys come by
-// discovery, and what it checks of a token is RFC 9068 §4 in a library that knows nothing of ours.
+// The API of a platform, in its own process. It knows only the issuer of the service: it discovers the keys and
+// validates tokens (RFC 9068 §4) with an independent library.
 const [port = '', issuer = '', audience = ''] = process.argv.slice(2)
 const insecure = { [allowInsecureRequests]: true }
 
@@ -25,36 +25,27 @@ async function claimsOf({ headers }: IncomingMessage) {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** What stands below the address of the mapping. */
 const answers: Readonly<Record<string, Answer>> = {
   '/echo': (request, response) => {
     response.writeHead(201, { 'content-type': 'application/x-echo' })
     request.pipe(response)
   },
-  '/redirect': (_, response) =>
-    response
-      .writeHead(302, { location: 'https://elsewhere.example/', 'set-cookie': 'a=b' })
-      .end('moved'),
+  '/redirect': (_, response) => {
+    response.writeHead(302, { location: 'https://elsewhere.example/', 'set-cookie': 'a=b' })
+    response.end('moved')
+  },
   '/loud': (_, response) =>
     response
       .writeHead(200, {
-        'content-type': 'text/html',
-        etag: '"one"',
-        'x-total-count': '3',
-        'set-cookie': ['a=b', 'c=d'],
+        ...{ 'content-type': 'text/html', etag: '"one"', 'x-total-count': '3' },
+        ...{ 'set-cookie': ['a=b', 'c=d'], 'clear-site-data': '"*"', server: 'platform/1.0' },
         'content-security-policy': "default-src 'unsafe-inline'",
         'access-control-allow-origin': 'https://elsewhere.example',
         'access-control-allow-credentials': 'true',
-        'clear-site-data': '"*"',
-        'strict-transport-security': 'max-age=0',
-        'cache-control': 'public, max-age=9999',
-        'x-content-type-options': 'sniff',
-        location: 'https://elsewhere.example/',
-        refresh: '0; url=https://elsewhere.example/',
-        server: 'platform/1.0',
-        'x-powered-by': 'platform',
-        'x-accel-redirect': '/secret',
-        'www-authenticate': 'Basic',
+        ...{ 'strict-transport-security': 'max-age=0', 'cache-control': 'public, max-age=9999' },
+        ...{ 'x-content-type-options': 'sniff', location: 'https://elsewhere.example/' },
+        ...{ refresh: '0; url=https://elsewhere.example/', 'x-powered-by': 'platform' },
+        ...{ 'x-accel-redirect': '/secret', 'www-authenticate': 'Basic' },
       })
       .end('<script>1</script>'),
   '/silent': () => {},
@@ -68,7 +59,7 @@ const answers: Readonly<Record<string, Answer>> = {
     const piece = Buffer.alloc(65_536, 'x')
     const fill = () => {
       while (!response.destroyed && response.write(piece)) {
-        // As much as is taken.
+        // Until the buffer is full.
       }
     }
     response.writeHead(200).on('drain', fill)

@@ -2,27 +2,23 @@ import type { Desk } from './desk.ts'
 import type { ModelServer } from './model-server.ts'
 import type { Way } from './ways.ts'
 
-/** What one client is given to reach one tool. */
+/** What one client needs to reach one tool. */
 export interface Driving {
   readonly way: Way
-  /** The whole address of the tools, as the user would paste it. */
+  /** The address of the tools. */
   readonly address: string
-  /** From an operator, on the way of a member. */
+  /** A member's client gets one from an operator. */
   readonly clientId: string | undefined
-  /** What the address says that its tools need, for a client that has to be told. */
+  /** The scopes of the tools, for a client that does not discover them. */
   scopes(): Promise<readonly string[]>
   /** Where the client is installed. */
   readonly folder: string
   readonly desk: Desk
-  /** Stands in for the model of a client that calls tools only for one. */
+  /** The model of a client that calls tools only for one. */
   readonly model: ModelServer
 }
 
-/**
- * Lets a client sign in and call the tool, as its documentation says.
- *
- * @returns what the client says that the tool answered
- */
+/** Lets a client sign in and call the tool, as its documentation says. Returns the result that the client shows. */
 export type Drive = (driving: Driving) => Promise<string>
 
 /** The name under which each client knows the service. */

@@ -6,20 +6,17 @@ export type WayName = 'member' | 'operator'
 
 export interface Way {
   readonly name: WayName
-  /** The address of the tools that is given to the client, below the address of the service. */
+  /** The path of the tools. */
   readonly path: string
   /** Who signs in. */
   readonly person: Answers
   /** A tool without required arguments that needs a scope of this way. */
   readonly tool: string
-  /** What the tool answers about this person and nobody without a token can read. */
+  /** A text of the result that needs the token. */
   readonly answers: string
 }
 
-/**
- * A member's client gets its client_id from an operator, and an operator's client none: it registers
- * itself (specification, Client registration).
- */
+/** An operator creates a member's client; an operator's client registers itself (specification, Client registration). */
 export const ways: Readonly<Record<WayName, Way>> = {
   member: {
     name: 'member',

@@ -1,7 +1,8 @@
 import type { ServiceFacts } from '../../src/api/discovery/service-facts.ts'
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
+import { everyPlan } from './proofs.ts'
 
-/** What a service says of itself that serves a campus. */
+/** The facts of a service for a campus. */
 export const facts: ServiceFacts = {
   baseUrl: 'https://id.campus.example',
   service: {
@@ -19,10 +20,8 @@ export const facts: ServiceFacts = {
     },
     documents: { cacheSeconds: 300 },
     furtherPlans: {
-      backChannelLogout: false,
-      pushedAuthorizationRequests: false,
-      dpop: false,
-      privateKeyJwt: false,
+      ...{ backChannelLogout: false, pushedAuthorizationRequests: false },
+      ...{ dpop: false, privateKeyJwt: false },
     },
   },
   scopeUses: {
@@ -35,27 +34,18 @@ export const facts: ServiceFacts = {
   ],
 }
 
-/** The configuration that has everything on. */
+/** Everything is on. */
 export const everyPlanFacts: ServiceFacts = {
   ...facts,
-  service: {
-    ...facts.service,
-    furtherPlans: {
-      backChannelLogout: true,
-      pushedAuthorizationRequests: true,
-      dpop: true,
-      privateKeyJwt: true,
-    },
-  },
+  service: { ...facts.service, furtherPlans: everyPlan },
 }
 
-/** The configuration that admits the least. */
+/** The most restrictive configuration. */
 export const strictFacts: ServiceFacts = {
   ...facts,
   service: {
     ...facts.service,
     metadataDocuments: { hosts: [], openRegistration: false },
-    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
     loopbackHosts: ['127.0.0.1', '[::1]'],
     lifetimes: { ...facts.service.lifetimes, refreshRetrySeconds: 0 },
   },

@@ -17,18 +17,13 @@ export function partsOf(schema: GraphQLSchema) {
   const ownTypes: GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
     (type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type),
   )
-  const fields = ownTypes.filter(isObjectType).flatMap((type) =>
-    Object.values(type.getFields()).map((field) => ({
-      ...field,
-      at: `${type.name}.${field.name}`,
-    })),
-  )
-  const inputs = ownTypes.filter(isInputObjectType).flatMap((type) =>
-    Object.values(type.getFields()).map((field) => ({
-      ...field,
-      at: `${type.name}.${field.name}`,
-    })),
-  )
+  const fieldsOf = <Field extends { name: string }>(type: {
+    readonly name: string
+    getFields(): Record<string, Field>
+  }) =>
+    Object.values(type.getFields()).map((field) => ({ ...field, at: `${type.name}.${field.name}` }))
+  const fields = ownTypes.filter(isObjectType).flatMap((type) => fieldsOf(type))
+  const inputs = ownTypes.filter(isInputObjectType).flatMap((type) => fieldsOf(type))
   return { ownTypes, fields, inputs }
 }
 

@@ -5,12 +5,9 @@ import { dirname, join } from 'node:path'
 import { isContinuousIntegration } from './programs.ts'
 
 /**
- * In continuous integration a test that fails is run once more, and the end of the run names those that
- * passed then. What a busy machine made late does so; so does a race, which is why somebody has to look, and why
- * the suites that look for races and lost writes say `retries(0)` and have one attempt.
- *
- * Neither the set-up of a suite nor what a file prepares when it is loaded has a second attempt in the same
- * process. `.ci/run` starts files in which one failed once more, by the list that is written here.
+ * In continuous integration a failed test runs once more, and the end of the run names those that passed then: the
+ * reason is a busy machine or a race. Suites that look for races and lost writes set `retries(0)`. Set-ups have no
+ * second attempt; `.ci/run` repeats the files of the list that is written here.
  */
 
 // biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
@@ -34,12 +31,12 @@ export const mochaHooks: Mocha.RootHookObject = isContinuousIntegration
     }
   : {}
 
-/** How many attempts were before this one, which the types of mocha do not name. */
+/** The number of earlier attempts, which mocha's types lack. */
 function attemptsOf(test: Mocha.Test): number {
   return (test as unknown as { currentRetry(): number }).currentRetry()
 }
 
-/** Before the first file of a run, in the process that hands the files out; `this` is what runs them. */
+/** Before the first file of a run, in the main process. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
   noteFailedFiles(this)
   const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-attempts-')), 'tests')
@@ -57,7 +54,7 @@ export function mochaGlobalTeardown(): void {
   for (const title of titles) process.stdout.write(`    - ${title}\n`)
 }
 
-/** Unless something failed in it that has one attempt only: then nobody may ask again. */
+/** Names files with failures; those of tests with one attempt are final. */
 function noteFailedFiles(runner: Mocha.Runner): void {
   const file = variables[FAILED_IN]
   if (file === undefined) return

@@ -12,10 +12,7 @@ const ON_DISK = 'TESTS_DISK_FOLDER'
 
 let folder: string | undefined
 
-/**
- * Before the first file of a run: what tests write goes to memory where there is room, because every test of the embedded
- * database waits for a disk many times. Crashes are crashes of processes here, which no disk has to survive.
- */
+/** Before the first file of a run: keeps the files of tests in memory, if there is room, because databases wait for disks. */
 export function mochaGlobalSetup(): void {
   if (variables['TMPDIR'] !== undefined || !hasRoom()) return
   removeLeftovers()
@@ -25,7 +22,7 @@ export function mochaGlobalSetup(): void {
   variables['TMPDIR'] = folder
 }
 
-/** For what is too large for memory and does not wait for its disk. */
+/** For files that are too large for memory. */
 export function diskFolder(): string {
   return variables[ON_DISK] ?? tmpdir()
 }
@@ -41,7 +38,7 @@ function hasRoom(): boolean {
   return bavail * bsize > NEEDED_BYTES
 }
 
-/** A run that was killed removes nothing, and memory is dear. */
+/** Removes the files of runs that were killed. */
 function removeLeftovers(): void {
   for (const name of readdirSync(MEMORY_DISK)) {
     if (!name.startsWith(PREFIX) || lives(Number(name.slice(PREFIX.length)))) continue

@@ -1,25 +1,20 @@
 import { join } from 'node:path'
 
 import type { ServicePolicy } from '../../src/config/config.ts'
-import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
+import { type ServiceSetup, startService } from './gatehouse.ts'
 import { freePort, startProgram } from './programs.ts'
 import type { Start } from './storages.ts'
 
-/** The audience of what is forwarded to the platform of the tests. */
+/** The audience of forwarded requests. */
 export const PLATFORM = 'https://platform.internal/api'
 
-/**
- * Maps coupons, for reading and writing, forms, for reading, and events, for writing, to an API on this
- * port; and coupons once more, of which an answer has to come soon.
- */
+/** Maps coupons (read and write), forms (read) and events (write) to an API on this port; `slow` has a short time limit. */
 export function mapping(port: number): ServicePolicy['upstreams'] {
   const common = { audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1_000_000 }
   const address = `http://127.0.0.1:${port}/api`
   const coupons = {
-    ...common,
-    readScope: 'coupons:read',
-    writeScope: 'coupons:write',
-    address: `${address}/coupons`,
+    ...{ ...common, address: `${address}/coupons` },
+    ...{ readScope: 'coupons:read', writeScope: 'coupons:write' },
   }
   return [
     { ...coupons, path: 'coupons' },
@@ -29,7 +24,7 @@ export function mapping(port: number): ServicePolicy['upstreams'] {
   ]
 }
 
-/** The API of a platform in a process of its own, which learns of a service by its issuer. */
+/** Starts the API of a platform, which knows the service by its issuer. */
 export async function startPlatform(port: number, issuer: string) {
   const file = join(import.meta.dirname, '../upstream-worker.ts')
   const program = await startProgram({
@@ -40,30 +35,25 @@ export async function startPlatform(port: number, issuer: string) {
   })
   return {
     ...program,
-    /** The requests whose token it has accepted, and the paths of those that have ended. */
-    async seen(): Promise<{ seen: SeenRequest[]; closed: string[] }> {
+    /** Requests whose token it has accepted, and paths of those that have ended. */
+    async seen() {
       const response = await fetch(`http://127.0.0.1:${port}/seen`)
       return (await response.json()) as { seen: SeenRequest[]; closed: string[] }
     },
   }
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-export interface WithPlatform extends RunningService {
-  readonly platform: Awaited<ReturnType<typeof startPlatform>>
-}
+export type WithPlatform = Awaited<ReturnType<typeof startWithPlatform>>
 
-/** A service with the platform behind it. */
-export async function startWithPlatform(
-  setup: ServiceSetup = {},
-  start: Start = startService,
-): Promise<WithPlatform> {
+/** Starts a service with the platform behind it. */
+export async function startWithPlatform(setup: ServiceSetup = {}, start: Start = startService) {
   const port = await freePort()
   const service = await start({
     ...setup,
