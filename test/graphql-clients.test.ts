@@ -6,15 +6,8 @@ import { Client, cacheExchange, fetchExchange } from '@urql/core'
 import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { memberToken, readWrite } from './support/member-api.ts'
+import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
-
-/** What a client sent, and what it was answered. */
-interface Exchange {
-  readonly method: string
-  readonly status: number
-  readonly sent: string
-}
 
 const courses = `query Courses($first: Int) {
   viewer { id name enrolledCourses(first: $first, sort: TITLE) { nodes { id title progressPercent } } }
@@ -25,45 +18,44 @@ interface Courses {
   readonly viewer: { readonly name: string; readonly enrolledCourses: { readonly nodes: object[] } }
 }
 
-describe('GraphQL clients, with their defaults', () => {
+describe('GraphQL clients with their defaults', () => {
   const running = sharedService()
-  let token = ''
+  let authorization = ''
   before(async () => {
-    token = await memberToken(running().url, readWrite)
+    authorization = `Bearer ${await memberToken(running().url)}`
   })
 
-  /** What clients do with a request is theirs; a test only listens. */
+  /** Records the requests of a client. */
   const listening = () => {
-    const heard: Exchange[] = []
+    const heard: { method: string; status: number; sent: string }[] = []
     const hear: typeof fetch = async (input, init) => {
+      const { method = 'GET', body } = init ?? {}
       const response = await fetch(input, init)
-      const sent = `${input} ${String(init?.body ?? '')}`
-      heard.push({ method: init?.method ?? 'GET', status: response.status, sent })
+      heard.push({ method, status: response.status, sent: `${input} ${String(body ?? '')}` })
       return response
     }
-    return { heard, hear }
+    return { heard, hear, uri: running().url + paths.graphql }
   }
 
   describe("Apollo's client", () => {
-    const clientOf = (links: (http: ApolloLink) => ApolloLink, hear: typeof fetch) => {
-      const http = new HttpLink({
-        uri: running().url + paths.graphql,
-        headers: { authorization: `Bearer ${token}` },
-        fetch: hear,
-      })
-      return new ApolloClient({
-        link: links(http),
+    const opened = (...links: ApolloLink[]) => {
+      const { heard, hear, uri } = listening()
+      const http = new HttpLink({ uri, headers: { authorization }, fetch: hear })
+      const client = new ApolloClient({
+        link: ApolloLink.from([...links, http]),
         cache: new InMemoryCache(),
         clientAwareness: { name: 'a page', version: '1.0' },
       })
+      const ask = async (first: number) =>
+        (await client.query<Courses>({ query: gql(courses), variables: { first } })).data?.viewer
+      return { heard, client, ask }
     }
 
     it('queries and changes', async () => {
-      const { heard, hear } = listening()
-      const client = clientOf((http) => http, hear)
-      const { data } = await client.query<Courses>({ query: gql(courses), variables: { first: 2 } })
-      expect(data?.viewer.name).to.equal('Sam Student')
-      expect(data?.viewer.enrolledCourses.nodes).to.have.length(2)
+      const { heard, client, ask } = opened()
+      const viewer = await ask(2)
+      expect(viewer?.name).to.equal('Sam Student')
+      expect(viewer?.enrolledCourses.nodes).to.have.length(2)
       const { data: changed } = await client.mutate({ mutation: gql(read) })
       expect(changed).to.have.nested.property('markNotificationRead.notification.id', 'not_sam_14')
       expect(heard.map(({ status }) => status)).to.deep.equal([200, 200])
@@ -71,57 +63,44 @@ describe('GraphQL clients, with their defaults', () => {
     })
 
     for (const useGETForHashedQueries of [false, true]) {
-      it(`sends the whole query when its hash is not known, by ${useGETForHashedQueries ? 'GET' : 'POST'}`, async () => {
-        const { heard, hear } = listening()
-        const persisted = new PersistedQueryLink({
-          sha256: (document) => hash('sha256', document),
-          useGETForHashedQueries,
-        })
-        const client = clientOf((http) => ApolloLink.from([persisted, http]), hear)
-        const ask = async (first: number) => {
-          const { data } = await client.query<Courses>({
-            query: gql(courses),
-            variables: { first },
-          })
-          return data?.viewer.enrolledCourses.nodes.length
-        }
-        expect([await ask(1), await ask(2)]).to.deep.equal([1, 2])
-        // The hash alone, then the document; and no hash any more, because the service has said so.
-        const whole = heard.map(({ sent }) => sent.includes('enrolledCourses'))
-        expect(whole).to.deep.equal([false, true, true])
-        expect(heard.map(({ status }) => status)).to.deep.equal([200, 200, 200])
+      it(`sends the whole query when its hash is unknown, by ${useGETForHashedQueries ? 'GET' : 'POST'}`, async () => {
+        const sha256 = (document: string) => hash('sha256', document)
+        const { heard, client, ask } = opened(
+          new PersistedQueryLink({ sha256, useGETForHashedQueries }),
+        )
+        for (const first of [1, 2])
+          expect((await ask(first))?.enrolledCourses.nodes).to.have.length(first)
+        // First the hash, then the document; the client sends no hash after the refusal.
+        const seen = heard.map(({ status, sent }) => [status, sent.includes('enrolledCourses')])
+        expect(seen).to.deep.equal([[200, false], ...[1, 2].map(() => [200, true])])
         client.stop()
       })
     }
   })
 
   describe('urql', () => {
-    const clientOf = (hear: typeof fetch) =>
-      new Client({
-        url: running().url + paths.graphql,
-        exchanges: [cacheExchange, fetchExchange],
-        fetch: hear,
-        fetchOptions: () => ({ headers: { authorization: `Bearer ${token}` } }),
-      })
+    const opened = () => {
+      const { heard, hear, uri: url } = listening()
+      const exchanges = [cacheExchange, fetchExchange]
+      const fetchOptions = () => ({ headers: { authorization } })
+      return { heard, client: new Client({ url, exchanges, fetch: hear, fetchOptions }) }
+    }
 
-    it('queries by GET, as it does by default, and changes by POST', async () => {
-      const { heard, hear } = listening()
-      const client = clientOf(hear)
+    it('queries by GET and changes by POST', async () => {
+      const { heard, client } = opened()
       const { data, error } = await client.query<Courses>(courses, { first: 2 }).toPromise()
       expect(error).to.equal(undefined)
       expect(data?.viewer.enrolledCourses.nodes).to.have.length(2)
       const changed = await client.mutation(read, {}).toPromise()
       expect(changed.error).to.equal(undefined)
-      expect(heard.map(({ method, status }) => [method, status])).to.deep.equal([
-        ['GET', 200],
-        ['POST', 200],
-      ])
+      const seen = heard.map(({ method, status }) => `${method} ${status}`)
+      expect(seen).to.deep.equal(['GET 200', 'POST 200'])
     })
 
     it('sends a long query by POST', async () => {
-      const { heard, hear } = listening()
+      const { heard, client } = opened()
       const long = `query ${'A'.repeat(2100)} { viewer { name } }`
-      const { data } = await clientOf(hear).query<Courses>(long, {}).toPromise()
+      const { data } = await client.query<Courses>(long, {}).toPromise()
       expect(heard.map(({ method }) => method)).to.deep.equal(['POST'])
       expect(data?.viewer.name).to.equal('Sam Student')
     })

@@ -157,10 +157,9 @@ describe('openapi.json describes', () => {
     answers('GET', path, { 'a check: 200': (url) => call('GET', url + path) })
   }
 
-  const register =
-    (body: unknown, headers = {}): Ask =>
-    (url) =>
-      call('POST', url + paths.registration, { body, headers })
+  function register(body: unknown, headers = {}): Ask {
+    return (url) => call('POST', url + paths.registration, { body, headers })
+  }
   answers('POST', paths.registration, {
     'a known platform: 201': register({ client_name: 'Claude' }),
     'a local client: 201': register({ client_name: 'mine', ...local }),
@@ -180,14 +179,12 @@ describe('openapi.json describes', () => {
     'too large: 413': register({ client_name: 'x'.repeat(200_000) }),
   })
 
-  const form =
-    (path: string, fields: Fields, headers = {}): Ask =>
-    (url) =>
-      postForm(url + path, fields, headers)
-  const json =
-    (path: string, headers = {}): Ask =>
-    (url) =>
-      call('POST', url + path, { body: {}, headers })
+  function form(path: string, fields: Fields, headers = {}): Ask {
+    return (url) => postForm(url + path, fields, headers)
+  }
+  function json(path: string, headers = {}): Ask {
+    return (url) => call('POST', url + path, { body: {}, headers })
+  }
   const long = 'x'.repeat(100_000)
 
   for (const path of [paths.authorization, paths.endSession]) {
@@ -201,12 +198,12 @@ describe('openapi.json describes', () => {
       'too large in a browser: 413': form(path, { state: long }, asBrowser),
     })
   }
-  const authorized =
-    (fields: Fields = {}, headers?: Record<string, string>): Ask =>
-    (url) =>
+  function authorized(fields: Fields = {}, headers?: Record<string, string>): Ask {
+    return (url) =>
       headers
         ? call('GET', authorizeUrl(url, fields).href, { headers })
         : askToAuthorize(url, fields)
+  }
   answers('GET', paths.authorization, {
     'to the sign-in page: 303': authorized(),
     'to the sign-in page in a browser: 303': authorized({}, asBrowser),
@@ -236,18 +233,15 @@ describe('openapi.json describes', () => {
       call('GET', url + stranger, { headers: asBrowser }),
   })
 
-  const wrong =
-    (fields: Fields): Ask =>
-    (url) =>
-      exchange(url, 'nonsense', fields)
-  const redeemed =
-    (asked: Fields = {}, sent: Fields = asked): Ask =>
-    async (url) =>
-      exchange(url, await getCode(url, asked), sent)
-  const refreshed =
-    (fields: Fields = {}): Ask =>
-    async (url) =>
-      refresh(url, (await obtain(url)).refresh_token, fields)
+  function wrong(fields: Fields): Ask {
+    return (url) => exchange(url, 'nonsense', fields)
+  }
+  function redeemed(asked: Fields = {}, sent: Fields = asked): Ask {
+    return async (url) => exchange(url, await getCode(url, asked), sent)
+  }
+  function refreshed(fields: Fields = {}): Ask {
+    return async (url) => refresh(url, (await obtain(url)).refresh_token, fields)
+  }
   const unknownCode = { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier }
   const portalRefresh = { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal }
   // [Token 4]
