@@ -471,65 +471,52 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
   }
 })
 
-/** Has the form of an access token, so that the service looks it up. */
-const UNKNOWN_TOKEN = `${'a'.repeat(43)}.0.1..${'a'.repeat(43)}`
-
-describeOnServers('the tool endpoint while PostgreSQL is out of reach', () => {
-  // [Errors 7.1]
-  it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
-    await using postgres = await startPostgres(requireProgram(this, 'postgres'))
-    await using service = await startService({
-      inTime: true,
-      environment: {
-        DATABASE_URL: await postgres.createDatabase(),
-        DEMO_DATA: 'on',
-        SECRET: 'only-for-tests-only-for-tests-only-for-tests',
-      },
+describeOnServers('the tool endpoint during an outage of PostgreSQL or Redis', () => {
+  const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
+  const values = { site: 'northlight' }
+  /** Has the form of an access token, so that the service looks it up. */
+  const token = `${'a'.repeat(43)}.0.1..${'a'.repeat(43)}`
+  const expectRefusedSoon = async (url: string) =>
+    await eventually(20_000, async () => {
+      expect((await send(url, 'ping', { token })).status).to.equal(401)
     })
+
+  // [Errors 7.1]
+  it('answers 503 temporarily_unavailable without PostgreSQL, and no challenge [Errors 7]', async function () {
+    await using postgres = await startPostgres(requireProgram(this, 'postgres'))
+    const DATABASE_URL = await postgres.createDatabase()
+    const environment = { DATABASE_URL, DEMO_DATA: 'on', SECRET }
+    await using service = await startService({ inTime: true, environment })
     const { url } = service
     postgres.freeze()
-    const token = UNKNOWN_TOKEN
     for (const era of eras) {
       expectUnavailable(await inTime(500, () => callTool(url, 'get_viewer', { era, token })))
-      // No verdict is needed for a public tool; its own question finds no answer.
-      const values = { site: 'northlight' }
       expectUnavailable(await callTool(url, 'list_public_courses', { values, era }))
       expect((await callTool(url, 'get_service_info', { era })).status).to.equal(200)
       expect((await callTool(url, 'get_viewer', { era })).status).to.equal(401)
     }
     postgres.thaw()
-    await eventually(20_000, async () => {
-      expect((await send(url, 'ping', { token: UNKNOWN_TOKEN })).status).to.equal(401)
-    })
+    await expectRefusedSoon(url)
   })
-})
 
-describeOnServers('the tool endpoint while Redis is out of reach', () => {
-  it('answers in time, and as ever: tokens are judged by the database [design 24]', async function () {
+  it('answers as usual without Redis, in time, because tokens are in the database [design 24]', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
-    await using service = await startService({
-      inTime: true,
-      environment: { REDIS_URL: redis.url, SECRET: 'only-for-tests-only-for-tests-only-for-tests' },
-    })
+    const environment = { REDIS_URL: redis.url, SECRET }
+    await using service = await startService({ inTime: true, environment })
     const { url } = service
     redis.freeze()
     for (const era of eras) {
-      const asked = { era, token: UNKNOWN_TOKEN }
-      const refused = await inTime(500, () => callTool(url, 'get_viewer', asked))
+      const refused = await inTime(500, () => callTool(url, 'get_viewer', { era, token }))
       expect(refused.status).to.equal(401)
-      const values = { site: 'northlight' }
       await inTime(500, () => readTool(url, 'list_public_courses', { era, values }))
     }
     redis.thaw()
-    await eventually(20_000, async () => {
-      expect((await send(url, 'ping', { token: UNKNOWN_TOKEN })).status).to.equal(401)
-    })
+    await expectRefusedSoon(url)
   })
 })
 
 function expectUnavailable({ status, headers, body }: Answer): void {
-  expect(status).to.equal(503)
-  expect(body.error).to.equal('temporarily_unavailable')
+  expect([status, body.error]).to.deep.equal([503, 'temporarily_unavailable'])
   expect(headers.get('www-authenticate')).to.equal(null)
   expect(Number(headers.get('retry-after'))).to.be.at.least(1)
   expect(headers.get('cache-control')).to.equal('no-store')

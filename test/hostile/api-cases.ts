@@ -37,6 +37,9 @@ async function post(world: World, api: Api, body: unknown, headers?: readonly st
 const LIMIT = '400 LIMIT_EXCEEDED'
 const NOT_VALID = '400 not valid'
 const BAD = '200 BAD_ARGUMENT'
+const UNSUPPORTED = '415 invalid_request'
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+const asText = () => '{"query":"{ __typename }"}'
 const many = (count: number, one: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => one(at)).join(' ')
 
@@ -105,30 +108,10 @@ const documents: readonly (readonly [
     () => ({ extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }),
   ],
   ['subscription', NOT_VALID, 'subscription { __typename }'],
-  [
-    'text/plain, which foreign pages may send',
-    '415 invalid_request',
-    () => '{"query":"{ __typename }"}',
-    'text/plain',
-  ],
-  [
-    'form, which foreign pages may send',
-    '415 invalid_request',
-    () => 'query={__typename}',
-    'application/x-www-form-urlencoded',
-  ],
-  [
-    'multipart with a file',
-    '415 invalid_request',
-    () => '--x--',
-    'multipart/form-data; boundary=x',
-  ],
-  [
-    'UTF-16',
-    '415 invalid_request',
-    () => '{"query":"{ __typename }"}',
-    'application/json; charset=utf-16',
-  ],
+  ['text/plain, which foreign pages may send', UNSUPPORTED, asText, 'text/plain'],
+  ['form, which foreign pages may send', UNSUPPORTED, () => 'query={__typename}', FORM_TYPE],
+  ['multipart with a file', UNSUPPORTED, () => '--x--', 'multipart/form-data; boundary=x'],
+  ['UTF-16', UNSUPPORTED, asText, 'application/json; charset=utf-16'],
   ['truncated JSON', NOT_VALID, () => '{"query":"{ __type'],
   ['NUL in the document', NOT_VALID, '{ __typename \0 }'],
   [
