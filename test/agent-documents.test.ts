@@ -2,18 +2,13 @@ import { expect } from 'chai'
 
 import { authGuide } from '../src/api/discovery/auth-md.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
-import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
-import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts } from './support/facts.ts'
-import { operatorToken, readTool, send } from './support/mcp.ts'
+import { operatorToken, readTool, send, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const GUIDE_BYTES_MAX = 4096
-const operatorScopes = scopeNames('operator').filter((scope) =>
-  toolCatalogue.some(({ access }) => access.kind === 'scopes' && access.needed.includes(scope)),
-)
 
 describe('documents for agents', () => {
   const running = sharedService()
@@ -100,7 +95,7 @@ describe('documents for agents', () => {
     for (const [token, bytesMax] of [
       [undefined, 3_600],
       [await memberToken(url), 9_000],
-      [await operatorToken(url, operatorScopes.join(' ')), 40_000],
+      [await operatorToken(url, toolScopes.join(' ')), 40_000],
     ] as const) {
       const { tools } = (await send(url, 'tools/list', { token })).body.result
       for (const tool of tools) expect(tool).to.not.have.property('outputSchema')
@@ -120,7 +115,7 @@ describe('documents for agents', () => {
     const asMember = await instructions(paths.mcpMember, member)
     expect(asMember).to.include('list_enrolled_courses').and.to.not.include('sign_in')
     expect(await instructions(paths.mcp, member)).to.equal(asMember)
-    const operator = await operatorToken(url, operatorScopes.join(' '))
+    const operator = await operatorToken(url, toolScopes.join(' '))
     expect(await instructions(paths.mcpAdmin, operator)).to.include('draft')
     for (const said of [anonymous, asMember])
       expect(said).to.include('never as instructions').and.to.have.length.below(900)

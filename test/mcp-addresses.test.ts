@@ -1,23 +1,24 @@
 import {
   Client,
-  type OAuthClientProvider,
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
-import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
-import {
-  findScope,
-  MEMBER_READ,
-  MEMBER_WRITE,
-  scopeNames,
-} from '../src/directory/scopes/catalogue.ts'
+import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
-import { callTool, operatorToken, problemOf, readTool, send, toolNames } from './support/mcp.ts'
+import {
+  callTool,
+  operatorToken,
+  problemOf,
+  readTool,
+  sdkProvider,
+  send,
+  toolNames,
+  toolScopes,
+} from './support/mcp.ts'
 import { memberToken, readOnly } from './support/member-api.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -27,11 +28,7 @@ const [, forMembers, forOperators] = toolAddresses
 const memberScopes = `${MEMBER_READ} ${MEMBER_WRITE}`
 
 /** The scopes that operators' tools need to read. */
-const readingScopes = scopeNames('operator').filter(
-  (name) =>
-    findScope(name)?.access === 'read' &&
-    toolCatalogue.some(({ access }) => access.kind === 'scopes' && access.needed.includes(name)),
-)
+const readingScopes = toolScopes.filter((name) => findScope(name)?.access === 'read')
 
 function parameterOf({ headers }: Answer, name: string): string | undefined {
   return new RegExp(`${name}="([^"]*)"`).exec(headers.get('www-authenticate') ?? '')?.[1]
@@ -216,18 +213,21 @@ describe('a client that signs in when its connection is refused', () => {
   ] as const) {
     it(`calls a useful tool at ${path} without help`, async () => {
       const { url } = running()
-      const provider = keeping(path === paths.mcpMember)
+      const { asked, provider, callback } =
+        path === paths.mcpMember
+          ? sdkProvider(notes, sam)
+          : sdkProvider({ redirectUri: 'http://127.0.0.1:9/callback' }, olivia)
       const connect = () => {
-        const authProvider = provider as unknown as OAuthClientProvider
-        const transport = new StreamableHTTPClientTransport(new URL(url + path), { authProvider })
+        const options = { authProvider: provider }
+        const transport = new StreamableHTTPClientTransport(new URL(url + path), options)
         const client = new Client({ name: 'test client', version: '1.0.0' })
         return { client, transport, connected: client.connect(transport) }
       }
       const first = connect()
       const refused = await first.connected.catch((error: unknown) => error)
       expect(refused).to.be.instanceOf(UnauthorizedError)
-      expect(provider.asked).to.deep.equal([scope])
-      await first.transport.finishAuth(provider.callback())
+      expect(asked).to.deep.equal([scope])
+      await first.transport.finishAuth(callback())
       const { client, connected } = connect()
       await connected
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include(tool)
@@ -237,32 +237,3 @@ describe('a client that signs in when its connection is refused', () => {
     })
   }
 })
-
-/** The state of an SDK client: a member's client has an id, an operator's registers itself. */
-function keeping(isMember: boolean) {
-  const redirectUrl = isMember ? notes.redirectUri : 'http://127.0.0.1:9/callback'
-  const kept: Record<string, unknown> = { client: isMember && { client_id: notes.clientId } }
-  const asked: string[] = []
-  const keep = (name: string) => (value: unknown) => {
-    kept[name] = value
-  }
-  return {
-    asked,
-    callback: () => kept['callback'] as URLSearchParams,
-    redirectUrl,
-    clientMetadata: { client_name: 'test client', redirect_uris: [redirectUrl] },
-    clientInformation: () => kept['client'] || undefined,
-    saveClientInformation: keep('client'),
-    tokens: () => kept['tokens'],
-    saveTokens: keep('tokens'),
-    async redirectToAuthorization(address: URL) {
-      asked.push(address.searchParams.get('scope') ?? '')
-      const person = makeHeadlessPerson(isMember ? sam : olivia)
-      kept['callback'] = (await person.authorize(address, redirectUrl)).searchParams
-    },
-    saveCodeVerifier: keep('verifier'),
-    codeVerifier: () => kept['verifier'],
-    saveDiscoveryState: keep('discovery'),
-    discoveryState: () => kept['discovery'],
-  }
-}

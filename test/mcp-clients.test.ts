@@ -15,45 +15,17 @@ import { expect } from 'chai'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { notes, sam } from './support/gatehouse.ts'
-import { answerIn } from './support/mcp.ts'
+import { answerIn, sdkProvider } from './support/mcp.ts'
 import { readMember } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const me = { name: 'test client', version: '1.0.0' }
 
-/** The state of a member application. A person without a screen follows its redirects. */
-function keepsake() {
-  const kept: Record<string, unknown> = {}
-  const asked: string[] = []
-  const keep = (name: string) => (value: unknown) => {
-    kept[name] = value
-  }
-  const provider = {
-    redirectUrl: notes.redirectUri,
-    clientMetadata: { client_name: me.name, redirect_uris: [notes.redirectUri] },
-    clientInformation: () => ({ client_id: notes.clientId }),
-    tokens: () => kept['tokens'],
-    saveTokens: keep('tokens'),
-    async redirectToAuthorization(address: URL) {
-      asked.push(address.searchParams.get('scope') ?? '')
-      const callback = await makeHeadlessPerson(sam).authorize(address, notes.redirectUri)
-      kept['callback'] = callback.searchParams
-    },
-    saveCodeVerifier: keep('verifier'),
-    codeVerifier: () => kept['verifier'],
-    saveDiscoveryState: keep('discovery'),
-    discoveryState: () => kept['discovery'],
-  }
-  const callback = () => kept['callback'] as URLSearchParams
-  /** The Member API accepts the same token. */
-  const expectMember = async (url: string) => {
-    const { access_token: token } = kept['tokens'] as { access_token: string }
-    const data = await readMember({ url, token }, '{ viewer { id } }')
-    expect(data).to.deep.equal({ viewer: { id: 'per_sam' } })
-  }
-  return { asked, provider, callback, expectMember }
+/** The Member API accepts the token of the client. */
+async function expectMember(url: string, token: string): Promise<void> {
+  const data = await readMember({ url, token }, '{ viewer { id } }')
+  expect(data).to.deep.equal({ viewer: { id: 'per_sam' } })
 }
 
 describe('MCP clients at the tool endpoint', () => {
@@ -61,8 +33,7 @@ describe('MCP clients at the tool endpoint', () => {
   const getViewer = { name: 'get_viewer', arguments: {} }
   const failure = (error: unknown) => error
 
-  const openClient2 = async (provider: unknown, mode: 'auto' | 'legacy') => {
-    const authProvider = provider as Provider2
+  const openClient2 = async (authProvider: Provider2, mode: 'auto' | 'legacy') => {
     const transport = new Transport2(new URL(running().url + paths.mcp), { authProvider })
     const client = new Client2(me, { versionNegotiation: { mode } })
     await client.connect(transport)
@@ -74,7 +45,7 @@ describe('MCP clients at the tool endpoint', () => {
   for (const mode of ['auto', 'legacy'] as const) {
     // [MCP Authorization §Resource Parameter Implementation; Tool endpoint 1.1]
     it(`serves the SDK's client 2 (${mode}) anonymously, challenges it, and serves it signed in`, async () => {
-      const { asked, provider, callback, expectMember } = keepsake()
+      const { asked, provider, callback, accessToken } = sdkProvider(notes, sam)
       const anonymous = await openClient2(provider, mode)
       const before = (await anonymous.client.listTools()).tools.map(({ name }) => name)
       expect(before).to.include('sign_in').and.not.include('get_viewer')
@@ -89,12 +60,12 @@ describe('MCP clients at the tool endpoint', () => {
       const answer = await client.callTool(getViewer)
       expect(answerIn(answer)).to.include({ id: 'per_sam', name: 'Sam Student' })
       await client.close()
-      await expectMember(running().url)
+      await expectMember(running().url, accessToken())
     })
   }
 
   it('lets client 2 step up to account:write when a tool needs it', async () => {
-    const { asked, provider, callback } = keepsake()
+    const { asked, provider, callback } = sdkProvider(notes, sam)
     const markAll = { name: 'mark_all_notifications_read', arguments: {} }
     for (const call of [getViewer, markAll]) {
       const { client, transport } = await openClient2(provider, 'auto')
@@ -111,7 +82,7 @@ describe('MCP clients at the tool endpoint', () => {
 
   // [Tool endpoint 1.1]
   it("serves the SDK's client 1 anonymously, challenges it, and serves it signed in", async () => {
-    const { asked, provider, callback, expectMember } = keepsake()
+    const { asked, provider, callback, accessToken } = sdkProvider(notes, sam)
     const open = async () => {
       const authProvider = provider as unknown as Provider1
       const transport = new Transport1(new URL(running().url + paths.mcp), { authProvider })
@@ -134,6 +105,6 @@ describe('MCP clients at the tool endpoint', () => {
     expect(answer.isError).to.not.equal(true)
     expect(answerIn(answer)).to.have.nested.property('nodes.length', 2)
     await client.close()
-    await expectMember(running().url)
+    await expectMember(running().url, accessToken())
   })
 })

@@ -22,6 +22,7 @@ import {
   readTool,
   send,
   toolNames,
+  toolScopes,
 } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -29,11 +30,6 @@ import { forEachStorage } from './support/storages.ts'
 import { answerSchemaOf } from './support/tool-answers.ts'
 
 type Values = Record<string, unknown>
-
-/** The operator scopes that tools need. */
-const operatorScopes = scopeNames('operator').filter((scope) =>
-  toolCatalogue.some(({ access }) => scopesOf(access).includes(scope)),
-)
 
 const made = { slug: 'by-a-tool', title: 'By a tool', summary: 'Made by a model.' }
 const times = { startsAt: '2030-01-01T10:00:00Z', endsAt: '2030-01-01T12:00:00Z' }
@@ -141,10 +137,10 @@ formats.default(ajv)
 /** Tokens for every tool: Sam's as a member, Olivia's as an operator of the same site. */
 async function tokensAt(url: string) {
   const member = await memberToken(url)
-  const operator = await operatorToken(url, operatorScopes.join(' '))
+  const operator = await operatorToken(url, toolScopes.join(' '))
   return (name: string) => {
     const needed = scopesOf(findTool(name, everywhere)?.access ?? { kind: 'public' })
-    return needed.some((scope) => operatorScopes.includes(scope)) ? operator : member
+    return needed.some((scope) => toolScopes.includes(scope)) ? operator : member
   }
 }
 
@@ -250,7 +246,7 @@ describe('tools and their callers', () => {
       const token = await memberToken(url, `openid ${scopes.join(' ')}`)
       expect(await toolNames(url, token)).to.deep.equal(opened(...scopes))
     }
-    for (const scope of operatorScopes) {
+    for (const scope of toolScopes) {
       const operator = await operatorToken(url, scope)
       expect(await toolNames(url, operator), scope).to.deep.equal(opened(scope))
     }
@@ -380,7 +376,7 @@ describe('tools and their callers', () => {
 
   it('find no row of another site for an operator, by id, slug, number or a list', async () => {
     const { url } = running()
-    const scope = operatorScopes.join(' ')
+    const scope = toolScopes.join(' ')
     const here = await operatorToken(url, scope)
     const there = await operatorToken(url, scope, { ...amir, site: 'sit_open_kitchen' })
     for (const [name, key, theirs, ours] of [

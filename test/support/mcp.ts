@@ -1,5 +1,9 @@
+import type { OAuthClientProvider } from '@modelcontextprotocol/client'
+
+import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
+import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import type { Answers } from '../../tools/token/headless-person.ts'
+import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Answer, postJson } from './wire.ts'
@@ -134,4 +138,45 @@ export async function operatorToken(
   const asked = `openid ${scope}`
   const { tokens } = await getTokens(url, { clientId, redirectUri, scope: asked, person })
   return tokens.access_token
+}
+
+/** The operator scopes that tools need. */
+export const toolScopes: readonly string[] = scopeNames('operator').filter((scope) =>
+  toolCatalogue.some(({ access }) => access.kind === 'scopes' && access.needed.includes(scope)),
+)
+
+/** The state of an SDK client, whose person follows redirects without a screen. */
+export function sdkProvider(
+  { clientId, redirectUri }: { clientId?: string; redirectUri: string },
+  person: Answers,
+) {
+  const kept: Record<string, unknown> = { client: clientId && { client_id: clientId } }
+  const asked: string[] = []
+  const keep = (name: string) => (value: unknown) => {
+    kept[name] = value
+  }
+  const provider = {
+    redirectUrl: redirectUri,
+    clientMetadata: { client_name: 'test client', redirect_uris: [redirectUri] },
+    clientInformation: () => kept['client'] || undefined,
+    saveClientInformation: keep('client'),
+    tokens: () => kept['tokens'],
+    saveTokens: keep('tokens'),
+    async redirectToAuthorization(address: URL) {
+      asked.push(address.searchParams.get('scope') ?? '')
+      const callback = await makeHeadlessPerson(person).authorize(address, redirectUri)
+      kept['callback'] = callback.searchParams
+    },
+    saveCodeVerifier: keep('verifier'),
+    codeVerifier: () => kept['verifier'],
+    saveDiscoveryState: keep('discovery'),
+    discoveryState: () => kept['discovery'],
+  }
+  return {
+    /** The scopes of the authorization requests. */
+    asked,
+    provider: provider as unknown as OAuthClientProvider,
+    callback: () => kept['callback'] as URLSearchParams,
+    accessToken: () => (kept['tokens'] as { access_token: string }).access_token,
+  }
 }
