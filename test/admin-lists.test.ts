@@ -109,12 +109,15 @@ forEachDatabase('lists of the Admin API', (start) => {
     expect(before.keys).to.deep.equal([...orders.slice(5), 'NL-1001'])
   })
 
-  it('refuses a cursor of another sequence or period', async () => {
+  it('refuses a cursor of another list, sequence or period', async () => {
     const days = 'from: "2015-03-01T00:00:00Z", to: "2015-03-03T00:00:00Z"'
     const page = (list: string, after: string) =>
       list.replace('$', `first: 1${after && `, after: "${after}"`}`)
     for (const [list, other] of [
       ['{ courses($, sort: NEWEST) { pageInfo { endCursor } } }', '{ courses($) { totalCount } }'],
+      ['{ orders($) { pageInfo { endCursor } } }', '{ courses($) { totalCount } }'],
+      ['{ courses($) { pageInfo { endCursor } } }', '{ orders($) { totalCount } }'],
+      ['{ students($) { pageInfo { endCursor } } }', '{ members($) { totalCount } }'],
       [
         `{ analytics(${days}) { courses($) { pageInfo { endCursor } } } }`,
         `{ analytics(${days.replace('03T', '04T')}) { courses($) { totalCount } } }`,

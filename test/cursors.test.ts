@@ -2,7 +2,6 @@ import { expect } from 'chai'
 
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { olivia } from './support/gatehouse.ts'
-import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
@@ -50,31 +49,6 @@ describe('cursors', () => {
     const cursor = makeCursors([before]).seal(['a', 'b'], ['list'])
     expect(makeCursors([now, before]).open(cursor, ['list'])).to.deep.equal(['a', 'b'])
     expect(makeCursors([now]).open(cursor, ['list'])).to.equal(undefined)
-  })
-
-  it('of tools are refused when they are forged, or of another list', async () => {
-    const { url } = running()
-    const scope = 'school:read orders:read courses:read members:read students:read'
-    const token = await operatorToken(url, scope)
-    const endOf = async (name: string, values = {}): Promise<string> => {
-      const page = await readTool(url, name, { values: { first: 1, ...values }, token })
-      return page.pageInfo.endCursor
-    }
-    const courses = await endOf('list_site_courses')
-    const site = { site: 'northlight' }
-    for (const [list, ...foreign] of [
-      ['courses', await endOf('list_public_courses', site), await endOf('list_site_orders')],
-      ['members', await endOf('list_site_students'), courses],
-      ['orders', courses],
-    ] as const) {
-      const forged = forgedFor(['tools', list], list === 'orders' ? 1 : 'a')
-      for (const after of [...foreign, ...forged]) {
-        const said = await problemOf(url, `list_site_${list}`, { values: { after }, token })
-        expect(said, after).to.equal(
-          'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.',
-        )
-      }
-    }
   })
 
   it('of pages start the list again when they are forged, or of another list', async () => {

@@ -33,21 +33,11 @@ forEachStorage('an agent without any knowledge', (start) => {
     }
   })
 
-  it('searches the courses of a site by words of title and summary, page by page', async () => {
+  it('searches the courses of a site by words of title and summary', async () => {
     const site = 'northlight'
     const all = await read('list_public_courses', { site })
-    const search = 'LIGHT'
-    const whole = await read('list_public_courses', { site, search })
-    expect(whole.totalCount).to.be.within(1, all.totalCount - 1)
-    const walked: unknown[] = []
-    let after: string | undefined
-    do {
-      const values = { site, search, first: 1, ...(after && { after }) }
-      const { nodes, pageInfo } = await read('list_public_courses', values)
-      walked.push(...nodes)
-      after = pageInfo.hasNextPage ? pageInfo.endCursor : undefined
-    } while (after)
-    expect(walked).to.deep.equal(whole.nodes)
+    const found = await read('list_public_courses', { site, search: 'LIGHT' })
+    expect(found.totalCount).to.be.within(1, all.totalCount - 1)
   })
 
   it('may omit the site when it has a token', async () => {
@@ -67,6 +57,10 @@ describe('a refusal names the next step', () => {
   it('for wrong slugs, ids and arguments: the list, and the arguments that fit', async () => {
     const { url } = running()
     const operator = await operatorToken(url, scopeNames('operator').join(' '))
+    const wrongCursor =
+      'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
+    const values = { site: 'northlight', first: 1 }
+    const publicEnd = (await readTool(url, 'list_public_courses', { values })).pageInfo.endCursor
     const nowhere = 'There is no site with the slug nowhere.'
     for (const [name, values, ...said] of [
       ['list_public_courses', {}, 'list_sites'],
@@ -90,6 +84,8 @@ describe('a refusal names the next step', () => {
       ['publish_course', {}, 'It takes id (required), at.'],
       ['publish_course', { id: 'x', when: 1 }, 'id (required), at.'],
       ['list_site_courses', { first: 0 }, 'first'],
+      ['list_site_courses', { after: 'nonsense' }, wrongCursor],
+      ['list_site_courses', { after: publicEnd }, wrongCursor],
     ] as const) {
       expect(await problemOf(url, name, { values, token: operator })).to.include(said)
     }

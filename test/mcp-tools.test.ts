@@ -207,7 +207,9 @@ forEachStorage('every tool', (start) => {
     // A signed address names the time at which it ends.
     const withoutLinks = (nodes: unknown[]) =>
       JSON.parse(JSON.stringify(nodes).replace(/\/files\/[\w-]+\//g, '/files/signed/'))
-    for (const [name, fixed] of Object.entries(lists)) {
+    const search = { site: 'northlight', search: 'LIGHT' }
+    const walks = [...Object.entries(lists), ['list_public_courses', search] as const]
+    for (const [name, fixed] of walks) {
       const token = tokenFor(name)
       const whole = await readTool(url, name, { values: { ...fixed, first: 100 }, token })
       const walked = []
