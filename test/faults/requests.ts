@@ -83,7 +83,7 @@ export class Requests {
   }
 }
 
-/** @throws what is no failure of a connection */
+/** Rethrows errors other than broken connections. */
 function brokenBy(error: unknown): Broken {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNREFUSED') return 'refused'

@@ -10,10 +10,7 @@ import { configFolder, patient } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { everyPlan } from '../support/proofs.ts'
 
-/**
- * The service under fuzz: every plan is on, nobody asks too often, and nothing is asked of a stranger's
- * host. On SIGUSR2 it collects what nobody holds and writes a line that says what is left.
- */
+/** The service under fuzz: every plan is on, without limits and outgoing requests. On SIGUSR2 it collects garbage and reports its memory. */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 const policy = { ...patient(withoutAnyLimit(config.service)), furtherPlans: everyPlan }

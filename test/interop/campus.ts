@@ -7,7 +7,7 @@ import { freePort, temporaryFolder } from '../support/programs.ts'
 import type { Library } from './library-table.ts'
 import type { Settings } from './program.ts'
 
-/** A library with the client that its example is, and everything the example is told. */
+/** A library with the client and the settings of its example. */
 export interface Client {
   readonly library: Library
   readonly settings: Settings

@@ -1,6 +1,6 @@
 import type { AccessToken } from '../../src/oauth/token/tokens.ts'
 
-/** A good token of Sam at a site, as one query would have read it, but for what a case says. */
+/** A valid token of Sam at a site, with changes. */
 export function accessToken(changes: Partial<AccessToken> = {}): AccessToken {
   const scopes = changes.scopes ?? ['openid']
   return {

@@ -3,10 +3,10 @@ import { pino } from 'pino'
 import { type Keeping, makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 
-/** As with the lifetimes of config/service.json. */
+/** By the lifetimes of config/service.json. */
 export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
 
-/** Removes everything of which the time is over at this time, as the service does. */
+/** Removes everything that has expired at this time, as the service does. */
 export async function cleanUpAt(database: Database, nowMs: number): Promise<void> {
   const cleanUp = makeCleanUp({
     database,

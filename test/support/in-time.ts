@@ -2,11 +2,7 @@ import { expect } from 'chai'
 
 const ATTEMPTS = 3
 
-/**
- * What came of a request that must be answered within a limit. On a machine that has much else to do
- * any one answer may be late for no fault of the service, so that it is asked for again; a service
- * that is too slow is late each time.
- */
+/** The result of work within a time limit. Tries again, because a busy machine can delay any single response. */
 export async function inTime<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const startedAtMs = performance.now()
@@ -17,7 +13,7 @@ export async function inTime<T>(limitMs: number, work: () => Promise<T>): Promis
   }
 }
 
-/** Fails when the work took longer. It is not repeated. */
+/** Fails when the work takes longer. */
 export async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
   const startedAtMs = performance.now()
   await work

@@ -1,7 +1,7 @@
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { limitTable } from '../../src/platform/limits/limit-table.ts'
 
-/** By section of the configuration or by setting, the most that it takes. */
+/** The maximum of each section or setting. */
 const WIDE: Readonly<Record<string, number>> = {
   limits: 1_000_000_000,
   mcp: 1_000_000,
@@ -9,12 +9,12 @@ const WIDE: Readonly<Record<string, number>> = {
   'signIn.signInsPerAccountMax': 1_000_000,
 }
 
-/** A configuration in which a flood of requests meets no limit, but for those of failed sign-ins. */
+/** A configuration without limits, except for failed sign-ins. */
 export function withoutLimits(policy: ServicePolicy): ServicePolicy {
   return widened(policy, WIDE)
 }
 
-/** One in which nobody may fail too often to sign in either, which no configuration file can say. */
+/** Also without limits of failed sign-ins, which no configuration file allows. */
 export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return widened(policy, { ...WIDE, signIn: 100_000_000 })
 }

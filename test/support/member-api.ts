@@ -102,7 +102,7 @@ export async function addKitchenClient({ service }: RunningService): Promise<str
   return clientId
 }
 
-/** The demo campus in an empty database, with passwords that nobody can use. */
+/** The demo campus in an empty database, without usable passwords. */
 export async function withCampus<D extends Database>(database: D): Promise<D> {
   const campus = await readCampusFolder(join(configFolder, 'demo'))
   await loadDemo(database, campus, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })

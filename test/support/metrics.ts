@@ -14,7 +14,7 @@ export interface Scrape {
   sum(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
-/** Reads the text exposition format 0.0.4; throws at a line that is none. */
+/** Parses the text exposition format 0.0.4. */
 export function parseScrape(text: string): Scrape {
   const samples = text
     .split('\n')
@@ -50,7 +50,7 @@ export async function scrape(port: number): Promise<Scrape> {
 
 const COUNTED_WITHIN_MS = 20_000
 
-/** A request is counted when its answer has gone out, which may be a moment after it was read. */
+/** Scrapes until a check passes: a request may count a little after its response. */
 export async function scrapeUntil(port: number, check: (scraped: Scrape) => void): Promise<Scrape> {
   return await eventually(COUNTED_WITHIN_MS, async () => {
     const scraped = await scrape(port)

@@ -10,7 +10,7 @@ import { isContinuousIntegration } from './programs.ts'
  * second attempt; `.ci/run` repeats the files of the list that is written here.
  */
 
-// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+// biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
 const NOTED_IN = 'SECOND_ATTEMPTS_FILE'
 /** Names a file that gets the paths of files in which something failed. */

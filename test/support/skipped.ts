@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 import { findProgram, isContinuousIntegration } from './programs.ts'
 
-// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+// biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
 const NOTED_IN = 'SKIPPED_SUITES_FILE'
 

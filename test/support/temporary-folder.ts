@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+// biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
 const MEMORY_DISK = '/dev/shm'
 const PREFIX = 'gatehouse-tests-'

@@ -12,7 +12,7 @@ export const driveInspector: Drive = async ({ way, address, clientId, folder, de
   const callback = ['--callback-url', `http://127.0.0.1:${await freePort()}/oauth/callback`]
   const { stdout } = await desk.succeed({
     command: [...command, ...call, ...callback, ...registered],
-    // It opens a browser where it has no terminal only when it is told to.
+    // Without a terminal it opens a browser only with this variable.
     environment: { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' },
   })
   return stdout
