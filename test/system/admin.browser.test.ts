@@ -139,7 +139,7 @@ describe('/admin and /account in a browser', () => {
   it('a form narrows the audit trail, and a link shows all of it again', async () => {
     const page = await signedIn('/admin/northlight', olivia)
     await page.getByRole('link', { name: 'Audit trail' }).first().click()
-    const label = 'allowed access to the application'
+    const label = 'allowed the application to access the account'
     await page.locator('.card', { hasText: label }).first().waitFor()
     await page.getByText('Show only some of it').click()
     await page.getByLabel('What was done').selectOption({ label })
