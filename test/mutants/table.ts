@@ -279,7 +279,7 @@ export const mutants: readonly Mutant[] = [
     ["mac.length < MAC_BYTES || bytes.toString('base64url') !== cursor", 'mac.length < MAC_BYTES'],
     ['return hmac.update(place).digest()', 'return hmac.digest()'],
   ]),
-  ...inFile('platform/store/keyset.ts', 'cursors member-lists', [
+  ...inFile('platform/store/keyset.ts', 'admin-lists member-lists', [
     ["direction === 'asc' ? '>' : '<'", "direction === 'asc' ? '>=' : '<='"],
     ['.limit(first + 1)', '.limit(first)'],
     ['hasNextPage: found.length > first', 'hasNextPage: found.length >= first'],
