@@ -76,6 +76,7 @@ forEachDatabase('lists of the Admin API', (start) => {
       let after = ''
       for (;;) {
         const page = await read(list, `first: 1${after}`)
+        expect(page.keys).to.have.length(1)
         keys.push(...page.keys)
         after = `, after: "${page.pageInfo.endCursor}"`
         if (!page.pageInfo.hasNextPage) break
