@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
+import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { copySqlite, dumpPostgres } from './database-parts.ts'
 import {
   BACKUP_FORMAT,
@@ -38,16 +39,18 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const target = join(folder, database)
   // Create the file first, so that only its owner can ever read it.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
-  const contents =
+  const { fileIds, ...contents } =
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
-  const paths: string[] = [database]
-  // Copy files after the database, so that every row in the copy has its file.
-  if (filesOnDisk) paths.push(...(await copyFiles(source.dataDir, folder)))
+  const paths = new Set<string>([database])
+  // After the database, so that each row of the copy has its file.
+  if (filesOnDisk) {
+    for (const path of await copyFiles(source.dataDir, folder)) paths.add(path)
+  }
   if (secretFile !== undefined) {
     await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
-    paths.push(SECRET_PART)
+    paths.add(SECRET_PART)
   }
   const manifest: Manifest = {
     format: BACKUP_FORMAT,
@@ -57,6 +60,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
     engine: location.kind,
     ...contents,
     files: filesOnDisk ? 'included' : 'bucket',
+    missingFiles: filesOnDisk ? fileIds.filter((id) => !paths.has(partOfFile(id))) : [],
     secret: secretFile === undefined ? 'left out' : 'included',
     parts: [],
   }
@@ -65,7 +69,11 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies uploaded files. They never change, so each one is either complete or absent. */
+function partOfFile(id: string): string {
+  return `${FILES_FOLDER}/${diskPath(storageKey(id))}`
+}
+
+/** Copies the files of operators. They never change, so each is complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {

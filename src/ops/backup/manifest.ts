@@ -40,6 +40,8 @@ const manifestShape = z.strictObject({
   rows: z.record(z.string(), z.int().min(0)),
   /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
+  /** Ids of files that the database names and DATA_DIR lacked; another host may have them. */
+  missingFiles: z.array(z.string()),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
     z.strictObject({
@@ -54,6 +56,7 @@ export type Manifest = z.infer<typeof manifestShape>
 type Part = Manifest['parts'][number]
 
 export type Contents = Pick<Manifest, 'schema' | 'rows'>
+export type DatabaseContents = Contents & { readonly fileIds: readonly string[] }
 
 const MANIFEST_FILE = 'manifest.json'
 

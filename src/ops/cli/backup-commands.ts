@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { endEverything } from '../../oauth/grants/end-grants.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
-import type { DatabaseLocation } from '../../platform/store/database.ts'
+import type { Database, DatabaseLocation } from '../../platform/store/database.ts'
 import { unknownMigrations } from '../../platform/store/migrate.ts'
 import { locationOf, openDatabase } from '../../platform/store/open-stores.ts'
 import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { CommandRefused } from './command-output.ts'
-import { recordCommand, storesOf } from './configured-stores.ts'
+import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
 
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
@@ -51,8 +52,18 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
     issuer: config.baseUrl,
     version: packageJson.version,
   })
-  return [`Backed up to ${folder}: ${inShort(manifest)}.`, ...remindersOf(config, manifest)].join(
-    '\n',
+  const report = [`Backed up to ${folder}: ${inShort(manifest)}.`, ...remindersOf(config, manifest)]
+  mustHaveFiles(manifest, report.join('\n'))
+  return report.join('\n')
+}
+
+/** @throws {CommandRefused} if the database names files that the backup lacks */
+function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
+  if (missingFiles.length === 0) return
+  throw new CommandRefused(
+    report,
+    `The backup lacks ${missingFiles.length} of the files that the database names, such as ` +
+      `${missingFiles[0]}. All hosts must share DATA_DIR/files, or use S3.`,
   )
 }
 
@@ -69,9 +80,11 @@ export async function checkBackup(folder: string): Promise<string> {
       `The backup ${folder} is damaged. Use another one.`,
     )
   }
+  const made = `Version ${manifest.version} made it at ${manifest.madeAt} of ${manifest.issuer}.`
+  mustHaveFiles(manifest, made)
   return [
-    `The backup ${folder} is complete: ${inShort(manifest)}.`,
-    `Made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`,
+    `The backup ${folder} is whole: ${inShort(manifest)}.`,
+    made,
     ...notes.map((note) => `Not checked: ${note}`),
   ].join('\n')
 }
@@ -152,16 +165,41 @@ async function settle(
     finishesRestore: true,
   }
   await using database = await openDatabase(location, patience)
-  const nowMs = (await openStoreClock(database)).now()
-  const grantsEnded = keepGrants ? undefined : (await endEverything(database, nowMs)).grants
-  await recordCommand(database.kysely, nowMs, {
+  const { now } = await openStoreClock(database)
+  const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants
+  await recordCommand(database.kysely, now(), {
     action: 'backup.restored',
     subject: { kind: 'backup', id: madeAt },
     after: keepGrants ? { grantsKept: true } : { grantsEnded },
   })
-  // Sign-ins have a resolution of one second. Wait, so that new sign-ins are later than this end.
-  if (!keepGrants) await delay(1000 - (nowMs % 1000))
   return grantsEnded
+}
+
+/**
+ * `grants end-all`: ends every grant, session and code, after the database was restored by other means.
+ *
+ * @param isConfirmed whether to end them without asking on the terminal
+ */
+export async function endAllGrants(config: Config, isConfirmed: boolean): Promise<string> {
+  if (!isConfirmed && !(await confirm('End every grant, session and code?'))) {
+    throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')
+  }
+  const { grants, records } = await withDatabase(config, endEverythingNow)
+  return `${grants} grants, all sessions and ${records} codes and started sign-ins ended: people sign in and authorize again.`
+}
+
+async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false
+  using terminal = createInterface({ input: process.stdin, output: process.stderr })
+  return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
+}
+
+async function endEverythingNow(database: Database, now: () => number) {
+  const nowMs = now()
+  const ended = await endEverything(database, nowMs)
+  // Sign-ins have a resolution of one second. Wait, so that the next one is later than this end.
+  await delay(1000 - (nowMs % 1000))
+  return ended
 }
 
 function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Generator<string> {

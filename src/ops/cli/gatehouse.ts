@@ -29,7 +29,10 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   backup verify <folder>  checks a backup without restoring it
   restore <folder>      restores a backup to an empty place, and ends all grants and sessions
     --keep-grants       keeps the grants and sessions of the backup
-  migrate               applies pending migrations, even with MIGRATE_AT_START=no
+  grants end-all        ends every grant, session and code: after a restore by other means, such as
+                        point-in-time recovery. Stop the service first
+    --yes               does not ask
+  migrate               applies pending migrations, also with MIGRATE_AT_START=no
     --dry-run           lists pending migrations and what they lock, and changes nothing
   migrate status        the same as migrate --dry-run
   doctor                checks configuration, storage, keys, clocks, every client, and discovery from
@@ -88,6 +91,7 @@ const options = {
   rejects: { type: 'string' },
   upstream: { type: 'boolean' },
   'with-secret': { type: 'boolean' },
+  yes: { type: 'boolean' },
 } as const
 
 type Given = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
@@ -148,6 +152,11 @@ const commands: Readonly<Record<string, Command>> = {
     options: ['keep-grants'],
     run: async (path, { 'keep-grants': keepGrants = false }) =>
       (await import('./backup-commands.ts')).restore(await read(), path, keepGrants),
+  },
+  'grants end-all': {
+    options: ['yes'],
+    run: async (_, { yes = false }) =>
+      (await import('./backup-commands.ts')).endAllGrants(await read(), yes),
   },
   migrate: {
     options: ['dry-run'],

@@ -32,6 +32,7 @@ export const checks = {
   'database.readable': wrong('make it readable only by its owner'),
 
   'files.unwritable': wrong('give the service user write access to the folder'),
+  'files.missing': wrong('let all hosts share DATA_DIR/files, use S3, or copy the files there'),
   'files.little-room': weak('free space, or move DATA_DIR to a larger disk'),
   'files.no-room': wrong('free space now, before writes fail'),
   'files.bucket': wrong('check FILES_S3_*; the key must read, write and delete objects'),

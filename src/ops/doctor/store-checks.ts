@@ -13,6 +13,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { openRedis } from '../../platform/store/redis.ts'
 import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
+import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
@@ -50,6 +51,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* await checkClients(config, database)
   yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
+  yield* checkFiles(config, database)
   yield* checkDemo(config, database)
 }
 
@@ -136,6 +138,17 @@ async function* checkSlugs({ kysely }: Database): Findings {
     const sentence = `The service itself uses the path ${own}, so the pages of site ${site.id} are at ${used}`
     yield found('site.renamed', sentence)
   }
+}
+
+/** Finds files that the database names and DATA_DIR lacks, for example because hosts do not share it. */
+async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
+  if (filesS3) return
+  const files = await kysely.selectFrom('stored_file').select('id').execute()
+  const pathOf = (id: string) => join(dataDir, 'files', diskPath(storageKey(id)))
+  const missing = files.filter(({ id }) => !existsSync(pathOf(id)))
+  if (missing.length === 0) return
+  const said = `${dataDir}/files lacks ${missing.length} of the files that the database names`
+  yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
 }
 
 const DAY_MS = 86_400_000

@@ -62,6 +62,7 @@ export async function openStores(
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
     { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
   ]
+  const checkDatabase = makeDatabaseCheck(database, now)
   const open = opening.move()
   return {
     database,
@@ -73,9 +74,28 @@ export async function openStores(
     /** For request counts; undefined without Redis. */
     redis,
     tasks,
-    /** Rejects if a store does not respond in time. */
-    ping: async () => void (await Promise.all([database.ping(), state.ping()])),
+    /** Rejects if a store does not respond in time, or if the database accepts no writes. */
+    ping: async () => void (await Promise.all([checkDatabase(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+/** How often a readiness check writes; others only read. */
+const WRITE_CHECK_MS = 5000
+
+/** Makes a check that fails while the database cannot write, for example because its disk is full. */
+function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
+  let writtenAtMs = 0
+  return async (): Promise<void> => {
+    const nowMs = now()
+    if (nowMs < writtenAtMs + WRITE_CHECK_MS) return await ping()
+    const row = { value: '', updated_at: nowMs }
+    await kysely
+      .insertInto('setting')
+      .values({ name: 'write_checked', ...row })
+      .onConflict((known) => known.column('name').doUpdateSet(row))
+      .execute()
+    writtenAtMs = nowMs
   }
 }
 

@@ -48,7 +48,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   const database = withStatementCache(connection)
   const kysely = openKysely({
     ...{ store: 'sqlite', dialect: new SqliteDialect({ database }) },
-    driver: new WritingSqliteDriver({ database }),
+    driver: new WritingSqliteDriver(connection, database),
     run: statementRunner(connection, database),
     guard: options.guard,
   })
@@ -135,8 +135,20 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
  * fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
  */
 class WritingSqliteDriver extends SqliteDriver {
+  readonly #connection: BetterSqlite.Database
+
+  constructor(connection: BetterSqlite.Database, database: SqliteDatabase) {
+    super({ database })
+    this.#connection = connection
+  }
+
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  }
+
+  /** No-op if SQLite has rolled back itself, as with a full disk. A second error would hide the first. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#connection.inTransaction) await super.rollbackTransaction(connection)
   }
 }
 

@@ -80,10 +80,14 @@ export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
+/** The path of a file on disk. Has subfolders, because some disks are slow with many entries in one. */
+export function diskPath(key: string): string {
+  return join(key.slice(0, 2), key)
+}
+
 /** Stores files in a folder that all processes of the service must share. */
 function diskStorage(folder: string): FileStorage {
-  // Use subfolders, because some disks are slow with a hundred thousand entries in one folder.
-  const pathOf = (key: string) => join(folder, key.slice(0, 2), key)
+  const pathOf = (key: string) => join(folder, diskPath(key))
   return {
     async put(key, { path }) {
       const place = pathOf(key)
