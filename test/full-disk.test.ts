@@ -9,19 +9,14 @@ import { get } from './support/wire.ts'
 describe('a full disk', () => {
   // [security 6]
   it('answers changes with 503 and the first error, is not ready, and recovers', async () => {
-    let nowMs = Date.now()
-    await using running = await startService({ now: () => nowMs })
+    await using running = await startService()
     const { kysely } = running.service.stores.database
     const operator = await startOperator(running)
     const create = async (slug: string) =>
       await operator.ask(mutationOf('createCourse'), {
         input: { slug, title: slug, summary: 's'.repeat(1900) },
       })
-    const ready = async () => {
-      nowMs += 10_000
-      return (await get(running.url + paths.ready)).status
-    }
-    expect(await ready()).to.equal(200)
+    const ready = async () => (await get(running.url + paths.ready)).status
 
     // SQLite reports its largest size as a full disk.
     await sql`pragma max_page_count = 1`.execute(kysely)
