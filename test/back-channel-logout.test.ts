@@ -366,6 +366,8 @@ describe('back-channel logout', () => {
         demand: 'logout_session',
       })
     expect((await enter('https://192.168.0.7/out')).status).to.equal(422)
+    // Neither 443 nor the port of a callback [security 11].
+    expect((await enter('https://portal.example:22/out')).status).to.equal(422)
     expect((await enter(logoutUri)).status).to.equal(200)
     expect((await page.visit(security)).text).to.include(logoutUri)
   })

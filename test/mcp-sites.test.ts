@@ -33,6 +33,14 @@ forEachStorage('an agent without any knowledge', (start) => {
     }
   })
 
+  // [security 9]
+  it('lists no site that published nothing', async () => {
+    const { database } = running().service.stores
+    const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
+    await database.kysely.insertInto('site').values(site).execute()
+    expect(slugs((await read('list_sites')).nodes)).to.deep.equal(['northlight', 'open-kitchen'])
+  })
+
   it('searches the courses of a site by words of title and summary', async () => {
     const site = 'northlight'
     const all = await read('list_public_courses', { site })

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -23,12 +23,13 @@ interface SiteQuestion {
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
-    (value: Valued<{ from: string; until: string; limit: number }>) =>
+    (value: Valued<{ from: string; until: string; limit: number; nowMs: number }>) =>
       kysely
         .selectFrom('site')
         .select('slug')
         .where('slug', '>=', value('from'))
         .where('slug', '<', value('until'))
+        .where(hasPublished(value('nowMs')))
         .orderBy('slug')
         .limit(value('limit')),
   )
@@ -46,8 +47,9 @@ export function makePublicSites({ kysely }: Database) {
       ),
 
     /** Lists the first slugs that begin with `start`. */
-    async slugsLike(start: string, limit: number): Promise<string[]> {
-      const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit })
+    async slugsLike(start: string, limit: number, nowMs: number): Promise<string[]> {
+      const range = { from: start, until: `${start}${AFTER_SLUGS}` }
+      const { rows } = await beginning({ ...range, limit, nowMs })
       return rows.map(({ slug }) => slug)
     },
   }
@@ -56,18 +58,30 @@ export function makePublicSites({ kysely }: Database) {
 /** Sorts after every character that a slug may contain. */
 const AFTER_SLUGS = '~'
 
+/** Whether a site offers something to the public. Others are not listed. */
+function hasPublished(nowMs: number | RawBuilder<number>) {
+  const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
+    (table) => sql`exists (select 1 from ${sql.table(table)} as offer
+      where offer.site_id = site.id and offer.published_at <= ${nowMs})`,
+  )
+  return sql<boolean>`(${sql.join(offers, sql` or `)})`
+}
+
 /** Selects the public data of sites. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
-  return kysely.selectFrom('site').select([
-    'site.id',
-    'site.slug',
-    'site.name',
-    'site.description',
-    'site.address',
-    // As a subquery in the select list, it counts only for the rows of the page.
-    sql<number>`(select count(*) from course where course.site_id = site.id
+  return kysely
+    .selectFrom('site')
+    .where(hasPublished(nowMs))
+    .select([
+      'site.id',
+      'site.slug',
+      'site.name',
+      'site.description',
+      'site.address',
+      // As a subquery in the select list, it counts only for the rows of the page.
+      sql<number>`(select count(*) from course where course.site_id = site.id
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
-  ])
+    ])
 }
 
 export type PublishedCourse = Awaited<

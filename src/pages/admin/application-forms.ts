@@ -132,7 +132,7 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       logoutUri: formField(ctx, 'logout_uri'),
       demands: formFields(ctx, 'demand'),
     }
-    const checked = checkChoices(typed, { ...app.further, authMethod: app.authMethod }, plans)
+    const checked = checkChoices(typed, { ...app.further, ...app }, plans)
     if (checked.kind === 'bad') {
       ctx.status = 422
       return formPage(app, operator, typed, checked.problems)

@@ -39,8 +39,16 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
 /** Checks the typed choices. @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
+<<<<<<< HEAD:src/pages/applications/protocol-choices.ts
   before: ProtocolChoices & { readonly authMethod: ClientAuthMethod },
   plans: OptionalProtocols,
+=======
+  before: FurtherChoices & {
+    readonly authMethod: ClientAuthMethod
+    readonly redirectUris: readonly string[]
+  },
+  plans: FurtherPlans,
+>>>>>>> 3c70853 (List only sites that published something; send sign-out notices to known ports; document point-in-time recovery):src/pages/applications/further-choices.ts
 ):
   | { readonly kind: 'good'; readonly choices: ProtocolChoices }
   | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {
@@ -51,7 +59,7 @@ export function checkChoices(
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
   const logoutProblem =
     hasLogout && logoutUri !== undefined
-      ? problemOfServerAddress(logoutUri, plans.privateHosts)
+      ? problemOfServerAddress(logoutUri, plans.privateHosts, before.redirectUris)
       : undefined
   const problems: ChoiceProblems = {
     ...(keys.problem !== undefined && { keys: keys.problem }),

@@ -7,11 +7,13 @@ const LENGTH_MAX = 512
  * host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts private hosts with ports that the configuration allows
+ * @param callbacks if given, the port must be 443 or that of one of these
  * @returns what is wrong, or undefined
  */
 export function problemOfServerAddress(
   address: string,
   privateHosts: readonly string[],
+  callbacks?: readonly string[],
 ): string | undefined {
   const url = address.length <= LENGTH_MAX ? URL.parse(address) : null
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
@@ -20,7 +22,11 @@ export function problemOfServerAddress(
   if (url.protocol !== 'https:') return 'It must begin with https://.'
   if (url.username || url.password) return 'Remove the user name and password.'
   if (address.includes('#')) return 'Remove the part after #.'
-  if (privateHosts.includes(url.host) || isPublicName(url.hostname)) return undefined
+  if (privateHosts.includes(url.host)) return undefined
+  if (callbacks && url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.port === url.port)) {
+    return 'Its port must be 443, or that of a callback of the application.'
+  }
+  if (isPublicName(url.hostname)) return undefined
   return 'It must have a public host name, not an IP address or the name of a private host.'
 }
 
