@@ -85,7 +85,7 @@ withDatabases('clean-up', (open, newPlace) => {
     expect(ofState.reduce((sum, rows) => sum + rows)).to.equal(1000)
   })
 
-  it('rests three times as long as it works', async () => {
+  it('rests twice as long as it works', async () => {
     await using database = await open()
     await fillExpiring(database, { rows: 100, nowMs })
     const pausesMs: number[] = []
@@ -96,7 +96,7 @@ withDatabases('clean-up', (open, newPlace) => {
       pause: async (ms) => void pausesMs.push(ms),
     })
     await cleanUp(never)
-    expect(new Set(pausesMs)).to.deep.equal(new Set([12]))
+    expect(new Set(pausesMs)).to.deep.equal(new Set([8]))
   })
 
   it('ends a run after its time, logs what is left, and continues with the next', async () => {
@@ -120,7 +120,7 @@ withDatabases('clean-up', (open, newPlace) => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
     let clockMs = 0
-    // The first statement seems to take an hour, so the pause after it takes three.
+    // The first statement seems to take an hour, so the pause after it takes two.
     const clock = () => (clockMs += HOUR_MS)
     const { run: cleanUp, log, logger } = setUp({ database, runSeconds: 24 * 3600, clock })
     const task = { name: 'clean-up', everySeconds: 0.01, run: cleanUp }

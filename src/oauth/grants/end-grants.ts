@@ -4,6 +4,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { writeSetting } from '../../platform/store/settings.ts'
 
 /** Which grants to end. */
 export type Ending =
@@ -163,13 +164,8 @@ export interface Ended {
  */
 export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
   const { kysely } = database
-  const value = String(nowMs)
   // Do this first: it alone ends every session and invalidates all earlier proofs.
-  await kysely
-    .insertInto('setting')
-    .values({ name: EVERYTHING_ENDED, value, updated_at: nowMs })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value, updated_at: nowMs }))
-    .execute()
+  await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length
   const records = await removeRecords(database)

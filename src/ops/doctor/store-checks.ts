@@ -13,6 +13,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { openRedis } from '../../platform/store/redis.ts'
 import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
+import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
@@ -162,12 +163,8 @@ async function* checkProxy(
   if (trustProxy && !isLoopbackInterface(host)) {
     yield found('proxy.anyone', `X-Forwarded-For is trusted from every caller of ${host}`)
   }
-  const { value } = (await kysely
-    .selectFrom('setting')
-    .select('value')
-    .where('name', '=', PROXY_IGNORED)
-    .executeTakeFirst()) ?? { value: 0 }
-  if (!trustProxy && Number(value) > now() - DAY_MS) {
+  const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
+  if (!trustProxy && ignoredAtMs > now() - DAY_MS) {
     yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')
   }
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/store/database.ts'
+import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { readCampusFolder } from './campus-folder.ts'
 import { campusLines } from './import-sources.ts'
 import { readRecord } from './read-records.ts'
@@ -70,10 +71,7 @@ export async function loadDemo(
       await writeBatch(trx, some, { nowMs, passwordHashes })
     }
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
-    await trx
-      .insertInto('setting')
-      .values({ name: DEMO_MARKER, value, updated_at: nowMs })
-      .execute()
+    await writeSetting(trx, DEMO_MARKER, value, nowMs)
     return true
   })
 }
@@ -86,12 +84,7 @@ async function isEmpty({ kysely }: Pick<Database, 'kysely'>): Promise<boolean> {
 }
 
 export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
-  const marker = await kysely
-    .selectFrom('setting')
-    .select('name')
-    .where('name', '=', DEMO_MARKER)
-    .executeTakeFirst()
-  return marker !== undefined
+  return (await readSetting(kysely, DEMO_MARKER)) !== undefined
 }
 
 /** Returns the sample accounts, for the start-up message and the welcome page. */

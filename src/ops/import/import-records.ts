@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type RejectedLine } from './read-records.ts'
@@ -141,7 +141,9 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   const rejected = await database.kysely.transaction().execute(async (trx) => {
     const found = await writeLines(trx, batch.lines, writing, rejectedIds)
     const isComplete = place.isComplete && batch.rejected.length + found.length === 0
-    if (isComplete) await keepPlace(trx, place, batch.last, writing.nowMs)
+    if (isComplete && place.name !== undefined) {
+      await writeSetting(trx, place.name, String(batch.last), writing.nowMs)
+    }
     return [...batch.rejected, ...found]
   })
   // SQLite has a single writer. Pause, because waiting requests retry only at intervals.
@@ -200,27 +202,7 @@ interface Place {
 async function openPlace({ kysely }: Database, { digest }: Source): Promise<Place> {
   if (!digest) return { name: undefined, line: 0, isComplete: true }
   const name = `import ${await digest()}`
-  const kept = await kysely
-    .selectFrom('setting')
-    .select('value')
-    .where('name', '=', name)
-    .executeTakeFirst()
-  return { name, line: kept ? Number(kept.value) : 0, isComplete: true }
-}
-
-async function keepPlace(
-  trx: Transaction<Schema>,
-  { name }: Place,
-  line: number,
-  nowMs: number,
-): Promise<void> {
-  if (name === undefined) return
-  const row = { value: String(line), updated_at: nowMs }
-  await trx
-    .insertInto('setting')
-    .values({ name, ...row })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-    .execute()
+  return { name, line: Number((await readSetting(kysely, name)) ?? 0), isComplete: true }
 }
 
 /** Deletes the progress, so that the next import of the source starts at the beginning. */

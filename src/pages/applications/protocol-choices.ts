@@ -39,16 +39,11 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
 /** Checks the typed choices. @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
-<<<<<<< HEAD:src/pages/applications/protocol-choices.ts
-  before: ProtocolChoices & { readonly authMethod: ClientAuthMethod },
-  plans: OptionalProtocols,
-=======
-  before: FurtherChoices & {
+  before: ProtocolChoices & {
     readonly authMethod: ClientAuthMethod
     readonly redirectUris: readonly string[]
   },
-  plans: FurtherPlans,
->>>>>>> 3c70853 (List only sites that published something; send sign-out notices to known ports; document point-in-time recovery):src/pages/applications/further-choices.ts
+  plans: OptionalProtocols,
 ):
   | { readonly kind: 'good'; readonly choices: ProtocolChoices }
   | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 
 import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
+import { writeSetting } from '../store/settings.ts'
 
 interface WarningPorts {
   readonly logger: Logger
@@ -26,13 +27,7 @@ export function makeProxyWarning({ logger, database, now, watch }: WarningPorts)
     isLogged = true
     logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
     const nowMs = now()
-    const row = { value: String(nowMs), updated_at: nowMs }
-    database.kysely
-      .insertInto('setting')
-      .values({ name: PROXY_IGNORED, ...row })
-      .onConflict((known) => known.column('name').doUpdateSet(row))
-      .execute()
-      .catch(() => {})
+    writeSetting(database.kysely, PROXY_IGNORED, String(nowMs), nowMs).catch(() => {})
   }
 }
 

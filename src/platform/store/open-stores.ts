@@ -10,6 +10,7 @@ import { redisState, sqlState } from './oauth-state.ts'
 import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
+import { readSetting, writeSetting } from './settings.ts'
 
 /** The settings of the database and the OAuth state. */
 export interface StoreSettings {
@@ -89,24 +90,14 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   return async (): Promise<void> => {
     const nowMs = now()
     if (nowMs < writtenAtMs + WRITE_CHECK_MS) return await ping()
-    const row = { value: '', updated_at: nowMs }
-    await kysely
-      .insertInto('setting')
-      .values({ name: 'write_checked', ...row })
-      .onConflict((known) => known.column('name').doUpdateSet(row))
-      .execute()
+    await writeSetting(kysely, 'write_checked', '', nowMs)
     writtenAtMs = nowMs
   }
 }
 
 /** State in the database is never lost, but restoring a backup ends all of it (oauth/grants/end-grants.ts). */
 async function openDatabaseMemory({ kysely }: Database) {
-  const row = await kysely
-    .selectFrom('setting')
-    .select('value')
-    .where('name', '=', EVERYTHING_ENDED)
-    .executeTakeFirst()
-  const sinceMs = Number(row?.value ?? 0)
+  const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }
 }
 
