@@ -239,15 +239,17 @@ describe('POST /member/graphql', () => {
       expect(await limitOf(query, { first: 100 })).to.equal('cost')
     })
 
-    it('accept a document just within them, and stand in each response with the cost', async () => {
+    it('accept a document just within them, and are in a response on request, with the cost', async () => {
       for (const fields of [repeated(299), repeated(30, (place) => `a${place}: id`)]) {
         expect((await ask(`{ viewer { ${fields} } }`)).body.errors).to.equal(undefined)
       }
       expect((await ask(viewer)).body.extensions).to.have.property('cost', 2)
       const { body } = await ask('{ viewer { enrolledCourses(first: 10) { nodes { id title } } } }')
       expect(body.extensions).to.have.property('cost', 23)
+      expect(body.extensions).to.not.have.property('limits')
       const { costMax, depthMax, bodyBytesMax } = running().config.service.memberApi
-      expect(body.extensions?.['limits']).to.include({ costMax, depthMax, bodyBytesMax })
+      const asked = await send({ query: viewer, extensions: { limits: true } })
+      expect(asked.body.extensions?.['limits']).to.include({ costMax, depthMax, bodyBytesMax })
     })
 
     // [threat 18; 105]

@@ -16,7 +16,10 @@ export async function makeOps(
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now }
   const demoPeople = await settleDemo(database, demo)
-  // From the first token of a family to the expiry of its last one.
+  if (mayServeDemo && databaseUrl !== undefined && demoPeople.length === 0) {
+    logger.info('DEMO_DATA fills only the embedded database; to fill this one, import config/demo')
+  }
+  // From the first token of a family to the expiry of the last.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds

@@ -28,6 +28,8 @@ interface Exchange<Caller> {
   refuse?: () => unknown
   /** The cost of the operation, once known. */
   cost?: number
+  /** Whether the request has `extensions: { limits: true }`. */
+  showsLimits?: boolean
 }
 
 /** Creates the caller of a request from its verified token. */
@@ -96,6 +98,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   return createHandler<Exchange<Caller>, unknown, ApiContext>({
     parseRequestParams: readParameters,
     onSubscribe({ raw, headers }, params) {
+      raw.showsLimits = Object(params.extensions)['limits'] === true
       const prepared = api.prepare(params.query)
       if (!prepared.isKept) countPreparing(raw.token, costLimit)
       if (prepared.kind === 'invalid') {
@@ -111,7 +114,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     },
     onOperation: ({ raw }, _args, result) => ({
       ...hideFaults(result, raw.ctx),
-      extensions: { cost: raw.cost, limits },
+      extensions: { cost: raw.cost, ...(raw.showsLimits && { limits }) },
     }),
   })
 
