@@ -23,7 +23,7 @@ describe('after a restore by other means', () => {
     const { code, stdout } = await runGatehouse(['grants', 'end-all', '--yes'], variables)
     expect(code).to.equal(0)
     expect(stdout).to.match(
-      /^[1-9]\d* grants, all sessions and [1-9]\d* codes and started sign-ins ended/,
+      /^Ended [1-9]\d* grants, all sessions, and [1-9]\d* codes and pending sign-ins\./,
     )
     for (const { accessToken, refreshToken } of [one, other]) {
       expect((await userinfo(url, accessToken)).status).to.equal(401)

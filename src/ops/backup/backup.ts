@@ -44,10 +44,9 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
   const paths = new Set<string>([database])
-  // After the database, so that each row of the copy has its file.
-  if (filesOnDisk) {
-    for (const path of await copyFiles(source.dataDir, folder)) paths.add(path)
-  }
+  // Copy files after the database, so that every row in the copy has its file.
+  const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
+  for (const path of files) paths.add(path)
   if (secretFile !== undefined) {
     await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
     paths.add(SECRET_PART)
@@ -73,7 +72,7 @@ function partOfFile(id: string): string {
   return `${FILES_FOLDER}/${diskPath(storageKey(id))}`
 }
 
-/** Copies the files of operators. They never change, so each is complete or absent. */
+/** Copies uploaded files. They never change, so each one is either complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {

@@ -10,7 +10,7 @@ import {
   UNFINISHED_RESTORE,
   withClient,
 } from '../../platform/store/postgres.ts'
-import { codeOf, type DatabaseContents } from './manifest.ts'
+import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
@@ -21,7 +21,7 @@ const ALL_PAGES = 0x7fffffff
  * Copies a database in use, within one read transaction, so that the copy is consistent while writes continue. A copy
  * in steps would restart whenever another process writes.
  */
-export async function copySqlite(file: string, target: string): Promise<DatabaseContents> {
+export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
     readonly: true,
     fileMustExist: true,
@@ -42,12 +42,8 @@ export async function copySqlite(file: string, target: string): Promise<Database
   }
 }
 
-/**
- * Reads a copy without changing it.
- *
- * @throws if SQLite finds it damaged
- */
-export async function readSqliteCopy(file: string): Promise<DatabaseContents> {
+/** Reads a copy without changing it. @throws if SQLite finds damage */
+export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
   try {
     const found = copy.pragma('integrity_check(1)', { simple: true })
@@ -58,7 +54,7 @@ export async function readSqliteCopy(file: string): Promise<DatabaseContents> {
   }
 }
 
-async function readSqliteContents(connection: BetterSqlite.Database): Promise<DatabaseContents> {
+async function readSqliteContents(connection: BetterSqlite.Database): Promise<Contents> {
   return await readContents(
     "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'",
     async (query) => connection.prepare<[], Row>(query).all(),
@@ -82,13 +78,8 @@ const LOCK_WAIT_MS = 10_000
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/**
- * Dumps a database in use with pg_dump, and counts its rows in the same snapshot, so that both match.
- */
-export async function dumpPostgres(
-  access: ServerAccess,
-  target: string,
-): Promise<DatabaseContents> {
+/** Dumps a database in use with pg_dump. Counts its rows in the same snapshot, so that counts and dump match. */
+export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
   return await withClient(access.url, STATEMENT, async (client) => {
     await refuseUnfinished(client)
     await client.query('begin isolation level repeatable read read only')
@@ -111,10 +102,7 @@ const DUPLICATE_TABLE = '42P07'
  *
  * @throws if another restore into this database has begun
  */
-export async function restorePostgres(
-  access: ServerAccess,
-  dump: string,
-): Promise<DatabaseContents> {
+export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
     await client.query(`create table ${UNFINISHED_RESTORE} ()`).catch((error: unknown) => {
       throw codeOf(error) === DUPLICATE_TABLE
@@ -155,7 +143,7 @@ export async function listDumpedTables(dump: string): Promise<string[]> {
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
 }
 
-async function readPostgresContents(client: Client): Promise<DatabaseContents> {
+async function readPostgresContents(client: Client): Promise<Contents> {
   return await readContents(
     `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = current_schema() and c.relkind in ('r', 'p') and c.relname <> '${UNFINISHED_RESTORE}'`,
@@ -172,7 +160,7 @@ interface Row {
 async function readContents(
   listTables: string,
   query: (text: string) => Promise<Row[]>,
-): Promise<DatabaseContents> {
+): Promise<Contents> {
   const rows: Record<string, number> = {}
   for (const { name } of (await query(listTables)).sort(byName)) {
     const [found] = await query(`select count(*) as count from "${name}"`)

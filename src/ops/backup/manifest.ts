@@ -55,8 +55,8 @@ const manifestShape = z.strictObject({
 export type Manifest = z.infer<typeof manifestShape>
 type Part = Manifest['parts'][number]
 
-export type Contents = Pick<Manifest, 'schema' | 'rows'>
-export type DatabaseContents = Contents & { readonly fileIds: readonly string[] }
+type Counted = Pick<Manifest, 'schema' | 'rows'>
+export type Contents = Counted & { readonly fileIds: readonly string[] }
 
 const MANIFEST_FILE = 'manifest.json'
 
@@ -140,7 +140,7 @@ export async function findDamagedParts(folder: string, { parts }: Manifest): Pro
 }
 
 /** Describes how a database differs from its manifest, one sentence per difference. */
-export function findDifferences(manifest: Contents, found: Contents): string[] {
+export function findDifferences(manifest: Counted, found: Counted): string[] {
   const tables = new Set([...Object.keys(manifest.rows), ...Object.keys(found.rows)])
   const differences = [...tables]
     .filter((table) => manifest.rows[table] !== found.rows[table])
@@ -148,7 +148,7 @@ export function findDifferences(manifest: Contents, found: Contents): string[] {
       const [said, there] = [manifest, found].map(({ rows }) => rows[table] ?? 'no table and no')
       return `The table ${table} has ${there} rows instead of ${said}.`
     })
-  const names = ({ schema }: Contents) => schema.map((row) => `${row.name} ${row.digest}`).join()
+  const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()
   if (names(manifest) !== names(found)) differences.push('Its migrations differ from the manifest.')
   return differences
 }

@@ -80,10 +80,10 @@ export async function checkBackup(folder: string): Promise<string> {
       `The backup ${folder} is damaged. Use another one.`,
     )
   }
-  const made = `Version ${manifest.version} made it at ${manifest.madeAt} of ${manifest.issuer}.`
+  const made = `Made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
   mustHaveFiles(manifest, made)
   return [
-    `The backup ${folder} is whole: ${inShort(manifest)}.`,
+    `The backup ${folder} is complete: ${inShort(manifest)}.`,
     made,
     ...notes.map((note) => `Not checked: ${note}`),
   ].join('\n')
@@ -185,7 +185,7 @@ export async function endAllGrants(config: Config, isConfirmed: boolean): Promis
     throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')
   }
   const { grants, records } = await withDatabase(config, endEverythingNow)
-  return `${grants} grants, all sessions and ${records} codes and started sign-ins ended: people sign in and authorize again.`
+  return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People sign in and authorize again.`
 }
 
 async function confirm(question: string): Promise<boolean> {
@@ -197,7 +197,7 @@ async function confirm(question: string): Promise<boolean> {
 async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
-  // Sign-ins have a resolution of one second. Wait, so that the next one is later than this end.
+  // Sign-ins have a resolution of one second. Wait, so that new sign-ins are later than this end.
   await delay(1000 - (nowMs % 1000))
   return ended
 }

@@ -32,7 +32,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   grants end-all        ends every grant, session and code: after a restore by other means, such as
                         point-in-time recovery. Stop the service first
     --yes               does not ask
-  migrate               applies pending migrations, also with MIGRATE_AT_START=no
+  migrate               applies pending migrations, even with MIGRATE_AT_START=no
     --dry-run           lists pending migrations and what they lock, and changes nothing
   migrate status        the same as migrate --dry-run
   doctor                checks configuration, storage, keys, clocks, every client, and discovery from
