@@ -1,10 +1,12 @@
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
-import { readCampusFolder } from './campus-folder.ts'
+import { campusProblems, readCampusFolder } from './campus-folder.ts'
 import { campusLines } from './import-sources.ts'
-import { readRecord } from './read-records.ts'
+import { problemOfLine, readBatch } from './read-records.ts'
 import type { Campus } from './record-kinds.ts'
-import { hashPasswords, writeBatch } from './write-batch.ts'
+import { trackRejectedIds } from './rejected-ids.ts'
+import { hashPasswords } from './write-batch.ts'
+import { writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
 /** Small enough for a single statement on both databases. */
@@ -57,19 +59,22 @@ export async function loadDemo(
   campus: Campus,
   { hashPassword, now }: Pick<DemoSettings, 'hashPassword' | 'now'>,
 ): Promise<boolean> {
-  const records = campusLines(campus)
-    .map(readRecord)
-    .filter((record) => typeof record !== 'string')
+  const batch = readBatch(campusLines(campus))
   // Hashing is deliberately slow, so do it before the transaction takes locks.
+  const records = batch.lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
   return await database.kysely.transaction().execute(async (trx) => {
     // Another process may have filled it in the meantime.
     if (!(await isEmpty({ kysely: trx }))) return false
-    for (let at = 0; at < records.length; at += RECORDS_PER_WRITE) {
-      const some = records.slice(at, at + RECORDS_PER_WRITE)
-      await writeBatch(trx, some, { nowMs, passwordHashes })
+    const rejected = [...batch.rejected]
+    const rejectedIds = trackRejectedIds()
+    for (let at = 0; at < batch.lines.length; at += RECORDS_PER_WRITE) {
+      const some = batch.lines.slice(at, at + RECORDS_PER_WRITE)
+      rejected.push(...(await writeLines(trx, some, { nowMs, passwordHashes }, rejectedIds)))
     }
+    const wrong = rejected.filter(({ dependent }) => dependent === undefined)
+    if (wrong.length > 0) throw campusProblems(wrong.map(problemOfLine))
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
     await writeSetting(trx, DEMO_MARKER, value, nowMs)
     return true

@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
-import { type Batch, batchesOf, type RejectedLine } from './read-records.ts'
+import { type Batch, batchesOf, problemOfLine, type RejectedLine } from './read-records.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
 import { type RejectedIds, trackRejectedIds } from './rejected-ids.ts'
 import { hashPasswords } from './write-batch.ts'
@@ -100,14 +100,16 @@ function count(
   const { written, rejected: shown, dependents } = run.report
   const left = new Set(rejected.map(({ line }) => line))
   for (const { record } of lines.filter(({ line }) => !left.has(line))) add(written, record.type)
-  for (const { line, problem, dependent } of rejected.toSorted(byLine)) {
+  for (const each of rejected.toSorted(byLine)) {
+    const { line, dependent } = each
     if (line.text !== undefined) run.onReject?.(line.text)
     if (dependent !== undefined) {
       add(dependents, dependent)
       continue
     }
     run.report.rejectedCount += 1
-    if (shown.length < REJECTED_SHOWN_MAX) shown.push({ source, line: line.number, problem })
+    if (shown.length === REJECTED_SHOWN_MAX) continue
+    shown.push({ source, line: line.number, problem: problemOfLine(each) })
   }
 }
 

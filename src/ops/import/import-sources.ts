@@ -6,6 +6,7 @@ import { basename, join } from 'node:path'
 import { readCampusFolder } from './campus-folder.ts'
 import { parseJson } from './field-forms.ts'
 import { type Campus, kindNames, kinds } from './record-kinds.ts'
+import type { Fields } from './record-rows.ts'
 
 /** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
 export interface Source {
@@ -20,6 +21,8 @@ export interface Source {
 export interface Line {
   /** The line number, from 1. */
   readonly number: number
+  /** Names the record in problems, if the number means nothing to readers. */
+  readonly name?: string
   /** The line as read, for the file of rejected lines; undefined if longer than 1 MiB. */
   readonly text: string | undefined
   /** The parsed JSON; undefined if it is not valid. */
@@ -100,21 +103,23 @@ const NEWLINE = 10
 
 /** Reads a whole campus, so that all its problems are reported before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
-  const values = campusLines(await readCampusFolder(folder))
+  const lines = campusLines(await readCampusFolder(folder))
   return {
     name: basename(folder),
-    size: values.length,
+    size: lines.length,
     async *lines() {
-      for (const [index, value] of values.entries()) {
-        yield { number: index + 1, text: JSON.stringify(value), value, size: 1 }
-      }
+      yield* lines
     },
   }
 }
 
-/** Converts a campus to the lines of an import. */
-export function campusLines(campus: Campus): object[] {
-  return kindNames.flatMap((type) =>
-    campus[kinds[type].list].map((record: object) => ({ ...record, type })),
+/** Converts a campus to lines of an import, which problems name by the record. */
+export function campusLines(campus: Campus): Line[] {
+  const records = kindNames.flatMap((type) =>
+    campus[kinds[type].list].map((record: Fields) => ({ ...record, type })),
   )
+  return records.map((value: Fields, at) => {
+    const name = `${value['type']} ${value['id'] ?? ''}`.trimEnd()
+    return { number: at + 1, name, text: JSON.stringify(value), value, size: 1 }
+  })
 }

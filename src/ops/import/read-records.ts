@@ -43,6 +43,11 @@ export interface RejectedLine {
   readonly dependent?: KindName
 }
 
+/** The problem of a line, with the name of its record. */
+export function problemOfLine({ line, problem }: RejectedLine): string {
+  return line.name === undefined ? problem : `${line.name}: ${problem}`
+}
+
 /** Reads the lines of a source in batches, starting after line number `after`. */
 export async function* batchesOf(
   source: Source,
@@ -74,7 +79,8 @@ function keyOfLine({ number, value }: Line): string {
   return id === '' ? String(number) : `${type} ${id}`
 }
 
-function readBatch(read: readonly Line[]): Batch {
+/** Validates the form of lines, and sorts the valid ones. */
+export function readBatch(read: readonly Line[]): Batch {
   const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
   for (const line of read) {
     const record = line.value === undefined ? NO_JSON : readRecord(line.value)

@@ -19,7 +19,7 @@ const offerForm = {
   publishedAt: optional(time),
   createdAt: time,
 }
-const offer = { listMax: 10_000, unique: ['site_id', 'slug'] } as const
+const offer = { listMax: 10_000 } as const
 
 const purchaseForm = {
   id: id('pur'),
@@ -50,7 +50,6 @@ export const kinds = {
       createdAt: time,
       features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
     }),
-    unique: ['slug'],
     inner: {
       parent: 'site_id',
       lists: [{ field: 'features', table: 'site_feature', key: ['site_id', 'feature'] }],
@@ -92,7 +91,6 @@ export const kinds = {
         1000,
       ),
     }),
-    unique: ['email_canonical'],
     inner: {
       parent: 'person_id',
       lists: [{ field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] }],
@@ -241,7 +239,6 @@ export const kinds = {
       currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as EUR'),
       placedAt: time,
     }),
-    unique: ['site_id', 'number'],
     inOrder: ['placedAt', 'refundedAt'],
   }),
   coursePurchase: kind({
@@ -254,7 +251,6 @@ export const kinds = {
       // Lifetime access is an explicit null.
       expiresAt: time.nullable(),
     }),
-    unique: ['person_id', 'course_id'],
     inOrder: ['purchasedAt', 'expiresAt'],
   }),
   digitalProductPurchase: kind({
@@ -262,7 +258,6 @@ export const kinds = {
     list: 'digitalProductPurchases',
     table: 'digital_product_purchase',
     form: z.strictObject({ ...purchaseForm, digitalProduct: id('dig') }),
-    unique: ['person_id', 'digital_product_id'],
   }),
   consultingServicePurchase: kind({
     ...many,
@@ -286,7 +281,6 @@ export const kinds = {
       registeredAt: time,
       cancelledAt: optional(time),
     }),
-    unique: ['person_id', 'event_id'],
     inOrder: ['registeredAt', 'cancelledAt'],
   }),
   watchPosition: kind({
@@ -357,7 +351,6 @@ export const kinds = {
       channel: z.enum(['inbox', 'email']),
       enabledAt: optional(time),
     }),
-    unique: ['person_id', 'site_id', 'topic', 'channel'],
   }),
   application,
 }

@@ -46,8 +46,6 @@ export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fie
   readonly form: Form
   /** The fields that identify a record; defaults to `id`. */
   readonly key?: readonly string[]
-  /** The columns with a unique constraint, in addition to the key. */
-  readonly unique?: readonly string[]
   /** Two time fields, of which the first must not be later. */
   readonly inOrder?: readonly [first: string, second: string]
   /** The lists of the record, and the column with which their rows reference it. */
@@ -87,24 +85,25 @@ const referenced: Readonly<Record<string, string>> = {
   lecturers: 'person',
 }
 
-/** Returns all references of a record, including those in its lists. `field` is the top-level field. */
-export function referencesIn(record: object): ReturnType<typeof referencesAt> {
+interface Reference {
+  /** The top-level field. */
+  readonly field: string
+  readonly kind: string
+  readonly id: string
+}
+
+/** Returns all references of a record, including those in its lists. */
+export function referencesIn(record: object): Reference[] {
   return Object.entries(record).flatMap(([field, value]) =>
-    Array.isArray(value)
-      ? value.flatMap((entry, at) => referencesAt(`${field}[${at}]`, field, entry))
-      : referencesAt(field, field, value),
+    [value].flat().flatMap((entry) => referencesAt(field, entry)),
   )
 }
 
-function referencesAt(
-  path: string,
-  field: string,
-  value: unknown,
-): { path: string; field: string; kind: string; id: string }[] {
+function referencesAt(field: string, value: unknown): Reference[] {
   const kind = referenced[field]
-  if (typeof value === 'string') return kind === undefined ? [] : [{ path, field, kind, id: value }]
+  if (typeof value === 'string') return kind === undefined ? [] : [{ field, kind, id: value }]
   if (typeof value !== 'object' || value === null) return []
-  return referencesIn(value).map((name) => ({ ...name, path: `${path}.${name.path}`, field }))
+  return referencesIn(value).map((inner) => ({ ...inner, field }))
 }
 
 /** Returns the column of a field: `fileName` becomes `file_name`, and references end with `_id`. */

@@ -66,13 +66,13 @@ async function tryLines(
   }
 }
 
-/** SQLite names constraint errors. PostgreSQL has the classes 22 (data), 23 (constraint) and 54 (size). */
+/** SQLite names constraint errors. PostgreSQL has the classes 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
 function isRejection(error: unknown): error is Error {
   if (error instanceof Contradiction) return true
   return (
     error instanceof Error &&
     'code' in error &&
-    /^(SQLITE_CONSTRAINT|SQLITE_TOOBIG|22|23|54)/.test(String(error.code))
+    /^(SQLITE_CONSTRAINT|SQLITE_TOOBIG|21|22|23|54)/.test(String(error.code))
   )
 }
 
