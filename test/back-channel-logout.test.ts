@@ -147,7 +147,7 @@ describe('back-channel logout', () => {
     [
       'the person signed out everywhere',
       `insert into signed_out_everywhere (person_id, signed_out_at)
-        values ('per_sam', ${Date.now() + 60_000})`,
+        values ('per_sam', ${Date.now() + 86_400_000})`,
     ],
     ['the account is disabled', `update person set disabled_at = 1 where id = 'per_sam'`],
     ['the person has no role at the site', `delete from site_role where person_id = 'per_sam'`],
