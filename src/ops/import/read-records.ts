@@ -99,7 +99,7 @@ const NO_JSON = 'is not valid JSON, or is longer than 1 MiB'
  *
  * @returns the record, or a description of its problems
  */
-export function readRecord(line: unknown): DataRecord | string {
+function readRecord(line: unknown): DataRecord | string {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
     return 'must be a JSON object'
   }
