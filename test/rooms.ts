@@ -86,6 +86,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'remove-expired.ts',
         'schema.ts',
         'search.ts',
+        'settings.ts',
       ],
     },
   },

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs'
 import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { copySqlite, dumpPostgres } from './database-parts.ts'
 import {
   BACKUP_FORMAT,
@@ -19,6 +18,8 @@ import {
 } from './manifest.ts'
 
 export interface BackupSource extends ServicePlace {
+  /** Returns the path of an uploaded file below its folder. */
+  readonly pathOfFile: (id: string) => string
   readonly issuer: string
   readonly version: string
 }
@@ -33,7 +34,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty. Choose an empty or new folder.`)
-  const { location, environment, filesOnDisk, secretFile } = source
+  const { location, environment, filesOnDisk, secretFile, pathOfFile } = source
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
@@ -59,17 +60,15 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
     engine: location.kind,
     ...contents,
     files: filesOnDisk ? 'included' : 'bucket',
-    missingFiles: filesOnDisk ? fileIds.filter((id) => !paths.has(partOfFile(id))) : [],
+    missingFiles: filesOnDisk
+      ? fileIds.filter((id) => !paths.has(`${FILES_FOLDER}/${pathOfFile(id)}`))
+      : [],
     secret: secretFile === undefined ? 'left out' : 'included',
     parts: [],
   }
   for (const path of paths) manifest.parts.push(await partOf(folder, path))
   await writeManifest(folder, manifest)
   return manifest
-}
-
-function partOfFile(id: string): string {
-  return `${FILES_FOLDER}/${diskPath(storageKey(id))}`
 }
 
 /** Copies uploaded files. They never change, so each one is either complete or absent. */

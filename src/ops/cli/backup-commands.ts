@@ -13,6 +13,7 @@ import { locationOf, openDatabase } from '../../platform/store/open-stores.ts'
 import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
+import { pathOfFile } from '../doctor/store-checks.ts'
 import { CommandRefused } from './command-output.ts'
 import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
 
@@ -49,6 +50,7 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
   const manifest = await makeBackup(folder, {
     ...place,
     secretFile: withSecret ? secretFile : undefined,
+    pathOfFile,
     issuer: config.baseUrl,
     version: packageJson.version,
   })

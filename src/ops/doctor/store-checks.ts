@@ -141,12 +141,16 @@ async function* checkSlugs({ kysely }: Database): Findings {
   }
 }
 
+/** Returns the path of an uploaded file below the folder of files. */
+export function pathOfFile(id: string): string {
+  return diskPath(storageKey(id))
+}
+
 /** Finds files that the database names and DATA_DIR lacks, for example because hosts do not share it. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   const files = await kysely.selectFrom('stored_file').select('id').execute()
-  const pathOf = (id: string) => join(dataDir, 'files', diskPath(storageKey(id)))
-  const missing = files.filter(({ id }) => !existsSync(pathOf(id)))
+  const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return
   const said = `${dataDir}/files lacks ${missing.length} of the files that the database names`
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
