@@ -14,18 +14,13 @@ export async function makeOps(
   const { database, logger, now } = platform
   const { lifetimes, storage, audit } = service
   const { hashPassword } = people
-  const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now }
+  const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
   const demoPeople = await settleDemo(database, demo)
-  if (mayServeDemo && databaseUrl !== undefined && demoPeople.length === 0) {
-    logger.info('DEMO_DATA fills only the embedded database; to fill this one, import config/demo')
-  }
   // From the first token of a family to the expiry of the last.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds
-  // A run that goes on at the next turn would skip it.
-  const runSeconds = 0.95 * everySeconds
-  const run = makeCleanUp({ database, logger, runSeconds, keeping, now })
+  const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
   return { demoPeople, cleanUp }
 }

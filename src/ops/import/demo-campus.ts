@@ -1,3 +1,5 @@
+import type { Logger } from 'pino'
+
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { campusProblems, readCampusFolder } from './campus-folder.ts'
@@ -20,6 +22,7 @@ export interface DemoSettings {
   readonly databaseUrl: string | undefined
   readonly hashPassword: (password: string) => Promise<string>
   readonly now: () => number
+  readonly logger: Logger
 }
 
 /**
@@ -29,12 +32,15 @@ export interface DemoSettings {
  * @returns the sample accounts; empty if the demo campus is not served
  */
 export async function settleDemo(database: Database, settings: DemoSettings) {
-  const { demoFolder, mayServeDemo, databaseUrl } = settings
+  const { demoFolder, mayServeDemo, databaseUrl, logger } = settings
   if (await holdsDemoCampus(database)) {
     if (!mayServeDemo) throw new Error(demoRefusal(settings))
     return demoPeople(await readCampusFolder(demoFolder))
   }
   // Never fill an operator's database with demo data.
+  if (mayServeDemo && databaseUrl !== undefined) {
+    logger.info('DEMO_DATA fills only the embedded database; to fill this one, import config/demo')
+  }
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(demoFolder)
   await loadDemo(database, campus, settings)
