@@ -106,12 +106,20 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     }
   })
 
-  it('shows of a student at two sites only the enrolments at this one', async () => {
-    const other = await startOperator(running(), { person: marco })
-    const { enrolments, enrolmentCount } = await value(
-      '{ student(id: "per_marco") { enrolments { id } enrolmentCount } }',
+  it('shows of a person at two sites only the role and the enrolments at this one', async () => {
+    const bought = { person_id: 'per_marco', course_id: 'crs_knife', purchased_at: 1 }
+    await kysely()
+      .insertInto('course_purchase')
+      .values({ ...bought, id: 'pur_elsewhere' })
+      .execute()
+    const found = await run(
+      '{ student(id: "per_marco") { enrolments { id } enrolmentCount } member(id: "per_marco") { roles { role } } }',
     )
-    expect([enrolments, enrolmentCount]).to.deep.equal([[{ id: 'pur_marco_portrait' }], 1])
+    expect(found).to.deep.equal({
+      student: { enrolments: [{ id: 'pur_marco_portrait' }], enrolmentCount: 1 },
+      member: { roles: [{ role: 'STUDENT' }] },
+    })
+    const other = await startOperator(running(), { person: marco })
     expect(await other.value('{ student(id: "per_marco") { id } }')).to.equal(null)
   })
 })
