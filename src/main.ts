@@ -11,14 +11,14 @@ const config = await readOrExit()
 const log = openLog(config.logLevel, config.workers)
 
 // Workers load only what workers need, and a single process does not load `cluster`.
-if (config.workers === 1) await run()
-else if ((await import('node:cluster')).default.isPrimary) await runPrimary()
-else await run((await import('./platform/process/worker.ts')).workerSide())
+if (config.workers === 1) await run(serve)
+else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
+else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
 
-/** Runs the whole service, or one of the processes that a primary started. */
-async function run(side?: WorkerSide): Promise<void> {
+/** Runs a process. If it cannot start, it reports the reason and exits with 1. */
+async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide): Promise<void> {
   try {
-    await serve(side)
+    await work(side)
   } catch (error) {
     const reason = reasonOf(error)
     process.exitCode = 1
