@@ -364,8 +364,9 @@ describe('openapi.json describes', () => {
         async (url) => {
           const caller = { token: await token(url), headers }
           const body = query === undefined ? {} : { query }
+          const extensions = { limits: true }
           return method === 'POST'
-            ? await call('POST', url + path, { ...caller, body })
+            ? await call('POST', url + path, { ...caller, body: { ...body, extensions } })
             : await call('GET', `${url}${path}?${new URLSearchParams(body)}`, caller)
         }
       const only = {

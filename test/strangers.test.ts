@@ -87,7 +87,7 @@ describe('data of strangers in the stores', () => {
     }
     expect([...left.keys()]).to.have.members([
       ...[paths.authorization, paths.endSession, paths.registration],
-      planPaths.pushedAuthorization,
+      ...[planPaths.pushedAuthorization, paths.ready],
     ])
   })
 

@@ -67,6 +67,13 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       bound: `last ${REFUSALS_PER_CLIENT} of each application of operators, ${REFUSALS_PER_CLIENT} kB`,
     },
     {
+      what: 'time of the last write of a readiness check',
+      at: [paths.ready],
+      where: 'database, `setting`',
+      bytesMax: 200,
+      bound: 'one row, written every 5 s per process at most',
+    },
+    {
       what: 'audit event: failed sign-in, refused client, registration',
       at: [pages.login, paths.token, paths.revocation, paths.introspection, paths.registration],
       where: 'database, `audit_event`',
