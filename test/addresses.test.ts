@@ -6,13 +6,18 @@ import {
   nameOfSite,
   pages,
   paths,
+  planPaths,
   takenSlugs,
 } from '../src/platform/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
+import { policyWith } from './support/gatehouse.ts'
+import { everyPlan } from './support/proofs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { mapping } from './support/upstream.ts'
 
-const patterns: readonly string[] = Object.values({ ...paths, ...pages, ...enginePages })
+const patterns: readonly string[] = Object.values({
+  ...{ ...paths, ...planPaths, ...pages, ...enginePages },
+})
 
 const values = {
   ...{ uid: 'the-uid', site: 'northlight', client: 'northlight-notes', secret: 'the-secret' },
@@ -23,11 +28,10 @@ const values = {
 describe('every address of the table', () => {
   // Each of these settings adds pages. The upstream is never reached without a token.
   const service = sharedService({
-    policy: (policy) => ({
-      ...policy,
+    policy: policyWith({
       metadataDocuments: { hosts: [], openRegistration: true },
       upstreams: mapping(1),
-      furtherPlans: { ...policy.furtherPlans, dpop: true },
+      furtherPlans: everyPlan,
     }),
   })
 

@@ -1,7 +1,16 @@
 import { expect } from 'chai'
 
 import { exchange, refresh, userinfo } from './support/client.ts'
-import { amir, flushingSoon, marco, noor, olivia, sam, startService } from './support/gatehouse.ts'
+import {
+  amir,
+  flushingSoon,
+  marco,
+  noor,
+  olivia,
+  policyWith,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import { askMember } from './support/member-api.ts'
 import {
   hiddenField,
@@ -262,10 +271,7 @@ describe('/admin', () => {
 
   it('lets operators review metadata documents, and records it', async () => {
     await using own = await startService({
-      policy: (policy) => ({
-        ...policy,
-        metadataDocuments: { ...policy.metadataDocuments, openRegistration: true },
-      }),
+      policy: policyWith({ metadataDocuments: { openRegistration: true } }),
     })
     const client = 'https://planner.example/client.json'
     const document = {

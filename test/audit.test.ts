@@ -149,13 +149,7 @@ describe('the audit trail of a running service', () => {
 
   it('records registrations and sign-outs', async () => {
     const { url } = service()
-    const { body } = await answerOf(
-      await fetch(url + paths.registration, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'] }),
-      }),
-    )
+    const { body } = await register(url, { redirect_uris: ['http://127.0.0.1/callback'] })
     const registered = { client_id: body.client_id, reason: 'a program on a computer' }
     expect(await newest('client.registered')).to.include(registered)
     const browser = makeHeadlessPerson(olivia)

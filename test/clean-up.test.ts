@@ -17,10 +17,10 @@ import { startBackgroundTasks } from '../src/platform/process/background-tasks.t
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { cleanUpAt, keeping } from './support/clean-up.ts'
-import { obtainCode, redeem } from './support/client.ts'
+import { obtainCode, redeem, register } from './support/client.ts'
 import { patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
-import { startService } from './support/gatehouse.ts'
+import { policyWith, startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { retention } from './support/reference-data.ts'
 import { sharedProgram } from './support/skipped.ts'
@@ -136,18 +136,12 @@ withDatabases('clean-up', (open, newPlace) => {
 describe('clean-up and codes', () => {
   it('keep the single use of a code that outlives its access token [190]', async () => {
     await using service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        lifetimes: { ...policy.lifetimes, authorizationCodeSeconds: 600, accessTokenSeconds: 60 },
-      }),
+      policy: policyWith({ lifetimes: { authorizationCodeSeconds: 600, accessTokenSeconds: 60 } }),
     })
     const { url, service: gatehouse } = service
     const redirect_uri = 'http://127.0.0.1:49152/callback'
     const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code'] }
-    const { body } = await send(url, {
-      ...{ method: 'POST', path: paths.registration, body: JSON.stringify(metadata) },
-      headers: ['Content-Type', 'application/json'],
-    })
+    const { body } = await register(url, metadata)
     const client_id = String(body.client_id)
     const fields = { client_id, redirect_uri, scope: 'openid profile', resource: undefined }
     const obtained = await obtainCode(url, fields)
@@ -244,7 +238,7 @@ describeOnServers('clean-up on a slow PostgreSQL server', () => {
 describe('a service', () => {
   it('cleans up every storage.sweepSeconds', async () => {
     await using running = await startService({
-      policy: (policy) => ({ ...policy, storage: { ...policy.storage, sweepSeconds: 1 } }),
+      policy: policyWith({ storage: { sweepSeconds: 1 } }),
     })
     const { kysely } = running.service.stores.database
     const row = { model: 'Session', payload: '{}' }

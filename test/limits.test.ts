@@ -23,6 +23,7 @@ import { asPortal, authorizeUrl, introspect, refresh, userinfo } from './support
 import { patiently } from './support/database.ts'
 import {
   configFolder,
+  policyWith,
   portal,
   resourceServer,
   type ServiceSetup,
@@ -45,9 +46,7 @@ import { basic, FORM, get, postForm, send } from './support/wire.ts'
 const { service: configured } = readConfig({}, configFolder)
 const address = '192.0.2.1'
 
-const withLimits =
-  (limits: Partial<ServicePolicy['limits']>) =>
-  (policy: ServicePolicy): ServicePolicy => ({ ...policy, limits: { ...policy.limits, ...limits } })
+const withLimits = (limits: Partial<ServicePolicy['limits']>) => policyWith({ limits })
 
 const startWith = async (limits: Partial<ServicePolicy['limits']>, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: withLimits(limits) })
@@ -207,8 +206,8 @@ function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>):
 
   it('start again when the window of the store has ended', async function () {
     await using store = await open(this)
-    const registration = { ...policy.registration, registrationsPerAddressMax: 1 }
-    const short = { ...policy, registration: { ...registration, registrationWindowSeconds: 1 } }
+    const registration = { registrationsPerAddressMax: 1, registrationWindowSeconds: 1 }
+    const short = policyWith({ registration })(policy)
     const limits = makeLimits({ policy: short, shared: store.shared, now: Date.now })
     expect(await limits.takeTogether('registrations', 'x')).to.equal(undefined)
     expect((await limits.takeTogether('registrations', 'x'))?.waitSeconds).to.equal(1)

@@ -31,7 +31,9 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(byOpenid.serverMetadata().token_endpoint).to.equal(url + paths.token)
   })
 
-  // [OpenID Connect Core §2; OpenID Connect Core §3.1.3.6; OpenID Connect Core §3.1.3.7;
+  // [RFC 6749 §4.1.1; RFC 6749 §4.1.2; RFC 6749 §4.1.3; RFC 7636 §4.3; RFC 7636 §4.6; RFC 9207 §2.4]
+  // [OpenID Connect Core §3.1.2.5; What the service does 1; Authentication 2; Authentication 3]
+  // [Authentication 7.9; OpenID Connect Core §2; OpenID Connect Core §3.1.3.6; OpenID Connect Core §3.1.3.7;
   // OpenID Connect Core §10.1; OpenID Connect Discovery §4.3; RFC 9700 §4.5.3.2]
   // [UserInfo / id_token claims 2; Authorization 9; Authentication 7.8; Authentication 7.1]
   // [Authentication 7.4; Authentication 7.5; Authentication 7.6; Authentication 7.7; Limits 1]
@@ -51,7 +53,7 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(keys.map(({ kid }) => kid)).to.include(protectedHeader.kid)
   })
 
-  // [OpenID Connect Core §5.3.2; UserInfo / id_token claims 1; Authentication 6.1]
+  // [OpenID Connect Core §5.3.2; UserInfo 2; UserInfo / id_token claims 1; Authentication 6.1]
   it('gets the claims of the id_token from UserInfo too (UserInfo)', async () => {
     const { configuration, tokens } = await getTokens(running().url, asking)
     const { iss, aud, exp, iat, nonce, ...personal } = decodeJwt(tokens.id_token ?? '')
@@ -67,7 +69,7 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     })
   })
 
-  // [OpenID Connect Core §12.2; Token response 2; Token 3.1]
+  // [OpenID Connect Core §12.2; RFC 6749 §6; RFC 9700 §2.2.2; Token response 2; Token 3.1]
   it('gets new tokens and no id_token from a refresh (Token)', async () => {
     const { url } = running()
     const { configuration, tokens } = await getTokens(url, asking)
@@ -82,7 +84,7 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(fetched.sub).to.equal('per_sam')
   })
 
-  // [RFC 7662 §2.2; RFC 8707 §2]
+  // [RFC 7662 §2.2; RFC 8707 §2; Authentication 5.3]
   it('gets tokens that are bound to the origin (Authentication 5)', async () => {
     const { url } = running()
     const { tokens } = await getTokens(url, asking)

@@ -6,7 +6,6 @@ import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asPortal,
   authorizeUrl,
-  codeChallenge,
   codeVerifier,
   errorOf,
   exchange,
@@ -164,13 +163,6 @@ describe('pushed authorization requests that are refused', () => {
     for (const name of [`${URN}unknown`, ...others]) {
       const { status, headers } = await get(pushedUrl(url, name).href)
       expect([status, headers.get('location')], name).to.deep.equal([400, null])
-    }
-  })
-
-  it('include those at other spellings of the path', async () => {
-    const body = { client_id: notes.clientId, code_challenge: codeChallenge }
-    for (const path of ['/API/oauth/par', '/api/oauth/par/']) {
-      expect((await postForm(running().url + path, body)).status).to.equal(404)
     }
   })
 

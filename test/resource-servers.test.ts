@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { applicationKinds } from '../src/pages/applications/application-store.ts'
 import { askToAuthorize, introspect, obtain, refresh } from './support/client.ts'
-import { amir, marco, olivia, sam } from './support/gatehouse.ts'
+import { amir, marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { hiddenField, makePagePerson, type PagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
@@ -13,7 +13,7 @@ const servers = '/admin/northlight/resource-servers'
 
 describe('/admin/{site}/resource-servers', () => {
   const service = sharedService({
-    policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
+    policy: policyWith({ storage: { usageFlushSeconds: 1 } }),
   })
   let operator: PagePerson
   before(() => {

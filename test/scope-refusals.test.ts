@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
-import { paths } from '../src/platform/http/paths.ts'
-import { asClaude, askToAuthorize, asPortal, locationOf } from './support/client.ts'
+import { asClaude, askToAuthorize, asPortal, locationOf, register } from './support/client.ts'
 import { sharedService } from './support/shared-service.ts'
-import { type Fields, send } from './support/wire.ts'
+import type { Fields } from './support/wire.ts'
 
 // [Errors 3]
 describe('the description of invalid_scope', () => {
@@ -29,12 +28,7 @@ describe('the description of invalid_scope', () => {
   ] as const) {
     it(`tells a program that requests ${title} what to do`, async () => {
       const redirect_uri = 'http://127.0.0.1:1/cb'
-      const registered = await send(service().url, {
-        ...{ method: 'POST', path: paths.registration },
-        headers: ['Content-Type', 'application/json'],
-        body: JSON.stringify({ redirect_uris: [redirect_uri] }),
-      })
-      const { client_id } = registered.body
+      const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
       const description = await ask({ client_id, redirect_uri, scope })
       expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
       expect(description).to.include(`ask an operator for a client_id at ${connect()}.`)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
-import type { Config, ServicePolicy } from '../src/config/config.ts'
+import type { Config } from '../src/config/config.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import {
@@ -13,13 +13,9 @@ import {
   refresh,
   userinfo,
 } from './support/client.ts'
-import { portal, resourceServer, startService } from './support/gatehouse.ts'
+import { policyWith, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
-
-const withLimits =
-  (limits: Partial<ServicePolicy['limits']>) =>
-  (policy: ServicePolicy): ServicePolicy => ({ ...policy, limits: { ...policy.limits, ...limits } })
 
 /** Uses up the failures of the address, as a stranger behind the same proxy does. */
 async function useUpFailures(url: string) {
@@ -29,14 +25,11 @@ async function useUpFailures(url: string) {
 }
 
 describe('addresses that people and strangers share', () => {
-  const spent = withLimits({
-    oauthFailurePointsPerAddressMax: 1,
-    tokenFailurePointsPerAddressMax: 1,
-  })
+  const spent = { oauthFailurePointsPerAddressMax: 1, tokenFailurePointsPerAddressMax: 1 }
 
   // [security 2]
   it('pass valid tokens and clients after a stranger used up the failures, and nothing else', async () => {
-    await using service = await startService({ policy: spent })
+    await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
     const own = await obtainTokens(url)
     const asPortal = { client_id: portal.clientId, client_secret: portal.clientSecret }
@@ -83,7 +76,7 @@ describe('addresses that people and strangers share', () => {
 
   it('bound what invalid credentials cost after that', async () => {
     await using service = await startService({
-      policy: (policy) => withLimits({ verificationPointsPerAddressMax: 3 })(spent(policy)),
+      policy: policyWith({ limits: { ...spent, verificationPointsPerAddressMax: 3 } }),
     })
     const { url } = service
     const { accessToken } = await obtainTokens(url)

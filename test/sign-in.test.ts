@@ -18,6 +18,7 @@ import { authorizeUrl } from './support/client.ts'
 import {
   configFolder,
   olivia,
+  policyWith,
   type RunningService,
   type ServiceSetup,
   sam,
@@ -26,8 +27,6 @@ import {
 } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { type Answer, encode, FORM, send } from './support/wire.ts'
-
-type SignInPolicy = Partial<ServicePolicy['signIn']>
 
 const strict = {
   failuresPerAccountAndAddressMax: 3,
@@ -38,11 +37,8 @@ const strict = {
 const behindProxy: ServiceSetup = { environment: { TRUST_PROXY: 'yes' } }
 const wrong = { ...sam, password: 'a guess' }
 
-const startWith = async (signIn: SignInPolicy, setup: ServiceSetup = {}) =>
-  await startService({
-    ...setup,
-    policy: (policy) => ({ ...policy, signIn: { ...policy.signIn, ...signIn } }),
-  })
+const startWith = async (signIn: Partial<ServicePolicy['signIn']>, setup: ServiceSetup = {}) =>
+  await startService({ ...setup, policy: policyWith({ signIn }) })
 
 const from = (address: string) => ['X-Forwarded-For', address]
 
@@ -238,6 +234,7 @@ describe('sign-in: known browsers (weakness 12)', () => {
 })
 
 describe('sign-in: the address of the caller (TRUST_PROXY)', () => {
+  // [RFC 9700 §4.13]
   it('is the last entry of X-Forwarded-For behind a proxy, and in no other header', async () => {
     await using service = await startWith(strict, behindProxy)
     const answer = await openForm(service)
@@ -262,8 +259,7 @@ function signInTo(
   account: () => typeof right | undefined,
   ports: Partial<Parameters<typeof makeSignIn>[0]> = {},
 ) {
-  const signIn = { ...configured.signIn, ...strict, failuresPerAddressMax: 1000 }
-  const policy = { ...configured, signIn }
+  const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({
     store: { findCredentials: async () => ({ account: account(), standIn: undefined }) },
     passwords: { verify: async (hash, password) => hash === password },

@@ -13,6 +13,7 @@ import {
   obtainCode,
 } from './support/client.ts'
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
+import { later } from './support/later.ts'
 import { makePagePerson, textOf } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 import { answerOf, encode, type Fields, get } from './support/wire.ts'
@@ -114,17 +115,13 @@ describe('a request to sign out', () => {
   it('accepts a hint that has expired, and none of another client', async () => {
     const { url } = service()
     const { id_token: hint = '' } = await obtain(url)
-    const clock = Date.now
-    Date.now = () => clock() + 3_600_000
-    try {
+    await later(3_600_000, async () => {
       const statusOf = async (client_id: string) =>
         (await get(`${url}${paths.endSession}?${encode({ id_token_hint: hint, client_id })}`))
           .status
       expect(decodeJwt(hint).exp).to.be.below(Date.now() / 1000)
       expect(await statusOf(notes.clientId)).to.equal(200)
       expect(await statusOf(portal.clientId)).to.equal(400)
-    } finally {
-      Date.now = clock
-    }
+    })
   })
 })

@@ -60,20 +60,12 @@ describe('POST /api/oauth/token', () => {
   ])[] = [
     ['no client', '400 invalid_request', withoutClient],
     ['an unknown client', '401 invalid_client', { ...byCode, client_id: 'nobody' }],
-    [
-      'a wrong secret by HTTP Basic',
-      '401 invalid_client',
-      withoutClient,
-      basic(portal.clientId, 'x'),
-    ],
     ['an unknown code', '400 invalid_grant', byCode],
     ['no code', '400 invalid_request', { ...byCode, code: undefined }],
-    ['no redirect_uri', '400 invalid_request', { ...byCode, redirect_uri: undefined }],
     ['no grant_type', '400 invalid_request', { ...byCode, grant_type: undefined }],
     ['no parameters', '400 invalid_request', {}],
     ['no refresh token', '400 invalid_request', byRefresh],
     ['an unknown refresh token', '400 invalid_grant', { ...byRefresh, refresh_token: 'x' }],
-    ['two refresh tokens', '400 invalid_request', { ...byRefresh, refresh_token: ['x', 'y'] }],
     ['a body of 100 kB', '400 invalid_request', { ...byCode, code: 'x'.repeat(100_000) }],
     ...['text/html', 'text/html,application/json;q=0.9', '*/*'].map(
       (accept) =>
@@ -136,14 +128,6 @@ describe('POST /api/oauth/token', () => {
       resource: url,
     }
     expect((await token(request, basic(portal.clientId, client_secret))).status).to.equal(200)
-  })
-
-  it('keeps the code when a library probes with HTTP Basic first [61]', async () => {
-    const { url } = service()
-    const probe = { ...byCode, code: await getCode(url), resource: url }
-    const tried = await token({ ...probe, client_id: undefined }, basic(client_id, ''))
-    expect(refusalOf(tried)).to.equal('400 invalid_request')
-    expect((await token(probe)).status).to.equal(200)
   })
 
   // [RFC 6749 §10.5]

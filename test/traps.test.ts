@@ -20,9 +20,10 @@ import {
   obtainTokens,
   redeem,
   refresh,
+  register,
   userinfo,
 } from './support/client.ts'
-import { notes, startService } from './support/gatehouse.ts'
+import { notes, policyWith, startService } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { startRedis } from './support/redis.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -113,7 +114,7 @@ describe('engine traps', () => {
 
   // below (Client registration)
   it('registration without token_endpoint_auth_method issues a secret', async () => {
-    const answer = await register(bare.url)
+    const answer = await register(bare.url, tool)
     expect(answer.status).to.equal(201)
     expect(answer.body).to.have.property('client_secret')
   })
@@ -192,17 +193,9 @@ describe('engine traps', () => {
 })
 
 /** A known program registers as a native client and names no authentication method. */
-async function register(url: string): Promise<Answer> {
-  return await send(url, {
-    method: 'POST',
-    path: paths.registration,
-    headers: ['Content-Type', 'application/json'],
-    body: JSON.stringify({
-      client_name: 'A tool',
-      application_type: 'native',
-      redirect_uris: ['http://127.0.0.1:4711/callback'],
-    }),
-  })
+const tool = {
+  ...{ client_name: 'A tool', application_type: 'native' },
+  redirect_uris: ['http://127.0.0.1:4711/callback'],
 }
 
 const caseAndSlash = ['/API/OAuth/Token', '/api/oauth/token/', '/API/OAUTH/TOKEN/']
@@ -215,7 +208,7 @@ describe('engine traps, repaired', () => {
     const lifetime = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
     await using short = await startService({
       now: () => Date.now(),
-      policy: (policy) => ({ ...policy, lifetimes: { ...policy.lifetimes, ...lifetime } }),
+      policy: policyWith({ lifetimes: lifetime }),
     })
     const answer = await refreshAfterSecondConsent(short.url)
     expect(answer.status, answer.text).to.equal(200)
@@ -245,7 +238,7 @@ describe('engine traps, repaired', () => {
 
   // [RFC 7591 §3.2.1]
   it('registration issues no secret and no registration access token to a public client', async () => {
-    const { text } = await register(service().url)
+    const { text } = await register(service().url, tool)
     expect(text).to.not.match(/client_secret"|registration_access_token|registration_client_uri/)
     const path = `${paths.registration}/${notes.clientId}`
     expect((await send(service().url, { path })).status).to.equal(404)

@@ -8,12 +8,13 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { hasOneSpelling } from '../src/resource/upstream/spelling.ts'
-import { authorizeUrl, introspect, obtain, userinfo } from './support/client.ts'
+import { authorizeUrl, introspect, obtain, register, userinfo } from './support/client.ts'
 import {
   amir,
   marco,
   notes,
   olivia,
+  policyWith,
   type RunningService,
   resourceServer,
 } from './support/gatehouse.ts'
@@ -419,11 +420,7 @@ it('every operator scope opens only the methods of its own mapping', async () =>
     ...{ audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1000 },
   }))
   await using service = await startWithPlatform({
-    policy: (policy) => ({
-      ...policy,
-      upstreams,
-      registration: { ...policy.registration, registrationsPerAddressMax: 1000 },
-    }),
+    policy: policyWith({ upstreams, registration: { registrationsPerAddressMax: 1000 } }),
   })
   const { url } = service
   const platform = await startPlatform(port, url)
@@ -496,12 +493,7 @@ describe('without a mapping', () => {
 
   async function sentences(url: string) {
     const redirect_uri = 'http://127.0.0.1:9/operator'
-    const registered = await send(url, {
-      ...{ method: 'POST', path: paths.registration },
-      headers: ['Content-Type', 'application/json'],
-      body: JSON.stringify({ client_name: 'tool', redirect_uris: [redirect_uri] }),
-    })
-    const { client_id } = registered.body
+    const { client_id } = (await register(url, { redirect_uris: [redirect_uri] })).body
     const person = makePagePerson(url, olivia)
     await person.visit(pages.account)
     const scope = `${readScope('school')} ${BOTH}`

@@ -49,6 +49,8 @@ function unsigned(claims: object): string {
   return `${part({ alg: 'none' })}.${part(claims)}.`
 }
 
+const byPlatform = { ...asClaude, scope: 'openid account:read' }
+
 /** Single parameters with the expected answer. */
 const parameters: readonly (readonly [
   what: string,
@@ -133,6 +135,22 @@ const parameters: readonly (readonly [
   ],
   ['very long ui_locales', REQUEST, { ui_locales: 'x-'.repeat(2000) }],
   ['deeply nested claims', REQUEST, { claims: `${'{"a":'.repeat(500)}1${'}'.repeat(500)}` }],
+  ['no response_type', REQUEST, { response_type: undefined }],
+  ['no scope and no resource', SCOPE, { scope: undefined, resource: undefined }],
+  ['blank scope without a resource', SCOPE, { scope: ' ', resource: undefined }],
+  ['unknown scopes only', SCOPE, { scope: 'courses:delete magic *' }],
+  ['operator scope by a member application', SCOPE, { scope: 'openid courses:read' }],
+  ['account scope by a platform without a resource', SCOPE, { ...byPlatform, resource: undefined }],
+  [
+    'account scope by a platform with a foreign resource',
+    SCOPE,
+    { ...byPlatform, resource: foreign },
+  ],
+  [
+    'account and operator scope by a platform',
+    SCOPE,
+    { ...asClaude, scope: 'courses:read account:read' },
+  ],
 ]
 
 const parameterRows = parameters.map(

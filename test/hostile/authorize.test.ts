@@ -8,6 +8,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, errorOf, makePkce, obtainCode, obtainTokens } from '../support/client.ts'
 import { notes, portal, sam } from '../support/gatehouse.ts'
+import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { type Answer, answerOf, type Fields, postForm, send } from '../support/wire.ts'
@@ -349,9 +350,7 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
   // [OpenID Connect Core §2; OpenID Connect Core §15.1]
   it('asks an old session to sign in again for max_age and updates auth_time [35]', async () => {
     const { person, form } = await obtainCode(service().url)
-    const clock = Date.now
-    Date.now = () => clock() + 120_000
-    try {
+    await later(120_000, async () => {
       expect(await silent(person, { max_age: '60' })).to.equal('login_required')
       const { verifier, challenge } = makePkce()
       const start = authorizeUrl(service().url, { max_age: '60', code_challenge: challenge })
@@ -361,9 +360,7 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
       const { body } = await postForm(service().url + paths.token, repeated)
       const { auth_time, iat } = decodeJwt(String(body.id_token))
       expect(Number(iat) - Number(auth_time)).to.be.within(0, 30)
-    } finally {
-      Date.now = clock
-    }
+    })
   })
 })
 

@@ -5,6 +5,7 @@ import { storedId } from '../../src/platform/store/oauth-state.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl, obtainCode } from '../support/client.ts'
 import { amir, june, noor, notes, olivia, portal, sam, startService } from '../support/gatehouse.ts'
+import { withoutAnyLimit } from '../support/limits.ts'
 import { hiddenField } from '../support/page-person.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { encode, type Fields, send } from '../support/wire.ts'
@@ -259,12 +260,13 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
     expect(resumed.text).to.include('id="login-page"')
   })
 
-  it('offers and accepts only sites that the person operates', async () => {
+  it('offers and accepts only sites that the person operates [design 15]', async () => {
     const { person, page } = await openConsent({ ...asClaude, scope: 'openid courses:read' }, amir)
     expect(page.url.pathname).to.match(/select_account$/)
     for (const site of ['sit_elsewhere', '', '__proto__', undefined, ['sit_northlight', 'x']]) {
       const answer = await submit(person, page, { site })
       expect(answer.status, String(site)).to.equal(422)
+      expect(await answer.text()).to.include('id="site-problem"')
     }
     const chosen = await submit(person, page, { site: 'sit_northlight' })
     expect(chosen.status).to.equal(303)
@@ -282,7 +284,8 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
     expect([error, state, iss, code]).to.deep.equal(expected)
   })
 
-  it('shows no consent page to a person without a role at the site', async () => {
+  // [What the service does 12]
+  it('shows no consent page to a person without a role at the site [design 16]', async () => {
     const { person, page } = await openSignIn()
     const posted = await submit(person, page, june)
     const target = await person.authorize(targetOf(posted, page), notes.redirectUri)
@@ -376,15 +379,7 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
     this.timeout(120_000)
     // On a shared machine a run may fail by chance. A real difference shows in each run.
     this.retries(4)
-    const unlimited = {
-      failuresPerAccountAndAddressMax: 1000,
-      failuresPerAccountMax: 1000,
-      failuresPerAddressMax: 1000,
-    }
-    await using own = await startService({
-      realHashes: true,
-      policy: (policy) => ({ ...policy, signIn: { ...policy.signIn, ...unlimited } }),
-    })
+    await using own = await startService({ realHashes: true, policy: withoutAnyLimit })
     const person = makeHeadlessPerson(sam)
     const page = await openPage(person, authorizeUrl(own.url))
     const times = new Map(logins.map((login) => [login, [] as number[]]))
