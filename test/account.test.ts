@@ -3,16 +3,7 @@ import { expect } from 'chai'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, refresh, userinfo } from './support/client.ts'
-import {
-  amir,
-  flushingSoon,
-  june,
-  marco,
-  noor,
-  notes,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { amir, flushingSoon, june, marco, noor, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -143,17 +134,6 @@ describe('/account', () => {
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(401)
       const refused = await refresh(service().url, tokens.refresh_token ?? '')
       expect(refused.body.error).to.equal('invalid_grant')
-    })
-
-    it('keeps old tokens ended when the same browser connects the application again', async () => {
-      const { person: browser, tokens, start } = await getTokens(service().url)
-      const person = makePagePerson(service().url, sam)
-      await person.send(await person.visit(removeSamsNotes), '/account/apps/remove')
-      // The browser session remembers the grant that was removed.
-      const page = await followToPage(browser, start)
-      expect(page).to.include('id="consent-page"')
-      await browser.authorize(start, notes.redirectUri)
-      expect(await statusOfUserInfo(tokens.access_token)).to.equal(401)
     })
 
     it('answers 404 for an app of another person, and changes nothing', async () => {

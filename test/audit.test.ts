@@ -29,6 +29,7 @@ import {
   introspect,
   obtainTokens,
   refresh,
+  register,
   revoke,
 } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
@@ -36,7 +37,6 @@ import { flushingSoon, notes, olivia, portal, sam, startService } from './suppor
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
-import { answerOf } from './support/wire.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000

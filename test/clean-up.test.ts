@@ -12,7 +12,6 @@ import {
   makeCleanUp,
   whatExpires,
 } from '../src/ops/clean-up/clean-up.ts'
-import { paths } from '../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
@@ -25,7 +24,7 @@ import { eventually } from './support/programs.ts'
 import { retention } from './support/reference-data.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
-import { refusalOf, send } from './support/wire.ts'
+import { refusalOf } from './support/wire.ts'
 
 const nowMs = 1_800_000_000_000
 const never = new AbortController().signal

@@ -9,7 +9,6 @@ import {
   locationOf,
   obtain,
   refresh,
-  revoke,
 } from './support/client.ts'
 import { flushingSoon, notes, portal } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
@@ -239,11 +238,5 @@ describe('the error of a faulty client', () => {
     expect([none.status, none.body.error]).to.deep.equal([400, 'invalid_scope'])
     const more = await refresh(url, answer.body.refresh_token, { scope: 'openid courses:read' })
     expect([more.status, more.body.error]).to.deep.equal([400, 'invalid_scope'])
-  })
-
-  it('is absent from a revocation, which is empty JSON', async () => {
-    const { url } = service()
-    const { access_token } = await obtain(url, { authorization: asPortal, token: asPortal })
-    expect(JSON.parse((await revoke(url, access_token, asPortal)).text)).to.deep.equal({})
   })
 })

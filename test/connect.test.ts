@@ -1,7 +1,13 @@
 import { expect } from 'chai'
 
-import { olivia, sam, startService } from './support/gatehouse.ts'
-import { hiddenField, linkOf, makePagePerson, type PagePerson } from './support/page-person.ts'
+import { olivia, policyWith, sam, startService } from './support/gatehouse.ts'
+import {
+  decode,
+  hiddenField,
+  linkOf,
+  makePagePerson,
+  type PagePerson,
+} from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 import { get } from './support/wire.ts'
 
@@ -91,7 +97,7 @@ describe('/admin/{site}/assistants', () => {
 
   it('leaves out callbacks to loopback hosts that the deployment does not admit', async () => {
     await using strict = await startService({
-      policy: (policy) => ({ ...policy, loopbackHosts: ['127.0.0.1'] }),
+      policy: policyWith({ loopbackHosts: ['127.0.0.1'] }),
     })
     const person = makePagePerson(strict.url, olivia)
     const seen = await person.send(await person.visit(page), page, { assistant: 'cursor' })
@@ -213,7 +219,7 @@ describe('/connect', () => {
     expect(text).to.include('Connect an assistant to <bdi>Northlight Academy</bdi>')
     expect(shownIds(text)).to.deep.equal(['claude-code', 'vscode'])
     const [url, clientId] = [`${service().url}/mcp/member`, await clientIdOf('claude-code')]
-    expect(decoded(text)).to.include(
+    expect(decode(text)).to.include(
       `claude mcp add --transport http --scope user --client-id ${clientId} --callback-port 8765 northlight ${url}`,
     )
     const href = /href="(vscode:[^"]+)"/.exec(text)?.[1] ?? ''
@@ -273,11 +279,7 @@ describe('/connect', () => {
       ...[await visit(page), await visit(`${page}/own`)],
     ]) {
       expect(text).not.to.include('<script').and.not.include('</bdi><script')
-      expect(decoded(text)).to.include(name)
+      expect(decode(text)).to.include(name)
     }
   })
 })
-
-function decoded(text: string): string {
-  return text.replace(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
-}

@@ -161,21 +161,6 @@ describe('the authorization server metadata', () => {
     }
     expect((await read(paths.protectedResource)).resource).to.equal(service().url)
   })
-
-  for (const headers of [
-    ['Host', 'evil.example'],
-    ['X-Forwarded-Host', 'evil.example'],
-    ['X-Forwarded-Proto', 'https'],
-    ['Forwarded', 'host=evil.example;proto=https'],
-  ]) {
-    // [RFC 8414 §6.2; Endpoints 1]
-    it(`is the same for every ${headers[0]} [design 1]`, async () => {
-      for (const path of [...documents, ...resourceDocuments]) {
-        const { text } = await send(service().url, { path, headers })
-        expect(text).to.equal((await get(service().url + path)).text)
-      }
-    })
-  }
 })
 
 describe('behind a proxy that terminates TLS', () => {

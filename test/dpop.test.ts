@@ -132,15 +132,11 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
       const configuration = await discover(url, asking)
       const key = await oidc.randomDPoPKeyPair('ES256', { extractable: true })
       const DPoP = oidc.getDPoPHandle(configuration, key)
-      const { callback, pkceCodeVerifier, start: request } = await signIn(url, asking)
-      const expected = {
-        expectedNonce: request.searchParams.get('nonce') ?? '',
-        expectedState: request.searchParams.get('state') ?? '',
-      }
+      const { callback, checks } = await signIn(url, asking)
       const tokens = await oidc.authorizationCodeGrant(
         configuration,
         callback,
-        { pkceCodeVerifier, ...expected },
+        checks,
         { resource: url },
         { DPoP },
       )

@@ -4,12 +4,12 @@ import * as oidc from 'openid-client'
 import { judgeDocument } from '../src/oauth/clients/metadata-document.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { refresh, userinfo } from './support/client.ts'
+import { refresh, register, userinfo } from './support/client.ts'
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson, textOf } from './support/page-person.ts'
 import { type Asking, getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
-import { answerOf, encode, type Fields } from './support/wire.ts'
+import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
 const toNotes = { client_id: notes.clientId, post_logout_redirect_uri: back }
@@ -209,14 +209,8 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const redirectUri = 'http://127.0.0.1:7/callback'
     const address = 'http://127.0.0.1:7/signed-out'
     const elsewhere = 'https://elsewhere.example/'
-    const registration = { redirect_uris: [redirectUri] }
-    const { status, body } = await answerOf(
-      await fetch(url + paths.registration, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ...registration, post_logout_redirect_uris: [address, elsewhere] }),
-      }),
-    )
+    const uris = { redirect_uris: [redirectUri], post_logout_redirect_uris: [address, elsewhere] }
+    const { status, body } = await register(url, uris)
     expect(status).to.equal(201)
     expect(body.post_logout_redirect_uris).to.deep.equal([address])
     const target = `${address}?state=the-state`

@@ -165,14 +165,6 @@ describe('Client ID Metadata Documents', () => {
     expect(test.host.requests).to.deep.equal([])
   })
 
-  it('are admitted from any host where registration is open', async () => {
-    await using test = await start({ admits: 'any' })
-    const other = 'https://other.example/client.json'
-    const callback = 'https://other.example/callback'
-    test.host.serve({ ...document, client_id: other, redirect_uris: [callback] })
-    await test.getTokens({ ...identity, clientId: other, redirectUri: callback })
-  })
-
   forEachStorage('that are reviewed and blocked', (begin) => {
     it('get and lose scopes with the review', async () => {
       await using test = await start({ begin })

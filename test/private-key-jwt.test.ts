@@ -72,17 +72,10 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
         oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
         { execute: [oidc.allowInsecureRequests] },
       )
-      const { callback, pkceCodeVerifier, start: request } = await signIn(url, portal)
-      const expected = {
-        expectedNonce: request.searchParams.get('nonce') ?? '',
-        expectedState: request.searchParams.get('state') ?? '',
-      }
-      const tokens = await oidc.authorizationCodeGrant(
-        configuration,
-        callback,
-        { pkceCodeVerifier, ...expected },
-        { resource: url },
-      )
+      const { callback, checks } = await signIn(url, portal)
+      const tokens = await oidc.authorizationCodeGrant(configuration, callback, checks, {
+        resource: url,
+      })
       expect(tokens.claims()?.sub).to.equal('per_sam')
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
       const found = await oidc.tokenIntrospection(configuration, next.access_token)

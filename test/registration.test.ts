@@ -66,10 +66,12 @@ describe('registration', () => {
   }
 
   it('refuses a body that is not UTF-8', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const body = Buffer.from('{"client_name":"\xe9"}', 'latin1')
     const response = await fetch(service().url + paths.registration, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: Buffer.from('{"client_name":"\xe9"}', 'latin1'),
+      headers,
+      body,
     })
     expect(response.status).to.equal(400)
     expect(await response.json()).to.include({ error: 'invalid_client_metadata' })

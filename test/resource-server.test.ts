@@ -13,7 +13,7 @@ import {
 import { accessToken } from './support/access-token.ts'
 import { obtain, revoke, userinfo } from './support/client.ts'
 import { bindTo, expiredToken } from './support/families.ts'
-import { notes, startService } from './support/gatehouse.ts'
+import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -153,7 +153,6 @@ describe('a token at the Member API', () => {
   const service = sharedService()
   const query = { query: '{ viewer { id } }' }
   const ask = async (token: string) => await askMember({ url: service().url, token }, query)
-  const kysely = () => service().service.stores.database.kysely
   /** Of the last line of the log. */
   const detail = () => JSON.parse(service().log.at(-1) ?? '{}').detail
 
@@ -237,30 +236,6 @@ describe('a token at the Member API', () => {
     const token = await expiredToken(access_token, service())
     await expectInvalid(token, 'the token has expired', readOnly)
     expect((await userinfo(url, token)).status).to.equal(401)
-  })
-
-  it('is 401 after its grant ended', async () => {
-    const token = await memberToken(service().url, readOnly)
-    await kysely()
-      .updateTable('oauth_grant')
-      .set({ ended_at: Date.now(), end_reason: 'the person removed it' })
-      .where('ended_at', 'is', null)
-      .execute()
-    await expectInvalid(token, 'the grant has ended: the person removed it', readOnly)
-  })
-
-  it('is 401 while its client is disabled', async () => {
-    const token = await memberToken(service().url, readOnly)
-    const disable = async (disabled_at: number | null) =>
-      await kysely()
-        .updateTable('oauth_application')
-        .set({ disabled_at })
-        .where('client_id', '=', notes.clientId)
-        .execute()
-    await disable(1)
-    await expectInvalid(token, 'the client is disabled', readOnly)
-    await disable(null)
-    expect((await ask(token)).status).to.equal(200)
   })
 
   // [RFC 6750 §2]

@@ -143,11 +143,8 @@ describe('data of strangers in the stores', () => {
     const client = { redirect_uris: uris, post_logout_redirect_uris: uris }
     const signOut = { path: `${paths.endSession}?state=${'x'.repeat(4096)}` }
     const registration = {
-      ...{
-        method: 'POST',
-        path: paths.registration,
-        headers: ['Content-Type', 'application/json'],
-      },
+      ...{ method: 'POST', path: paths.registration },
+      headers: ['Content-Type', 'application/json'],
       body: JSON.stringify({ client_name: 'x'.repeat(100), ...client }),
     }
     await measure('`Interaction`', 'bytesMax', 303, asking(full))

@@ -221,6 +221,7 @@ describe('engine traps, repaired', () => {
     ['X-Forwarded-Proto', 'https'],
     ['Forwarded', `host=${evil};proto=https`],
   ]) {
+    // [RFC 8414 §6.2; Endpoints 1]
     it(`${headers.join(' ')} changes nothing in discovery, cookies or redirects`, async () => {
       const { url } = service()
       const plain = await send(url, { path: paths.openidConfiguration })

@@ -298,14 +298,14 @@ export const mutants: readonly Mutant[] = [
     ['JSON.stringify([name, redirectUris.toSorted()])', 'JSON.stringify([name])'],
     ['JSON.stringify([name, redirectUris.toSorted()]', 'JSON.stringify([redirectUris.toSorted()]'],
   ]),
-  ...inFile('oauth/consent/decide-consent.ts', 'remembered-consent metadata-document-flow', [
+  ...inFile('oauth/consent/decide-consent.ts', 'authorize metadata-document-flow', [
     ['if (others.length > 0 || !isApproved(document, site)) return true', ''],
     ["return isOfConnection || !redirectUri.startsWith('https:')", 'return isOfConnection'],
     ["isOfConnection || !redirectUri.startsWith('https:')", "!redirectUri.startsWith('https:')"],
   ]),
   ...inFile(
     'oauth/authorization/prompts.ts',
-    'remembered-consent hostile/interaction account metadata-document-flow',
+    'authorize hostile/interaction account metadata-document-flow',
     [
       ["typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)", 'false'],
       ["if (decision.kind === 'refused') throw", 'if (false) throw'],

@@ -102,6 +102,7 @@ function hiddenOf(page: Seen, action: string): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name, value]) => [name, decode(value ?? '')]))
 }
 
-function decode(text: string): string {
+/** Replaces numeric references of HTML. */
+export function decode(text: string): string {
   return text.replace(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
 }

@@ -36,14 +36,15 @@ export async function signIn(url: string, asking: Asking = {}) {
   })
   const person = makeHeadlessPerson(asking.person ?? sam)
   const callback = await person.authorize(start, redirectUri)
+  const checks = { pkceCodeVerifier, expectedNonce, expectedState }
   const exchange = async () =>
     await oidc.authorizationCodeGrant(
       configuration,
       callback,
-      { pkceCodeVerifier, expectedNonce, expectedState },
+      checks,
       resource !== false ? { resource } : {},
     )
-  return { configuration, person, start, callback, pkceCodeVerifier, exchange }
+  return { configuration, person, start, callback, checks, exchange }
 }
 
 /** As `signIn`, and exchanges the code. */
