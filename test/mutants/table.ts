@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
     ["new Set(['owner', 'admin'])", "new Set(['owner', 'admin', 'lecturer'])"],
     ['.some((role) => operatorRoles.has(role))', '.every((role) => operatorRoles.has(role))'],
   ]),
-  ...inFile('oauth/grants/allowed-scopes.ts', 'allowed', [
+  ...inFile('oauth/grants/allowed-scopes.ts', 'released-claims', [
     ['scope) => !refused.has(scope) || (resource === undefined && scope === OPENID)', ') => true'],
     [
       'const given = scopes(resource === undefined ? openid?.scope : resources?.[resource])',
