@@ -42,7 +42,7 @@ export async function makeOauth(
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
-  // Grants treat the clients of the conformance suite like configured platforms.
+  // For grants, the clients of the conformance suite count as configured platforms.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
@@ -71,7 +71,7 @@ export async function makeOauth(
     tokens,
     authorization,
     signOuts,
-    /** Whether metadata documents are accepted; operators then review them. */
+    /** Whether metadata documents are accepted. If so, operators review them. */
     acceptsDocuments,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),

@@ -1,4 +1,4 @@
-/** Composes the use of tokens: verdicts, UserInfo, introspection, forward auth, forwarding to your own API. */
+/** Composes everything that verifies tokens: UserInfo, introspection, forward authentication and your own API. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'
@@ -26,7 +26,7 @@ export function makeResource(
     userinfo: userinfoRoute(parts),
     introspection: introspectionRoute(parts),
     forwardAuth: forwardAuthRoute(parts),
-    /** Created again for each key ring, because it signs the tokens of forwarded requests. */
+    /** Created again for each key ring, with whose key it signs the tokens of forwarded requests. */
     upstreamWithKeys: makeUpstreamSurface(parts, upstreams),
   }
 }

@@ -20,7 +20,7 @@ import type {
 import { makeInteractions } from './engine-interactions.ts'
 import { createProvider } from './provider.ts'
 
-/** Paths that clients may send as `resource`, besides the origin (design 3). */
+/** Paths that clients may send as `resource`, in addition to the origin (design 3). */
 const protectedPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
   ...[paths.graphql, paths.adminGraphql],
@@ -59,7 +59,7 @@ export async function makeAuthorizationServer(
   return {
     /** Changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds an authenticating client, including those of the conformance suite. */
+    /** Finds the client that authenticates, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
@@ -69,8 +69,8 @@ export async function makeAuthorizationServer(
     /** Changes browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
-     * Creates the certified engine with our policy: a Koa application that serves the protocol endpoints. Called again
-     * for each key ring, because the engine accepts keys only when it is created. That takes about a millisecond.
+     * Creates the certified engine with our policy, as a Koa application that serves the protocol endpoints. Called
+     * again for each key ring, because the engine accepts keys only at creation. Creation takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, { adapter, keys })
@@ -81,7 +81,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** The memoized results of the current request; undefined outside a request. */
+/** Memoized results of the current request; undefined outside a request. */
 function makeAnswers<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {

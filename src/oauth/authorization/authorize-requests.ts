@@ -17,13 +17,13 @@ import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
 
-// Same as the engine's limit for request bodies.
+// Maximum size of a form, the same as in the engine.
 const FORM_BYTES_MAX = '56kb'
 
 /**
  * Prepares browser requests for the engine.
  *
- * GET: replaces every accepted spelling of `resource` with the one canonical audience, so the grant and its tokens
+ * GET: replaces every accepted spelling of `resource` with the one canonical audience. Then the grant and its tokens
  * have a single resource (design 3).
  *
  * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same parameters. The
@@ -45,12 +45,12 @@ export function authorizationRequests(
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
-    // Do not respell an unchanged query.
+    // Leave an unchanged query exactly as the client sent it.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
 
-  // The engine stores these parameters for the page after the sign-out, and does not limit their length.
+  // The engine keeps these parameters for the page after the sign-out, and does not limit their length.
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
@@ -71,8 +71,8 @@ export function authorizationRequests(
 }
 
 /**
- * Reads the response mode from a request object. Request objects are rejected, and the error response must use the
- * mode that the client expects (OpenID Connect Core §6.1).
+ * Reads the response mode from a request object. Request objects are rejected, but the error response must use the mode
+ * that the client expects (OpenID Connect Core §6.1).
  */
 function modeIn(requestObject: string | null): 'form_post' | undefined {
   try {
@@ -90,7 +90,7 @@ function nameOneAudience(query: URLSearchParams, resources: Resources): void {
   for (const resource of new Set(canonical)) query.append('resource', resource)
 }
 
-/** Removes the suite's scopes, which other clients must not use. */
+/** Removes the scopes of the conformance suite, which other clients must not use. */
 function removeConformanceScopes(query: URLSearchParams): void {
   const scopes = query.getAll('scope')
   query.delete('scope')
@@ -101,9 +101,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Checks an authorization request after the engine has accepted its redirect_uri, so the client receives the errors.
- * Ignores unknown scopes alongside known ones (OpenID Connect Core §3.1.2.1). Rejects a request with unknown scopes
- * only, and one that is too long to store.
+ * Checks an authorization request. Runs after the engine has accepted the redirect_uri, so the client receives the
+ * errors. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Rejects a request that has only
+ * unknown scopes or is too long to store.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -122,16 +122,16 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
 /** Limits of an authorization request, in bytes of JSON. */
 export interface RequestLengths {
   readonly stateBytesMax: number
-  /** Limit for the values of all parameters together. */
+  /** Limit of all parameter values together. */
   readonly bytesMax: number
 }
 
 /**
  * Length limits of individual parameters, which no honest client exceeds. They exist because each request is stored
  * until the person responds. `state` has the highest limit: libraries encrypt the previous page into it, and chained
- * providers extend it beyond 2,000 characters (ASP.NET's handler; other providers accept 1,024 to 8,192). All scopes
- * together have 700 characters, our id_token 1,500, and a nonce of ASP.NET 140. Proxies and servers reject URLs above
- * 8 kB.
+ * providers extend it beyond 2,000 characters (ASP.NET's handler; other providers accept 1,024 to 8,192). For
+ * comparison, the list of all scopes has 700 characters, our id_token 1,500, and an ASP.NET nonce 140. Proxies and
+ * servers reject URLs above 8 kB.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -142,7 +142,7 @@ const bytesMax: Readonly<Record<string, number>> = {
   resource: 2048,
 }
 
-/** Limit of all other parameters, such as nonce, login_hint, prompt and acr_values. */
+/** Limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
 /** Explains to the client which part of its request is too long. */
@@ -162,7 +162,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Length in bytes when stored as JSON: six for a control character, three for an Asian character. */
+/** Length in bytes when stored as JSON: up to six for a control character and three for a Chinese one. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

@@ -10,9 +10,9 @@ import type { SuiteClaims } from '../token/claims.ts'
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
 
 export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
-  /** URL of the suite. */
+  /** URL of the conformance suite. */
   readonly suiteBaseUrl: string
-  /** The suite's alias for this service, part of its redirect URIs. */
+  /** The name of this service in the suite, which is part of the redirect URIs there. */
   readonly alias: string
   readonly clients: readonly {
     readonly client_id: string
@@ -21,7 +21,7 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   }[]
 }
 
-/** Scopes that only the suite may use; for every other client they are unknown and ignored. */
+/** Scopes that only the suite may use. Other clients' requests for them are ignored. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {
@@ -37,9 +37,9 @@ const suiteClaims = {
 }
 
 /**
- * The conformance profile (design 26): exceptions for the static confidential clients of the OpenID Foundation's
- * suite. The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It warns about any
- * profile claim in an id_token. Off by default; `environment.ts` rejects it together with production settings.
+ * The conformance profile (design 26): exceptions for the static confidential clients of the OpenID Foundation's suite.
+ * The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It warns about profile
+ * claims in an id_token. The profile is off by default; `environment.ts` rejects it together with production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -63,7 +63,7 @@ export async function makeConformanceProfile(
         x_secret_digests: [sha256(client.client_secret)],
       }),
     ),
-    /** An RS256 key that is published but never signs, because no client requests RS256. */
+    /** An RS256 key that is published but never used, because no client requests RS256. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
       kid: 'conformance',
@@ -72,7 +72,7 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** Finds an authenticating client of the suite. */
+    /** Finds the suite's client that authenticates. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (
@@ -88,7 +88,7 @@ export async function makeConformanceProfile(
   }
 }
 
-/** Adds the profile to the engine's settings. */
+/** Adds the conformance profile to the engine's settings. */
 export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
   return {
     ...configuration,

@@ -24,9 +24,9 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
-    // Tokens end with their grant or family; there are no token records to revoke.
+    // No-op: tokens end with their grant or family, and there are no token records to revoke.
     revokeByGrantId: async () => {},
-    // There is no device flow, so there are no user codes.
+    // Not supported: without a device flow there are no user codes.
     findByUserCode: async () => undefined,
     consume: async () => {
       throw new Error(`records of the model ${model} cannot be consumed`)
@@ -57,11 +57,11 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
   }
 }
 
-/** The common path prefix of all prompt pages. */
+/** Path prefix of all prompt pages. */
 const [interactions = ''] = promptPages.login.split(':')
 
 /**
- * Serves the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
+ * Reads the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
  * grant: our consent page saves it with its site, which the engine does not know.
  */
 function grantAdapter({
@@ -70,8 +70,8 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // Continuing an ended grant would revive its old tokens. Token requests still get the ended grant, so that the
-      // log can say why it ended.
+      // Extending an ended grant would make its old tokens valid again. Token requests still find the ended grant, so
+      // the log can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -96,7 +96,7 @@ function grantAdapter({
   }
 }
 
-/** Whether the current request is a step of an authorization rather than the use of a token. */
+/** Whether the current request is part of an authorization, and does not use a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   const { route = '' } = ctx?.oidc ?? {}
@@ -106,8 +106,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Storage of pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience,
- * as in browser requests (authorize-requests.ts). Each pushed request works once.
+ * Stores pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience, as
+ * authorize-requests.ts does for browser requests. Each pushed request works once.
  */
 function pushedRequestAdapter(
   records: StateAdapter,
@@ -137,8 +137,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * Storage of the engine's browser sessions. Records a sign-out in the database before it deletes the session, because
- * the session would come back if Redis fell back to an older copy.
+ * Stores the engine's browser sessions. Records a sign-out in the database before deleting the session, because the
+ * session would come back if Redis fell back to an older copy.
  */
 function sessionAdapter(
   records: StateAdapter,
@@ -146,7 +146,7 @@ function sessionAdapter(
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
-      // A sign-in also destroys the record, to change the session id. Only this route signs out.
+      // Only this route signs the person out. A sign-in also destroys the record, to change the session id.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
         await people.signOutSession(id, {
@@ -159,7 +159,7 @@ function sessionAdapter(
   }
 }
 
-/** Whether the client may revoke a token. It may revoke only its own (RFC 7009 §2.1; design 14). */
+/** Whether the client may revoke a token: only its own tokens (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,
@@ -168,7 +168,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Storage of authorization codes for the engine, which exchanges them. */
+/** Stores authorization codes for the engine, which exchanges them. */
 function codeAdapter(
   records: StateAdapter,
   { exchange }: EngineDependencies,
@@ -227,7 +227,7 @@ function refreshTokenAdapter({
     },
     // Our token replaces the engine's own value, which is never sent (oauth/token/authorization-code.ts).
     upsert: async () => {},
-    // The engine ends the grant, and with it the family.
+    // The engine ends the grant, which also ends the family.
     destroy: async () => {},
   }
 }

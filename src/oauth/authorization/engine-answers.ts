@@ -34,9 +34,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Sends an empty JSON object in response to revocations, because libraries fail to parse the engine's empty text. The
- * engine responds with 400 to a token that looks like a JWT. Such a token is unknown here, so it counts as revoked
- * (RFC 7009 §2.2; design 14).
+ * Sends an empty JSON object in response to revocations, because libraries cannot parse the engine's empty text. The
+ * engine responds with 400 to a token that looks like a JWT. Here such a token is unknown, so it counts as revoked (RFC
+ * 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -46,13 +46,13 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-/** Match the description in a response that is sent through the browser. */
+/** The description inside a response that is sent through the browser. */
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
 /**
- * Replaces the engine's short descriptions with ones that say what to do. Their readers connect an assistant or write
- * a client (specification, Errors 3; RFC 6749 §4.1.2.1).
+ * Replaces the engine's short descriptions with instructions. Their readers connect an assistant or write a client
+ * (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
   const request = {
@@ -62,7 +62,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = written(toClient.get(said), request)
-    // Show the operator at least what the application received.
+    // If there is no better reason, show the operator what the application received.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -86,7 +86,7 @@ function replaceInAddress(ctx: Context, replace: Replace): void {
 function replaceInBody(ctx: Context, replace: Replace): void {
   const { body } = ctx
   if (typeof body === 'string') {
-    // The replacement texts contain no special HTML characters.
+    // Our descriptions contain no special HTML characters, so they need no escaping.
     const replaced = body.replace(
       inForm,
       (_whole, before, said) => before + (replace(said) ?? said),
@@ -126,9 +126,9 @@ function errorOf(body: unknown): string | undefined {
 }
 
 /**
- * Allows the forms of two engine pages to submit to the client: the self-submitting page of response_mode=form_post,
- * and the sign-out page, which redirects to the client. The policy of our own pages forbids both. Keeps the script
- * hash that the engine added.
+ * Allows the forms of two engine pages to submit to the client. One is the self-submitting page of
+ * response_mode=form_post; the other is the sign-out page, which redirects to the client. The policy of our own pages
+ * forbids both. Keeps the script hash that the engine added.
  */
 function admitFormTarget(ctx: Context, oidc: Oidc): void {
   const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
@@ -143,7 +143,7 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
   )
 }
 
-/** Returns the target URI of the page, once the engine has matched it with a registered one. */
+/** Returns the target URI of the page, if the engine has matched it with a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -159,7 +159,7 @@ function checkedAddress(ctx: Context, oidc: Oidc): unknown {
 
 /** The rejected request that a description explains. */
 export interface RefusedRequest {
-  /** Undefined outside authorization requests and before the client is known. */
+  /** The client of an authorization request; undefined for other requests, and before the client is known. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -205,18 +205,18 @@ const toClient = sentences({
     'unsupported response_type requested: send response_type=code',
 })
 
-/** Replacements for the engine's vague reasons, in the log and under Refusals. */
+/** Replacements for the engine's vague reasons in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) => client && `the client must authenticate by ${client.clientAuthMethod}`,
-  // Expired records are not found either.
+  // The engine also reports an expired record as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason that the operator of the application sees. */
+/** Returns the reason shown to the operator of the application. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }
@@ -230,8 +230,8 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
 }
 
 /**
- * One text covers a wrong verifier and a stolen code (RFC 6749 §5.2). A missing verifier gets its own text, because
- * that reveals nothing about the code.
+ * Explains `invalid_grant`. One text covers a wrong verifier and a stolen code (RFC 6749 §5.2). A missing verifier has
+ * its own text, because that reveals nothing about the code.
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {
@@ -242,7 +242,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a fault in the requested scopes that does not depend on the client's rights. */
+/** Describes a problem of the requested scopes that does not depend on the client's rights. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

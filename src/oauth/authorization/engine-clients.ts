@@ -30,11 +30,11 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx && (route === 'token' || route === 'revocation')) {
       return await findCaller(ctx, clientId, dependencies)
     }
-    // A resumed request keeps the redirect_uri that it started with.
+    // When the engine resumes a request, the redirect_uri comes from the stored request.
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client still authenticates at the token endpoint, where its refresh tokens get invalid_grant. But
+    // A deleted client can still authenticate at the token endpoint, where its refresh tokens get invalid_grant. But
     // browsers are no longer redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
@@ -43,8 +43,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
 }
 
 /**
- * Finds an authenticating client; rejects one with too many requests. The query for the code or token of the request
- * also reads the version of the client, so no extra query is needed to check the cache.
+ * Finds the client that authenticates, and rejects a client with too many requests. The query for the code or token of
+ * the request also reads the client's version. So checking the cache needs no extra query.
  */
 async function findCaller(
   ctx: KoaContextWithOIDC,
@@ -67,8 +67,8 @@ function mayFetchDocument(): boolean {
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Reads the redirect_uri before the engine does. A platform with a callback pattern is looked up together with this
- * URI.
+ * Reads the redirect_uri before the engine does. A platform with a callback pattern is looked up together with its
+ * redirect_uri.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
@@ -83,7 +83,7 @@ async function requestedAddress(
   return typeof pushed === 'string' ? pushed : undefined
 }
 
-/** The engine's feature for metadata documents. It is advertised exactly when it is enabled. */
+/** Configures the engine's feature for metadata documents. The metadata advertises it only if it is enabled. */
 export function documentFeature({ enabled, documents }: DocumentResolution) {
   return {
     enabled,
@@ -92,24 +92,24 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
       mayFetchDocument() && (await documents.admits(clientId)),
     allowClient: async (_ctx: unknown, { clientId }: { clientId: string }) =>
       await documents.admits(clientId),
-    // Disable the engine's cache: it would miss a review.
+    // Disable the engine's cache, which would not notice a document review.
     cacheDuration: { min: 0, max: 0 },
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** Maximum age of cached client keys, whatever their Cache-Control says. */
+/** Maximum age of cached client keys, regardless of their Cache-Control header. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits for fetching client keys. An operator entered every URL, and each is fetched at most once a minute, so only
- * failing hosts cause many requests. The limits are high, so that failing hosts do not block other clients.
+ * Limits for fetching client keys. Operators enter the URLs, and each is fetched at most once a minute, so only failing
+ * hosts cause many requests. High limits keep failing hosts from blocking other clients.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Sends the engine's requests: for metadata documents, and to client servers that an operator entered. All go through
- * the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time limit.
+ * Sends the engine's requests: for metadata documents, and to client servers that an operator entered. All requests
+ * pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time limit.
  * Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them. The
  * queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
  */
@@ -120,7 +120,7 @@ export function engineRequests({
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
-    // Allow private addresses only for hosts of the deployment's own network, listed in the configuration.
+    // Allow private addresses only for the hosts listed in the configuration.
     const privateAddress = furtherPlans.privateHosts.includes(new URL(address).host)
     return await fetch(address, { ...options, redirect: 'manual', privateAddress })
   }
@@ -139,11 +139,11 @@ export function engineRequests({
       // The engine uses POST only for sign-out notices.
       if (options?.method === 'POST') return await withoutBody(await ask(address, options))
       if (isForKeys(address)) return await askForKeys(address, options ?? {})
-      // The options include the time limit.
+      // `options` include the engine's time limit.
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
     },
-    // document-clients.ts limits the document itself; the client metadata made from it is larger.
+    // document-clients.ts limits the document itself. The client metadata made from it is larger.
     fetchResponseBodyLimits: {
       'client_id metadata document': 65_536,
       jwks_uri: KEY_SET_BYTES_MAX,
@@ -157,7 +157,7 @@ async function withoutBody({ body, status }: Response): Promise<Response> {
   return new Response(null, { status })
 }
 
-/** Caps max-age, because a client may change its keys before the announced expiry. */
+/** Caps max-age, because a client may change its keys before they expire. */
 function boundedFreshness(response: Response): Response {
   const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
   const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }
@@ -205,15 +205,15 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
   }
 }
 
-/** Methods of the engine's client that are missing in its types. */
+/** Methods of the engine's client that are missing from its types. */
 interface Notifying {
   backchannelLogout(this: EngineClient, personId: string, sid?: string): Promise<void>
   includeSid(this: EngineClient): boolean
 }
 
 /**
- * Makes the engine queue each sign-out notice instead of sending it while the person waits. Also makes it include
- * `sid` in every id_token of a notified client.
+ * Makes the engine queue sign-out notices, so the person does not wait while they are sent. Also makes the engine
+ * include `sid` in every id_token of a notified client.
  *
  * @returns the engine's own method, which signs a logout token with the current key and posts it
  */
@@ -228,9 +228,9 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   }
   return async ({ clientId, personId, sid }) => {
     const client = await provider.Client.find(clientId)
-    // The client no longer wants notices.
+    // The client no longer has a logout URI.
     if (client?.backchannelLogoutUri === undefined) return
-    // A session without sid began before the client registered its logout URI; the client would reject the notice.
+    // A session without `sid` began before the client registered its logout URI. The client would reject the notice.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
     await backchannelLogout.call(Object.create(client, asked), personId, sid)

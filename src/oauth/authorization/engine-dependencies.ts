@@ -23,7 +23,7 @@ export interface AuthorizationServerParts {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: Proofs
-  /** Undefined if applications are not notified of sign-outs. */
+  /** Sessions at applications; undefined if applications are not notified of sign-outs. */
   readonly signOuts: SignOuts | undefined
   readonly cookieKeys: readonly string[]
 }
@@ -44,13 +44,13 @@ export interface AuthorizationServerSettings {
 }
 
 /**
- * Settings for Client ID Metadata Documents in the engine, which reads them from our stored copies. The client store
- * answers first, with the copy (engine-clients.ts). The engine fetches only at the authorization endpoint, only if the
- * copy is stale, and with its own time limit. It receives the client from our store, so a document can forge neither a
- * scope nor one of our own properties.
+ * The engine's settings for Client ID Metadata Documents, which it reads from our stored copies. The client store
+ * provides the copy (engine-clients.ts). The engine itself fetches only at the authorization endpoint, only if the copy
+ * is stale, and with its own time limit. It receives the client from our store, so a document can forge neither a scope
+ * nor one of our own properties.
  */
 export interface DocumentResolution {
-  /** If false, the feature is off and missing from the discovery documents. */
+  /** Whether the feature is on, and listed in the discovery documents. */
   readonly enabled: boolean
   readonly documents: DocumentClients
   /** Sends a request, but never to a private address. */

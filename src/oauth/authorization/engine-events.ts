@@ -20,15 +20,15 @@ const errorEvents = [
 
 /**
  * Adds the client, the person and the full reason of a rejection to the request's log line. Never logs tokens, codes,
- * secrets or parameters. The exception is a redirect URI at a host of the client, without its query
+ * secrets or parameters. The only exception is a redirect URI on a host of the client, without its query
  * (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
   const { logger, noteEvent } = platform
-  // The types declare one overload per event, which a loop cannot satisfy.
+  // The engine's types declare one overload per event, which a loop cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
-    // The request log line includes the error; only faults outside a request get their own line.
+    // The log line of the request includes the error, so only errors outside a request get their own line.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
     else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
   })
@@ -60,7 +60,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
   })
   provider.on('end_session.success', (ctx) => {
     const { session, params, client } = ctx.oidc
-    // No person was signed in, or the person chose to stay signed in.
+    // Nobody was signed in, or the person chose to stay signed in.
     if (session?.accountId === undefined || params?.['logout'] === undefined) return
     const clientId = client?.clientId
     note(ctx, { action: 'sign_out.browser', personId: session.accountId, clientId })

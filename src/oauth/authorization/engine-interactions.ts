@@ -39,15 +39,15 @@ export function makeInteractions(
      */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // Without `ts` the engine uses the time of a later page. The session would then survive a sign-out everywhere
-      // that happens while the page is open. The engine compares `ts` with its own clock, so use that.
+      // Pass `ts`: by default the engine uses the time of a later page. The session would then survive if the person
+      // signs out everywhere while that page is open. Use the engine's clock, with which the engine compares `ts`.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
     },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
-    /** Sends `access_denied` to the client, with state and iss. */
+    /** Sends `access_denied` to the client, with `state` and `iss`. */
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
@@ -67,22 +67,22 @@ type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
 /** Finds the pending interaction of this browser, and its client. */
 async function findWaiting(ctx: Context, provider: Provider) {
-  // The engine's error is unclear to people, and is thrown outside its error handler.
+  // The engine's error message is unclear to people, and is thrown outside the engine's error handler.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
-  // Callbacks that match a pattern are only looked up for authorization requests, so they are missing in this client.
+  // Callbacks that match a pattern are looked up only for authorization requests, so this client lacks them.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
 }
 
 /**
- * Whether the client may still use these scopes and this redirect URI. The engine checks both when the request
- * arrives, but a page may stay open for an hour. Meanwhile an operator may remove either.
+ * Whether the client may still use these scopes and this redirect URI. The engine checks both when the request arrives.
+ * But a page may stay open for an hour, and an operator may remove either in the meantime.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
@@ -95,7 +95,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params, session } = details
   const { clientId, name, origin, siteId, siteName, document } = client
-  // A resource server has no redirect URIs, so it never gets this far.
+  // Resource servers have no redirect URIs, so they never get this far.
   if (origin === 'resource_server') throw interactionGone()
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
@@ -108,29 +108,29 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       /** The site that the application belongs to; undefined for other clients. */
       siteId,
       siteName,
-      /** The host of the metadata document, if there is one. */
+      /** The host of the client's metadata document, if it has one. */
       describedAt: document && new URL(clientId).host,
-      /** Whether that document is approved, at the site of the consent if it has one. */
+      /** Whether the metadata document is approved, at the site of the consent if it has one. */
       reviewed: document && reviewed,
       /** Whether the redirect URI belongs to a single connection of a platform. */
       byPattern,
     },
-    /** The redirect URI, already checked. */
+    /** The redirect URI of the request, already checked. */
     redirectUri,
     /** The signed-in person; undefined at the `login` prompt. */
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
-    /** The sites to choose from at `select_account`; the site of the grant, if any, at `consent`. */
+    /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
-    /** Link that restarts the request at the sign-in page. A pushed request cannot be repeated by a link. */
+    /** Link that restarts the request at the sign-in page; undefined for a pushed request, which no link can repeat. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
 
 /**
- * Returns the requested scopes, including those of claims in the `claims` parameter (OpenID Connect Core §5.5). The
- * page shows both in the same way.
+ * Returns the requested scopes, including those behind the `claims` parameter (OpenID Connect Core §5.5). The page
+ * shows both in the same way.
  */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
   const named = String(scope ?? '').split(' ')
@@ -150,7 +150,7 @@ interface PromptDetails {
   readonly missingResourceScopes?: Record<string, string[]>
   /** Fingerprint of the metadata document shown on the consent page. */
   readonly fingerprint?: string
-  /** Whether that document is approved at the site of the consent. */
+  /** Whether the metadata document is approved at the site of the consent. */
   readonly reviewed?: boolean
   readonly sites?: readonly HeldSite[]
   readonly site?: HeldSite
@@ -171,8 +171,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Adds what the consent page showed to the continued grant, or creates a new grant. The form has no scope fields, so
- * a forged form cannot add scopes.
+ * Adds what the consent page showed to the remembered grant, or creates a new grant. The form has no scope fields, so a
+ * forged form cannot add scopes.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails

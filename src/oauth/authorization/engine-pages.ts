@@ -11,7 +11,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 
-/** Routes that browsers visit. All others respond to errors with JSON, whatever the Accept header. */
+/** Routes that browsers visit. All other routes respond to errors with JSON, regardless of the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -21,8 +21,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Renders the engine's errors. By default the engine sends HTML from the token endpoint to a client that accepts
- * text/html, but OAuth endpoints must respond with JSON (RFC 6749 §5.2).
+ * Renders the engine's errors. By default the engine's token endpoint sends HTML to a client that accepts text/html.
+ * But OAuth endpoints must respond with JSON (RFC 6749 §5.2).
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -34,14 +34,14 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
     const { redirect_uri: address } = ctx.oidc.params ?? ctx.query
-    // Show it as text: the page must not link to an unregistered URI.
+    // Show the URI as text: the page must not link to an unregistered URI.
     const isShown = out.error === 'invalid_redirect_uri' && typeof address === 'string'
     const sent = isShown ? shownUri(address) : undefined
     sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why }, sent)
   }
 }
 
-/** Whether the configuration admits a metadata document at this URL. */
+/** Whether the configuration allows a metadata document at this URL. */
 type AdmitsAddress = (clientId: string) => boolean
 
 /** Explains `invalid_client`, which the engine sends for every unknown client. */
@@ -59,7 +59,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
 /** Renders the page that asks the person to confirm a sign-out requested by a client (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
-  // Without a client, the engine ignores the URI (RP-Initiated Logout §2).
+  // Without a client, the engine ignores the redirect URI (RP-Initiated Logout §2).
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)

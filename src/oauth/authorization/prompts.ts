@@ -8,8 +8,8 @@ import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Decides when a person must sign in, choose a site or consent. Prompts have the standard names, so a client can send
- * `prompt=select_account` to change the site.
+ * Decides when a person must sign in, choose a site or consent. The prompts have the standard names, so a client can
+ * send `prompt=select_account` to change the site.
  */
 export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
@@ -30,7 +30,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // The engine requires consent from every native client each time; design 17 narrows that.
+  // The engine requires consent from every native client each time; design 17 requires it less often.
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -51,7 +51,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   if (consent) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await decideRequestedSite(ctx, dependencies))
-      // The consent applies to exactly this version of the document.
+      // The consent applies only to this version of the document.
       const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
       const reviewed = document && isApproved(document, site)
       return { site, fingerprint: document?.fingerprint, reviewed }
@@ -61,14 +61,14 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Rejects sessions that the engine would continue. Without `login_required`, the response to prompt=none would be
- * interaction_required (OpenID Connect Core §3.1.2.6).
+ * Checks sessions that the engine itself would accept. Reports `login_required`; otherwise the response to prompt=none
+ * would be interaction_required (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
   const required = 'login_required'
   return [
-    // Sessions of disabled or removed people still exist.
+    // Sessions of disabled or removed people are not deleted.
     new Check('account_gone', 'the account no longer exists', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
@@ -88,7 +88,7 @@ function loginChecks() {
   ]
 }
 
-/** Directs a person who uses the wrong application to the right page. */
+/** Directs a person in the wrong application to the right page. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

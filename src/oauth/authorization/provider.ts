@@ -39,7 +39,7 @@ interface Changing {
 }
 
 /**
- * Creates the certified engine. Only connects it to our policy; each non-obvious setting names its design decision or
+ * Creates the certified engine and connects it to our policy. Each non-obvious setting names its design decision or
  * pitfall.
  */
 export function createProvider(
@@ -65,7 +65,7 @@ export function createProvider(
   compareSecretsByDigest(provider)
   rememberProofsOnce(provider, dependencies.proofs.useOnce)
   logEngineEvents(provider, dependencies)
-  // `pinnedHost` has already replaced Host and X-Forwarded-*, from which the engine reads the scheme.
+  // The engine reads the scheme from X-Forwarded-*. `pinnedHost` has already replaced those headers and Host.
   provider.proxy = true
   return provider
 }
@@ -90,7 +90,7 @@ function people(dependencies: EngineDependencies): Configuration {
   return {
     findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
-    // Refresh tokens survive when the person signs out of the browser.
+    // Refresh tokens remain valid after a sign-out in the browser.
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
@@ -107,7 +107,7 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    // A sign-out request creates a session even if no one is signed in; keep that session short.
+    // A sign-out request creates a session even if nobody is signed in, so keep that session short.
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
@@ -127,8 +127,8 @@ export const PASSWORD_ACR = 'urn:gatehouse:password'
 /** Configures the parts of OAuth 2.0 and OpenID Connect that the engine supports and advertises. */
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
-  // The order matters: some libraries take the first method that they know. If `none` came first, they would send no
-  // secret.
+  // The order matters, because some libraries take the first method that they know. If `none` came first, they would
+  // send no secret.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
     ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),
@@ -197,8 +197,8 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    // Our own routes serve UserInfo and introspection. The features of the engine stay enabled for discovery and for
-    // `claims.userinfo`; its introspection would reject every request.
+    // Our own routes serve UserInfo and introspection. The engine's features stay enabled for discovery and for
+    // `claims.userinfo`, but its introspection would reject every request.
     introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
       enabled: true,
@@ -219,19 +219,19 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine uses this clock for its own time checks.
+    // The engine's time checks use this clock.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }
 
-/** The engine's replay detection, missing in its types. */
+/** The engine's replay detection, which is missing from its types. */
 interface ReplayDetection {
   unique(iss: string, jti: string, exp: number): Promise<boolean>
 }
 
 /**
- * Makes the engine remember proofs in our store. The engine itself reads before it writes, so two simultaneous uses
+ * Makes the engine record proofs in our store. The engine's own code reads before it writes, so two simultaneous uses
  * would both pass.
  */
 function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
@@ -247,8 +247,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the issue time of the proof that the engine has just verified. A request may carry both kinds of proof. The
- * other one is unverified, so its claims must not be used.
+ * Returns the issue time of the proof that the engine has just verified. A request may carry an assertion and a DPoP
+ * proof. The other one is not verified yet, so its claims must not be used.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

@@ -1,4 +1,4 @@
-/** Tracks sessions at applications that are notified of sign-outs, and queues the notices. The engine sends them. */
+/** Tracks sessions at applications that are notified of sign-outs, and queues the notices for the engine to send. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -20,7 +20,7 @@ export interface SignOutPorts {
   readonly logger: Logger
   /** Records a notice that the application did not accept. */
   readonly noteFailure: (clientId: string, reason: string) => void
-  /** Whether this process sends the notices of all processes on its host. */
+  /** Whether this process sends the notices for all processes on its host. */
   readonly sweeps: BackgroundTask['onlyWhen']
 }
 
@@ -29,12 +29,12 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** Delays after each attempt except the last, in seconds. The last attempt is more than an hour after the first. */
+/** Delays after each attempt except the last, in seconds. They total more than an hour. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Maximum batches for one application before the others get a turn. */
+/** Maximum number of batches for one application before the others get a turn. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -65,8 +65,8 @@ export function makeSignOuts(ports: SignOutPorts) {
 
 /**
  * Sends due notices. Applications take turns. An application that fails gets no more notices in this round, so a dead
- * host does not delay the others. Only the number of simultaneous requests is limited: a rate limit would let a
- * delayed notice run out of attempts.
+ * host does not delay the others. Only the number of simultaneous requests is limited; with a rate limit, a delayed
+ * notice could run out of attempts.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -80,7 +80,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   }
 }
 
-/** Finds applications with due notices, the longest wait first. */
+/** Finds applications with due notices, starting with the longest wait. */
 async function dueClients(
   { database, now }: SignOutPorts,
   silent: ReadonlySet<string>,
@@ -129,7 +129,7 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // The process that moves the due time owns the notice. After a crash, the next attempt sends it.
+  // The process that postpones the due time sends the notice. If that process crashes, the next attempt sends it.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
     .set({ attempts, next_attempt_at: ports.now() + wait * 1000 })
@@ -158,13 +158,13 @@ async function attempt(
   }
 }
 
-/** Why a session at an application ends. */
+/** Why a session at an application ended. */
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Ends that cause no notice (OpenID Connect Back-Channel Logout 1.0). The application itself decides about its session
- * after its own revocation, and after mere expiry. All other ends cause a notice, even a replayed code or refresh
- * token, because the tokens of the application may be stolen.
+ * Reasons that cause no notice (OpenID Connect Back-Channel Logout 1.0). The application itself decides about its
+ * session after it revoked a token, and after the grant merely expired. All other reasons cause a notice, even a
+ * replayed code or refresh token, because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant has ended: the client revoked it',
@@ -172,15 +172,15 @@ const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant does not exist',
 ])
 
-/** Whether the application is notified of an end with this reason. */
+/** Whether the application is notified of a session that ended for this reason. */
 export function isNotified(reason: SessionEnd): boolean {
   return !quietEnds.has(reason)
 }
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Stores sessions at applications, and notices of their ends. `judgeAccess` detects the ends, as it decides every use
- * of a token. So even an end made by hand in the database is noticed.
+ * Stores sessions at applications, and the notices when they end. `judgeAccess` finds ended sessions in the same way as
+ * it decides every use of a token. So even a change made by hand in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>
@@ -190,7 +190,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .where('family_id', '=', familyId)
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
-      // Another process may have deleted it first.
+      // Another process may have deleted the session first.
       if (gone && isNotified(reason)) await addNotice(trx, { ...gone, reason }, now())
     })
 
@@ -219,7 +219,8 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
     },
 
     /**
-     * Ends the sessions at one application that belong to a browser session, identified by the `sid` of its id_tokens.
+     * Ends the sessions at one application that belong to a browser session, which the `sid` of its id_tokens
+     * identifies.
      */
     signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
@@ -233,7 +234,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
       }),
 
-    /** Ends sessions that are over. @returns whether there may be more */
+    /** Deletes sessions that have ended, and queues their notices. @returns whether there may be more */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       for (const row of rows) {
@@ -264,7 +265,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // Only a site's applications have this row, so other clients would always match.
+        // Only applications of a site have this row, so other clients would always match.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),

@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
-/** Properties of a client that decide its authentication and its rights. */
+/** The client properties that decide its authentication and its rights. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
@@ -17,31 +17,36 @@ export type AuthenticatingClient = Pick<
 export type ClientCredentials =
   | {
       readonly clientId: string
-      /** Undefined for a public client. */
+      /** The client's secret; undefined for a public client. */
       readonly secret: string | undefined
-      /** A JWT that the client signed (RFC 7523 §2.2). */
+      /** A JWT signed by the client (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** Safe to log: repeats no part of the request. */
+  /** The reason for the log, which quotes no part of the request. */
   | { readonly problem: string }
 
-/** The same text for every fault, so that callers cannot learn whether a client id exists or has a secret. */
+/**
+ * Error description for every authentication failure. Reveals neither which client ids exist nor which have a secret.
+ */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: send client_id alone for a public client, client_secret in the form or by ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
   'the exact reason under Refusals on the page of the application or resource server'
 
-/** Some libraries send the secret in both places, and some do so only when they refresh. */
+/**
+ * Error description for a request with more than one client authentication. Some libraries send the secret in the form
+ * and in the header, some only on refresh.
+ */
 export const SEVERAL_MECHANISMS =
   'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
   'without any Authorization header, or by HTTP Basic'
 
-/** Some libraries send only the client_id in the header, and some send a token. */
+/** Error description for a malformed Basic header: some libraries send only the client_id in it, and some a token. */
 export const MALFORMED_HEADER =
   'invalid authorization header value format: send Basic and the base64 of client_id:client_secret; for a ' +
   'public client send client_id in the form and no Authorization header'
 
-/** Some libraries send this header by default for a client without a secret. */
+/** Error description for a Basic header of a client without a secret. Some libraries send it by default. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client send client_id in the form and no such header, ' +
   'for a confidential client include its client_secret'
@@ -80,7 +85,7 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
-/** RFC 7523 §2.2: the assertion names the client; `client_id`, if sent, must match. */
+/** The assertion names the client; `client_id`, if sent, must match it (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -105,7 +110,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** RFC 6749 §2.3.1: client_id and secret are form-encoded before the Basic encoding. */
+/** The client_id and secret are form-encoded before the Basic encoding (RFC 6749 §2.3.1). */
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -120,7 +125,7 @@ function readBasic(header: string): ClientCredentials {
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** RFC 6749 appendix A: client_id and secret contain only visible characters and spaces. */
+/** client_id and secret contain only visible characters and spaces (RFC 6749 appendix A). */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))
@@ -131,9 +136,9 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client (RFC 6749 §2.3). A client without a secret sends its client_id. A client with a secret sends
- * it in the form or by HTTP Basic. A client with a key signs an assertion. A deleted client authenticates too; the
- * endpoint decides what it gets.
+ * Authenticates a client (RFC 6749 §2.3). A client without a secret sends only its client_id. A client with a secret
+ * sends it in the form or by HTTP Basic. A client with a key signs an assertion. Deleted clients authenticate too; the
+ * endpoint decides what they get.
  *
  * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the caller
  * always gets `invalid_client`.
@@ -162,8 +167,8 @@ export async function authenticateClient(
 }
 
 /**
- * Returns why an authenticated client may not introspect tokens, or undefined. A disabled application may still look
- * up its own tokens; a disabled resource server may not.
+ * Returns why an authenticated client may not introspect tokens; undefined if it may. A disabled application may still
+ * introspect its own tokens; a disabled resource server may not.
  */
 export function reasonNotToAnswer(client: AuthenticatingClient | undefined): string | undefined {
   if (client?.state === 'deleted') return 'the client was deleted'

@@ -17,8 +17,8 @@ export type ClientFacts = Pick<
 >
 
 /**
- * Converts a client to the engine's metadata. Turns our policy into metadata, most importantly `scope`, which the
- * engine enforces at every authorization request (design 2).
+ * Converts a client to the engine's metadata. Expresses our policy in that metadata, most importantly as `scope`, which
+ * the engine enforces at every authorization request (design 2).
  */
 export function toClientMetadata(client: Client): ClientMetadata {
   const { keys, logout, authMethod } = client
@@ -33,8 +33,8 @@ export function toClientMetadata(client: Client): ClientMetadata {
     grant_types: grantTypesOf(client),
     response_types: client.origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // The engine requires a secret, but we store only digests. This constant is no secret, because
-    // `compareSecretsByDigest` replaces the comparison.
+    // A placeholder, because the engine requires a secret but we store only digests. `compareSecretsByDigest` replaces
+    // the engine's comparison.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys

@@ -37,7 +37,7 @@ export function makeClientStore({
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
-    /** Runs two queries in parallel. Returns a deleted application with the state `deleted`. */
+    /** Finds a client, with two parallel queries. Returns a deleted application with the state `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
       if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)
@@ -101,7 +101,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
 }
 
 /**
- * Reads the four lists of an application in one round trip. Only secrets expire, and only redirect URIs have an order.
+ * Reads the four lists of an application in one round trip. Only secrets expire, and only redirect URIs are ordered.
  */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {

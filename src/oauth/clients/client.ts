@@ -1,4 +1,4 @@
-/** Defines clients of any origin, with their names and ids. The engine implements the protocol. */
+/** Defines clients of every origin, with their names and ids. The engine implements the protocol. */
 
 import type { z } from 'zod'
 
@@ -8,7 +8,7 @@ import type { ApplicationType, ClientAuthMethod } from '../../platform/store/sch
 import type { ClientKeys } from './optional-protocols.ts'
 
 /**
- * A client of any origin. A resource server has none of the four policy origins, because it only introspects tokens
+ * A client of any origin. Resource servers have none of the four policy origins, because they only introspect tokens
  * (design 13).
  */
 export interface Client {
@@ -19,7 +19,7 @@ export interface Client {
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
-  /** The redirect URI that a pattern admitted. All connections of the platform share its client_id. */
+  /** The redirect URI that matched a pattern of the platform. All connections of the platform share its client_id. */
   readonly patternCallback?: string | undefined
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
@@ -36,7 +36,7 @@ export interface Client {
   readonly bindsTokens?: boolean
   /** URI for sign-out notices, and whether each notice must identify the session. */
   readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
-  /** When the first of its secrets expires, in epoch milliseconds. */
+  /** When the first of the client's secrets expires, in epoch milliseconds. */
   readonly changesAt?: number | undefined
   /** The scopes that an operator chose; undefined if the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
@@ -46,9 +46,11 @@ export interface Client {
 }
 
 export interface DocumentState {
-  /** Whether the current document is approved for every site (specification, Authentication 8). */
+  /** Whether the current document is approved for all sites (specification, Authentication 8). */
   readonly reviewed: boolean
-  /** Whether it is approved for at least one site. The site choice decides which sites are offered (design 31). */
+  /**
+   * Whether the current document is approved for at least one site. The person then chooses among those (design 31).
+   */
   readonly mayWriteSomewhere: boolean
   /** Digest of the name and redirect URIs, which a consent covers. */
   readonly fingerprint: string
@@ -57,7 +59,7 @@ export interface DocumentState {
 /** The four policy origins, and two kinds of clients that never register. */
 export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
-/** `off`: new authorizations are refused and existing ones ended. `deleted`: the client remains only to be refused. */
+/** `off`: new authorizations are refused, and existing ones have ended. `deleted`: kept only to refuse its requests. */
 export type ClientState = 'active' | 'off' | 'deleted'
 
 /** Returns the scopes that the client may request under the policy of its origin. */
@@ -77,15 +79,15 @@ export interface LoopbackRegistration {
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris?: readonly string[]
   readonly grantTypes: readonly (typeof grantTypesServed)[number][]
-  /** Only for the registration response; its origin decides what the client may request. */
+  /** The requested scopes, for the registration response only. The client's origin decides what it may request. */
   readonly scope: string
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
 /**
- * Whether the text is a well-formed client_id (RFC 6749 appendix A.1). Other texts need no query, and PostgreSQL
- * fails on NUL.
+ * Whether the text is a well-formed client_id (RFC 6749 appendix A.1). Any other text needs no query, and PostgreSQL
+ * raises an error on NUL.
  */
 export function canBeClientId(text: string): boolean {
   return /^[\x20-\x7e]{1,2048}$/.test(text)
@@ -100,7 +102,7 @@ const NAME_LENGTH_MAX = 100
  *   ones
  * - line and paragraph separators, and the replacement character
  * - blank letters, such as Hangul fillers and the empty Braille pattern, but not emoji variation selectors
- * - marks stacked so high that they cover the lines above
+ * - combining marks stacked high enough to cover the lines above
  */
 const forbidden =
   /[\p{C}\p{Zl}\p{Zp}\uFFFD\u2800]|[\p{Default_Ignorable_Code_Point}--[\uFE00-\uFE0F]]|\p{M}{5}/v
@@ -110,7 +112,7 @@ export function hidesSomething(name: string): boolean {
   return forbidden.test(name)
 }
 
-/** Trims the self-declared name of a client. Rejects a name that could imitate another. */
+/** Trims the name that a client gives itself. Rejects a name that could imitate another. */
 export function readClientName(
   value: string,
 ): { readonly name: string | undefined } | { readonly problem: string } {

@@ -23,7 +23,7 @@ interface DocumentClientSettings {
   readonly loopbackHosts: readonly string[]
   /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
-  /** Maximum number of stored documents without any consent. */
+  /** Maximum number of stored documents that nobody has consented to. */
   readonly unusedMax?: number
 }
 
@@ -34,8 +34,8 @@ export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
  * Manages clients that are described by a metadata document at their client_id. The database stores the last accepted
- * copy of each document. So every process can use it, token checks need no fetch, and clients work while their host
- * is down.
+ * copy of each document. So every process can use the copy, token checks need no fetch, and clients work while their
+ * host is down.
  */
 export function makeDocumentClients(
   settings: DocumentClientSettings,
@@ -43,19 +43,19 @@ export function makeDocumentClients(
 ) {
   const { metadataDocuments: policy, loopbackHosts, copies } = settings
   const { unusedMax = UNUSED_DOCUMENTS_MAX } = settings
-  // Cache failures for some seconds, because the engine asks twice and people reload the page.
+  // Cache failures for a few seconds, because the engine asks twice and people reload the page.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
   }
-  // Any caller can name any number of URLs, so documents in use have separate limits.
+  // Callers can name any number of URLs, so documents in use have separate limits.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** Stores the document if it is acceptable. @returns why it was rejected, or undefined */
+  /** Stores the document if it is valid. @returns why it was rejected, or undefined */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -70,8 +70,8 @@ export function makeDocumentClients(
   }
 
   /**
-   * Stores the configured copy, because some hosts block requests from data centres. The copy gets the shortest
-   * freshness lifetime, so that the host is soon tried again.
+   * If the fetch failed, stores the document's configured copy instead: some hosts block requests from data centres.
+   * The copy gets the shortest freshness lifetime, so the next fetch is soon.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
@@ -99,7 +99,7 @@ export function makeDocumentClients(
   }
 
   return {
-    /** Whether the configuration admits a document at this URL. */
+    /** Whether the configuration allows a document at this URL. */
     admitsAddress,
     /** Whether a document at this URL may be fetched and used now. */
     async admits(clientId: string) {
@@ -107,7 +107,7 @@ export function makeDocumentClients(
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
     /**
-     * Finds the client of a stored copy. Its state is `deleted` if the document is blocked or no longer admitted.
+     * Finds the client of a stored copy. Its state is `deleted` if the document is blocked or no longer allowed.
      *
      * @param fresh whether to ignore a stale copy
      */
@@ -130,20 +130,20 @@ export function makeDocumentClients(
   }
 }
 
-/** Requests one document; the caller guards the request. */
+/** Requests one document. The caller applies the guard against private addresses. */
 type RequestDocument = () => Promise<Response>
 
 interface FetchFailure {
   readonly why: string
-  /** Whether the host reported the document as gone; then no stored copy may be used. */
+  /** Whether the host reported that the document is gone. Then no stored copy may be used. */
   readonly gone: boolean
 }
 
-// The limit set by the draft (§6.6) and by the engine.
+// Maximum size of a document, as in the draft (§6.6) and in the engine.
 const DOCUMENT_BYTES_MAX = 5120
 
 /**
- * Reads a document. Requires status 200, a JSON media type, UTF-8 and a small size. Follows no redirect and never
+ * Reads a document. Requires status 200, a JSON media type, UTF-8 and a small size. Never follows a redirect and never
  * throws.
  */
 async function readDocument(
@@ -159,7 +159,7 @@ async function readDocument(
     }
     const chunks: Uint8Array[] = []
     let length = 0
-    // Leaving the loop early cancels the stream and so closes the connection.
+    // Leaving the loop early cancels the stream, which closes the connection.
     for await (const chunk of body ?? []) {
       length += chunk.length
       if (length > DOCUMENT_BYTES_MAX) {
@@ -239,7 +239,7 @@ async function keep(
   return Number(first_seen_at) === copy.fetched_at
 }
 
-/** Selects the documents without a decision of an operator and without a live grant. */
+/** Selects the documents that have neither an operator's decision nor a live grant. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -258,12 +258,12 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Normally one copy is removed; more only after the limit was lowered. */
+/** Usually removes one copy; more if the limit was lowered. */
 const REMOVED_MAX = 100
 
 /**
- * Removes the oldest unused copies above the maximum. Needed where any host is admitted, because any caller can then
- * add any number of documents.
+ * Removes the oldest unused copies above the maximum. If documents on any host are allowed, any caller can add any
+ * number of them.
  */
 async function removeOldest(database: Database, max: number): Promise<void> {
   const tooMany = await unusedDocuments(database)

@@ -14,17 +14,17 @@ interface Verdict {
   /** Fingerprint of the document that the page showed. */
   readonly fingerprint: string
   readonly siteId: string
-  /** Whether the decision is for every site; this requires a platform role. */
+  /** Whether the decision is for all sites, which requires a platform role. */
   readonly forAll: boolean
 }
 
-/** `changed`: the document has changed since the page showed it, so no decision was stored. */
+/** `changed`: no decision was stored, because the document has changed since the page showed it. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
- * Stores the operators' reviews of metadata-document clients (design 31). Nothing is cached, so a decision takes
- * effect at the next request. A block ends the client's access at the site. An approval lets the client have write
- * scopes, but only with the name and redirect URIs that the page showed.
+ * Stores the operators' reviews of metadata-document clients (design 31). Nothing is cached, so a decision takes effect
+ * at the next request. A block ends the client's access at the site. An approval allows write scopes, but only with the
+ * name and redirect URIs that the page showed.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
-    /** Finds one client of that list. */
+    /** Finds one of those clients. */
     async findDocumentClient(siteId: string, clientId: string) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)
@@ -51,7 +51,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Whether the person may decide for every site. */
+    /** Whether the person may decide for all sites. */
     async decidesForAll(personId: string): Promise<boolean> {
       return await hasPlatformRole(kysely, personId)
     },
@@ -70,7 +70,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   const row = await clientsAt(trx, siteId).where('d.client_id', '=', clientId).executeTakeFirst()
   if (!row) return 'unknown'
   if (row.fingerprint !== fingerprint) return 'changed'
-  // If the document changes after this point, the decision still applies to the version shown.
+  // If the document changes after this point, the decision still applies to the version that the page showed.
   const decided = { review: decision, reviewed_by, reviewed_at }
   if (forAll) {
     await trx
@@ -96,7 +96,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   return 'done'
 }
 
-/** Selects the clients with the decisions for every site and for this site. */
+/** Selects the clients with the decisions for all sites and for this site. */
 function clientsAt(kysely: Connection, siteId: string) {
   return kysely
     .selectFrom('document_client as d')

@@ -52,7 +52,7 @@ export function makeClients(
   return {
     loopback,
     callbacks,
-    /** Whether the configuration still admits clients of this origin. */
+    /** Whether the configuration still allows clients of this origin. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     /** Counts a registration against the limit of the caller's network. */
@@ -62,8 +62,8 @@ export function makeClients(
      * Finds a client of any origin.
      *
      * @param fresh whether to ignore a stale copy of a metadata document
-     * @param returnsTo redirect_uri of an authorization request; added to those of a platform if it was registered
-     * and still matches a pattern
+     * @param returnsTo redirect_uri of an authorization request; added to those of a platform if it was registered and
+     * still matches a pattern
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
@@ -80,7 +80,7 @@ export function makeClients(
   }
 }
 
-/** A client, and its metadata for the engine. */
+/** A client with its metadata for the engine. */
 interface KeptClient {
   readonly client: Client
   readonly metadata: ClientMetadata
@@ -89,16 +89,16 @@ interface KeptClient {
 /**
  * Finds a client for a request that authenticates it.
  *
- * @param version version of the client, if a query of this request has read it; otherwise it is read from the database
+ * @param version version of the client, if a query of this request has already read it
  */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
 const CLIENTS_MAX = 1000
 
 /**
- * Caches clients with their engine metadata until the database reports a new version. Triggers increment the version
+ * Caches clients with their engine metadata until the database has a new version. Triggers increment the version
  * (migrations/0002-by-engine), and the query for a token or code reads it anyway. So an unchanged client costs no
- * query. A change, even one made by hand, takes effect at the next request in every process.
+ * query. A change takes effect at the next request in every process, even if it was made by hand.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,
@@ -120,7 +120,7 @@ export function makeKeptClients(
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }
-    // Read the version before the client, so that a change in between invalidates the cached entry at once.
+    // Read the version before the client. Then a change between the two reads invalidates the cached entry.
     const live = version ?? (await readVersion({ clientId })).rows[0]?.version ?? 0
     const known = kept.get(clientId)
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known

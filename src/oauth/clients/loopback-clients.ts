@@ -12,7 +12,7 @@ export interface LoopbackClientDependencies extends UnusedClientDependencies {
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly loopbackHosts: readonly string[]
   readonly registration: UnusedClientDependencies['registration'] & {
-    /** Lifetime of other clients since their last use. */
+    /** How long a client is kept after its last use, once a person has consented. */
     readonly idleClientSeconds: number
   }
 }
@@ -31,22 +31,22 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Whether no person has consented yet. */
+  /** Whether nobody has consented to this client yet. */
   unused: z.boolean(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
- * Manages self-registered clients on a person's own computer. They are records of the state store, which removes
- * unused ones (design 8). Any caller can register a client and start authorizations, so only a consent counts as its
- * first use.
+ * Manages self-registered clients on a person's own computer. They are records in the state store, which removes unused
+ * ones (design 8). Any caller can register a client and start authorizations, so only a consent counts as its first
+ * use.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { records, loopbackHosts, registration: policy, now } = dependencies
   const find = async (clientId: string) =>
     record.safeParse((await records.find(clientId))?.extra).data
-  // The engine's record type covers only its own models, so our record is stored in a single member.
+  // The engine's record type has only the engine's own fields, so our whole record is stored in one of them.
   const keep = async (clientId: string, kept: LoopbackRecord) => {
     const ttlSeconds = kept.unused ? policy.unusedClientSeconds : policy.idleClientSeconds
     await records.upsert(clientId, { extra: { ...kept } }, ttlSeconds)
@@ -64,7 +64,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       }
       return clientOf(clientId, found, loopbackHosts)
     },
-    /** Marks the client as used, after a person consented. */
+    /** Marks the client as used after a person has consented. */
     async use(clientId: string): Promise<void> {
       const found = await find(clientId)
       if (!found?.unused) return

@@ -6,17 +6,14 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
-/**
- * Policy for Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which URLs may be a
- * client_id.
- */
+/** Configures which URLs may be a client_id (draft-ietf-oauth-client-id-metadata-document-02). */
 export interface DocumentPolicy {
   readonly hosts: readonly string[]
-  /** Whether to admit documents on any host. */
+  /** Whether documents on any host are allowed. */
   readonly openRegistration: boolean
 }
 
-/** The stored members of a document. All others are dropped, including the names of our own properties. */
+/** The stored members of a document. All others are dropped, even if they have the names of our own properties. */
 export const clientDocument = z.object({
   name: z.string(),
   redirectUris: z.array(z.string()),
@@ -33,7 +30,7 @@ export type DocumentJudgement =
 
 const REDIRECT_URIS_MAX = 20
 
-/** Whether documents at this URL are admitted (specification, Client registration 5). */
+/** Whether documents at this URL are allowed (specification, Client registration 5). */
 export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {
   const url = readDocumentAddress(clientId)
   return url !== undefined && (policy.openRegistration || policy.hosts.includes(url.hostname))
@@ -55,9 +52,9 @@ const documentShape = z.object({
 })
 
 /**
- * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so that a
- * document written for several servers works here (VS Code lists a second host). Rejects a document without any
- * remaining redirect URI.
+ * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so a document
+ * written for several servers works here (VS Code lists a second host). Rejects a document that has no redirect URI
+ * left.
  */
 export function judgeDocument(
   address: URL,
@@ -88,7 +85,7 @@ export function judgeDocument(
         postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
       }),
       grantTypes,
-      // Documents seldom state the type, and only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
+      // Documents seldom state the type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
       applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
     },
   }
@@ -114,7 +111,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   return undefined
 }
 
-/** A client may prefer its own key and also offer `none`, but cannot have a shared secret. */
+/** A client may prefer its own key and also offer `none`, but it cannot have a shared secret. */
 function mayBePublic(read: ReadDocument): boolean {
   const preferred = read.token_endpoint_auth_method ?? 'none'
   if (preferred.startsWith('client_secret')) return false

@@ -5,19 +5,19 @@ import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /** The optional protocols that a deployment has enabled in `config/service.json`. Clients may choose among them. */
 export interface OptionalProtocols {
-  /** OpenID Connect Back-Channel Logout 1.0. */
+  /** Whether clients may use OpenID Connect Back-Channel Logout 1.0. */
   readonly backChannelLogout: boolean
-  /** RFC 9126. */
+  /** Whether clients may push authorization requests (RFC 9126). */
   readonly pushedAuthorizationRequests: boolean
-  /** RFC 9449. */
+  /** Whether clients may bind tokens to a key by DPoP (RFC 9449). */
   readonly dpop: boolean
-  /** Client authentication by signed JWT (RFC 7523 §2.2). */
+  /** Whether clients may authenticate by a signed JWT (RFC 7523 §2.2). */
   readonly privateKeyJwt: boolean
-  /** Hosts (with port) that may have a private address, for fetching keys and sending sign-out notices. */
+  /** Hosts (with port) that may have private addresses, for fetching keys and sending sign-out notices. */
   readonly privateHosts: readonly string[]
 }
 
-/** Whether an operator can choose any optional protocol for an application. */
+/** Whether operators can choose at least one optional protocol for an application. */
 export function offersProtocols({ privateHosts, ...plans }: OptionalProtocols): boolean {
   return Object.values(plans).some(Boolean)
 }
@@ -39,21 +39,20 @@ export function lacksProtocol(
   )
 }
 
-/** Whether the client chose a part of the FAPI 2.0 Security Profile. Then the other rules of the profile apply too. */
+/** Whether the client chose a part of the FAPI 2.0 Security Profile. The other rules of the profile then apply too. */
 export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'authMethod'>): boolean {
   return pushesRequests === true || bindsTokens === true
 }
 
 /**
- * The public keys of a client that authenticates with a key (RFC 7523 §3, RFC 7517 §5): the key set itself, or its
- * URL.
+ * The public keys of a client that authenticates with a key (RFC 7523 §3, RFC 7517 §5): the key set itself, or its URL.
  */
 export type ClientKeys =
   | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
   | { readonly jwksUri: string }
 
 const KEYS_MAX = 10
-/** Maximum length of a key set that an operator enters, in characters. */
+/** Maximum number of characters in a key set that an operator enters. */
 export const KEY_SET_LENGTH_MAX = 20_000
 const RSA_BITS_MIN = 2048
 

@@ -15,11 +15,11 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** Maximum number of used callbacks per person; each connection of an assistant has its own. */
+/** Maximum number of used callbacks per person. Each connection of an assistant has its own callback. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
- * Stores the callbacks that a platform's pattern admitted at a registration (design 6). Any caller can register a
+ * Stores callbacks that were registered and match a pattern of the platform (design 6). Any caller can register a
  * callback. So unused callbacks expire soon, and the oldest are removed when the platform reaches its maximum. Used
  * callbacks stay.
  */
@@ -28,7 +28,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
   const { kysely } = database
   const { callbacksPerPlatformMax, unusedCallbackSeconds, idleCallbackSeconds } = registration
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
-  /** Removing a pattern also affects stored callbacks. */
+  /** Whether the URI matches a current pattern of the platform. Removing a pattern also disables stored callbacks. */
   const mayStillBe = (clientId: string, uri: string) =>
     patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern)) ?? false
 
@@ -36,7 +36,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
     /**
      * Stores the callbacks of a registration, and extends the lifetime of known ones.
      *
-     * @returns false if the platform has reached its maximum and all callbacks are in use
+     * @returns false if the platform has reached its maximum and all its callbacks are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
@@ -59,10 +59,10 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .where('expires_at', '<', expires_at)
           .execute()
       }
-      // A registration with only known callbacks displaces no others, and is never rejected.
+      // A registration that has only known callbacks displaces no others, and is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
-      // If all remaining callbacks are in use, the new ones were removed.
+      // The new callbacks were removed because all others are in use.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
@@ -104,8 +104,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 }
 
 /**
- * Marks a person's oldest used callbacks above the maximum as unused. Otherwise one account could exhaust the
- * platform's maximum and block all others.
+ * Marks a person's oldest used callbacks above the maximum as unused. Otherwise one account could use up the platform's
+ * maximum and block everyone else.
  */
 async function releaseOldest(
   { kysely }: Database,

@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show and log: visible ASCII, shortened, without query, fragment and user info. */
+/** Makes a URI safe to show and log: visible ASCII, shortened, and without query, fragment or user info. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')
@@ -11,9 +11,9 @@ export function shownUri(sent: string): string {
 }
 
 /**
- * Explains how a redirect_uri differs from the nearest registered one. Only for the operator of the client, because
- * it names a registered URI. For a URI on another host it names only the host, so that callers cannot write arbitrary
- * text into the log.
+ * Explains how a redirect_uri differs from the nearest registered one. Show it only to the operator of the client,
+ * because it names a registered URI. For a URI on another host it names only the host, so callers cannot write
+ * arbitrary text into the log.
  */
 export function explainRedirect(sent: string, registered: readonly string[]): string {
   const url = URL.parse(sent)

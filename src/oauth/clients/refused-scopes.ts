@@ -2,7 +2,7 @@ import { findScope } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import type { Client } from './client.ts'
 
-/** The client properties that the explanations need. */
+/** The client properties that the explanations depend on. */
 export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
   /** The scopes that the client may request. */
   readonly open: readonly string[]
@@ -34,11 +34,11 @@ export function explainRefusedScopes(
     : `this client cannot request ${named}: ${open}`
 }
 
-/** RFC 6749 §3.3. Some libraries use commas by default. */
+/** Scopes separated by commas instead of spaces (RFC 6749 §3.3); some libraries do this by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
 /**
- * Finds a fault in the requested scopes that does not depend on the client's rights. Either no scope is known, or
+ * Finds a problem of the requested scopes that does not depend on the client's rights. Either no scope is known, or
  * scopes are separated by commas.
  */
 export function problemOfScopes(
@@ -65,7 +65,7 @@ function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether the client still lacks the approval of its document that write scopes require. */
+/** Whether the client cannot have write scopes yet, because no site has approved its document. */
 export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
   return origin === 'document' && document?.mayWriteSomewhere !== true
 }

@@ -1,4 +1,4 @@
-/** Serves the registration endpoint, which decides who gets a client_id. `client-store.ts` stores clients. */
+/** Serves the registration endpoint, which decides which clients get a client_id. `client-store.ts` stores clients. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -42,13 +42,13 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Retry-After when a platform has no free callback left. */
+/** Retry-After, in seconds, when all callbacks of a platform are in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
- * Serves POST /api/oauth/register (specification, Client registration; RFC 7591 §3). This route replaces that of the
- * engine, which would issue secrets and store a new client for every caller, vendors included (design 6). Web pages
- * may call it (design 28).
+ * Serves POST /api/oauth/register (specification, Client registration; RFC 7591 §3). Replaces the engine's route, which
+ * would issue secrets and store a new client for every caller, including vendors (design 6). Web pages may call it
+ * (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -88,7 +88,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Returns only public members, without client_id_issued_at, which is unknown. */
+/** Returns only public members. Omits client_id_issued_at, which is unknown. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,
@@ -151,7 +151,7 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** The redirect URIs of the platform, and requested ones that match one of them. */
+  /** The platform's redirect URIs, and the requested URIs that match one of its patterns. */
   readonly redirectUris: readonly string[]
   /** The redirect URIs that matched a pattern, to be stored. */
   readonly byPattern: readonly string[]
@@ -175,9 +175,9 @@ const bodyShape = z.object({
 type RegistrationBody = z.infer<typeof bodyShape>
 
 /**
- * Decides on a registration in the order of design 6. Clients send the same body to every server, so values that a
- * server may replace (RFC 7591 §2) are replaced rather than rejected. The kind of client determines the
- * authentication method and the application type. Grant types and scopes are narrowed.
+ * Decides on a registration in the order of design 6. Clients send the same body to every server. So values that a
+ * server may replace (RFC 7591 §2) are replaced rather than rejected. The kind of client determines the authentication
+ * method and the application type. Grant types and scopes are narrowed.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
@@ -216,14 +216,14 @@ function decideRegistration(
   throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
 }
 
-/** Removes members that are null, because some clients send null for unset ones. */
+/** Removes members that are null, because some clients send null for unset members. */
 function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**
- * Finds the platform's redirect URIs in a body. Returns undefined if an http or https URI is not the platform's, or
- * if none of the URIs is. Drops unlisted custom schemes (design 6).
+ * Finds the platform's redirect URIs in a body. Returns undefined if any http or https URI belongs to someone else, or
+ * if no URI belongs to the platform. Drops unlisted custom schemes (design 6).
  */
 function recognize(
   redirectUris: readonly string[],
@@ -253,8 +253,8 @@ function narrowLoopback(body: RegistrationBody) {
 }
 
 /**
- * Keeps the requested scopes that the origin may have, or returns all of the origin's scopes if none is left. Clients
- * may copy scopes from a challenge meant for another kind of client.
+ * Keeps the requested scopes that the origin may have. If none is left, returns all scopes of the origin, because
+ * clients may copy scopes from a challenge meant for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })
@@ -265,8 +265,8 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
 
 /**
  * Explains why an http or https redirect URI is rejected, and what to do. The readers are people who connect an
- * assistant, so each sentence names the next step and where to take it. Quotes nothing from the request, except a URI
- * in the accepted form.
+ * assistant, so each text names the next step and where to do it. Quotes nothing from the request, except a URI in the
+ * accepted format.
  */
 function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {
   const { loopbackHosts } = policy

@@ -8,15 +8,15 @@ import { isUnreviewed } from './refused-scopes.ts'
 export interface WantedScopes {
   readonly needed: readonly string[]
   readonly held: readonly string[]
-  /** Whether one of the needed scopes suffices. */
+  /** Whether any one of the needed scopes suffices. */
   readonly oneIsEnough: boolean
 }
 
 /** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** Held and needed scopes in the order of the catalogue; empty if the client cannot get them. */
+  /** Held and needed scopes in the order of the catalogue; empty if the client cannot get the needed ones. */
   readonly scopes: readonly string[]
-  /** What the person can do instead, as a clause to put after the missing scopes. */
+  /** What the person can do instead, as a clause that follows the missing scopes. */
   readonly remedy?: string
 }
 
@@ -29,9 +29,9 @@ export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string)
 }
 
 /**
- * Chooses the scopes of a challenge. Clients request exactly these scopes, so held scopes are repeated, or some
- * clients would lose them (MCP authorization, scope challenge handling). Never names a scope that the authorization
- * endpoint would reject.
+ * Chooses the scopes of a challenge. Clients request exactly these scopes. So held scopes are repeated, because some
+ * clients would otherwise lose them (MCP authorization, scope challenge handling). Never names a scope that the
+ * authorization endpoint would reject.
  */
 export function adviseScopes(
   client: Client,

@@ -11,12 +11,12 @@ export function makeSecret() {
   return { secret, digest: sha256(secret), hint: hintOf(secret) }
 }
 
-/** Returns the last four characters, so that people can tell two secrets apart. */
+/** Returns the last four characters, by which people can tell two secrets apart. */
 export function hintOf(secret: string): string {
   return secret.slice(-4)
 }
 
-/** Whether the secret matches one of the digests, in constant time. */
+/** Whether the secret matches one of the digests. Compares in constant time. */
 export function matchesSecret(secret: string, digests: readonly string[]): boolean {
   const digest = Buffer.from(sha256(secret))
   let matches = false

@@ -5,10 +5,10 @@ import type { Database } from '../../platform/store/database.ts'
 
 export interface UnusedClientDependencies {
   readonly database: Database
-  /** Key of the network digests, which keep IP addresses out of the database. */
+  /** Key for the digests of networks, which keep IP addresses out of the database. */
   readonly networkKey: Buffer
   readonly registration: {
-    /** Lifetime of a client without any consent. */
+    /** Lifetime of a client that nobody has consented to. */
     readonly unusedClientSeconds: number
     readonly unusedClientsPerNetworkMax: number
   }
@@ -17,7 +17,7 @@ export interface UnusedClientDependencies {
 
 /**
  * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the oldest
- * unused clients. Rejecting new clients instead would let one caller block its whole network. A client in an ongoing
+ * unused clients, because rejecting new ones would let one caller block its whole network. A client in an ongoing
  * sign-in is only seconds old, so it stays.
  *
  * @returns the ids of the removed clients
@@ -55,7 +55,7 @@ export async function countUnused(
   return ids
 }
 
-/** Stops counting a client as unused. */
+/** Stops counting a client, because it was used. */
 export async function forgetUnused(
   clientId: string,
   { database: { kysely } }: Pick<UnusedClientDependencies, 'database'>,

@@ -15,8 +15,8 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds the grant that an authorization request continues: the one just given on the consent page, or the one
- * remembered in the session. Skips a grant for another document or another site.
+ * Finds the grant that an authorization request continues: from the consent page just submitted, or from the session.
+ * Skips a grant for another document or another site.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
@@ -39,8 +39,8 @@ export async function findRememberedGrant(
 }
 
 /**
- * Finds or creates the grant of this service's own pages (pages/relying-party/sign-in.ts). They only sign people in,
- * so the grant holds `openid` and needs no consent.
+ * Finds or creates the grant of this service's own pages (pages/relying-party/sign-in.ts). The pages only sign people
+ * in, so the grant contains only `openid` and needs no consent.
  */
 async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,

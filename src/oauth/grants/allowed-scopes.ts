@@ -1,6 +1,6 @@
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 
-/** A consent in the format of the engine: scopes by resource, claims and refusals. */
+/** A consent in the engine's format: scopes by resource, claims and refusals. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
@@ -13,7 +13,7 @@ export function allowedIn(record: object): Allowed {
   return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
-/** Merges two consents, with the refusals of the later one. */
+/** Merges two consents. The refusals of the later one apply. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the scopes that a person allowed for a resource (or without one), minus those refused later. */
+/** Returns the scopes that a person allowed for a resource (or without one) and has not refused since. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,
@@ -44,7 +44,7 @@ export function allowedScopes(
   const refused = new Set(
     scopes(resource === undefined ? rejected?.openid?.scope : rejected?.resources?.[resource]),
   )
-  // `openid` cannot be refused on its own, because there is no sign-in without it.
+  // `openid` cannot be refused separately, because every sign-in requires it.
   return given.filter(
     (scope) => !refused.has(scope) || (resource === undefined && scope === OPENID),
   )

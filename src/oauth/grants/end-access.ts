@@ -5,11 +5,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
 /**
- * Ends a person's access when their account changes.
- *
- * A new password, or disabling the account, ends every browser session that began before. Grants to applications
- * continue unless `endAllAccess` ends them. An attacker who was signed in may have connected a program, and a new
- * password alone does not disconnect it (RFC 9700 §4.14.2).
+ * Ends a person's access when their account changes. A new password, or disabling the account, ends every browser
+ * session that began before. Grants to applications continue unless `endAllAccess` ends them. An attacker who was
+ * signed in may have connected a program, which a new password alone does not disconnect (RFC 9700 §4.14.2).
  */
 
 /** The columns of a person that decide whether their sessions end. */
@@ -22,7 +20,7 @@ export interface DecisiveColumns {
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Finds the people whose sessions must end when their rows change. Sessions opened with the old password may be an
+ * Finds the people whose sessions must end because of a change. Sessions opened with the old password may be an
  * attacker's. Sessions of a disabled account must not return when it is enabled again (OWASP ASVS 5.0, 7.4.2 and
  * 7.4.3).
  *
@@ -74,7 +72,7 @@ export async function endSessions(
 
 /**
  * Ends all access to an account that began by a given time: sessions, and grants with their tokens. Repeating the call
- * with the same time ends nothing newer.
+ * with the same time does not end newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

@@ -6,18 +6,18 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
-/** Which grants to end. */
+/** Selects the grants to end. */
 export type Ending =
-  /** All grants, after a backup was restored. */
+  /** All grants, after restoring a backup. */
   | 'everything'
   | { readonly id: string }
   /** All grants of a person to one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All grants that a person gave by a time in epoch milliseconds, at any site. */
+  /** All grants that a person gave up to a time in epoch milliseconds, at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
   /** All grants of a person at one site, to any client. */
   | { readonly personId: string; readonly siteId: string }
-  /** All grants to a client, by one person or by all. */
+  /** All grants to a client, from one person or from all. */
   | { readonly clientId: string; readonly personId?: string }
   /** All grants to a client that include one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
@@ -34,7 +34,7 @@ export type EndReason =
   | 'a replaced refresh token was used again'
   | 'the database was restored from a backup'
 
-/** Maximum rows that one statement changes or removes, to stay within its time limit. */
+/** Maximum number of rows that one statement changes or removes, to stay within its time limit. */
 const BATCH_ROWS_MAX = 1000
 
 interface EndedFor {
@@ -52,8 +52,8 @@ export async function endGrants(
 }
 
 /**
- * Ends grants in batches and returns their rows. Each statement ends one batch, because an application may have very
- * many grants.
+ * Ends grants in batches and returns their rows. Each statement ends one batch, because an application may have a very
+ * large number of grants.
  */
 export async function endGrantRows(
   kysely: Kysely<Schema>,
@@ -64,7 +64,7 @@ export async function endGrantRows(
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
-    // A grant that has ended meanwhile keeps its reason.
+    // A grant that ended in the meantime keeps its reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
@@ -117,7 +117,7 @@ async function endingNext(
 }
 
 /**
- * Ends all grants of a person to a client at a site, from any browser, and records an audit event.
+ * Ends all grants of a person to a client at a site, given in any browser, and records an audit event.
  *
  * @returns the ids of the grants that ended
  */
@@ -144,21 +144,19 @@ export async function removeApp(
   })
 }
 
-/** Counts of the grants and records that `endEverything` ended. */
+/** The numbers of grants and records that `endEverything` ended. */
 export interface Ended {
-  /** Live grants. Tokens whose grants are missing in this database are invalid anyway. */
+  /** Live grants that ended. Tokens whose grants are missing from this database are invalid anyway. */
   readonly grants: number
   /** Removed records of sessions, pending sign-ins and codes. `EVERYTHING_ENDED` invalidates those in Redis. */
   readonly records: number
 }
 
 /**
- * Ends all grants with their codes and tokens, and every browser session that began until now. Needed after restoring
- * a backup, because the database then lacks later uses, revocations and sign-outs. People must sign in and consent
- * again; applications and purchases stay.
- *
- * Call it before any process serves requests, with the clock of the database (`withDatabase`). If it fails, call it
- * again: every step can be repeated. Records one audit event.
+ * Ends all grants with their codes and tokens, and every current browser session. Needed after restoring a backup,
+ * because the database then lacks later uses, revocations and sign-outs. People must sign in and consent again;
+ * applications and purchases stay. Call it before any process accepts requests, with the database's clock
+ * (`withDatabase`). If it fails, call it again: every step can be repeated. Records one audit event.
  *
  * @param nowMs epoch milliseconds
  */

@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 /**
  * A family of tokens: all tokens from one code exchange, under one grant. Stored as one row of constant size, because
- * the tokens are derived from it (oauth/token/token-values.ts). The row also marks the code as used.
+ * the tokens are derived from the row (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
@@ -42,7 +42,7 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When the row may be removed, because all tokens have expired. */
+  /** When the row may be removed, because all its tokens have expired. */
   readonly keptUntil: number
 }
 
@@ -73,7 +73,7 @@ export function makeFamilyStore({ kysely }: Database) {
         .where('ended_at', 'is', null),
   )
   return {
-    /** Starts a family. @returns false if it exists, because another exchange has used the code */
+    /** Starts a family. @returns false if the family already exists, because another exchange has used the code */
     async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
       const { numAffectedRows } = await insert({
         id,
@@ -118,7 +118,7 @@ function boundFamilies(kysely: Database['kysely']) {
     /**
      * Records a use without starting a new generation.
      *
-     * @returns false if the family has ended or advanced meanwhile
+     * @returns false if the family ended or advanced in the meantime
      */
     async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
       const { numUpdatedRows } = await kysely

@@ -10,11 +10,11 @@ import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
 import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './judge-access.ts'
 
-/** The clients that the configuration admits. */
+/** The clients that the configuration allows. */
 export interface AdmittedClients {
   /** Client ids of the vendor platforms in the current configuration. */
   readonly integrations: ReadonlySet<string>
-  /** Whether clients of this id's origin are admitted at all. */
+  /** Whether the configuration allows clients with an id of this format. */
   admitsOrigin(clientId: string): boolean
 }
 
@@ -55,7 +55,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // Platforms exist only in the configuration, and applications only as rows. A missing one was removed.
+    // A missing client was removed: platforms exist only in the configuration, and applications only as rows.
     clientDeleted:
       row.app_deleted_at !== null ||
       !listed ||
@@ -182,7 +182,7 @@ type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Sche
 
 /**
  * Reads one row for each role of the person at the grant's site, or a single row without a role. Every use of a token
- * runs this query. So it is written in SQL and returns a single JSON object: drivers spend more time on thirty
+ * runs this query. It is written in SQL and returns a single JSON object, because drivers spend more time on thirty
  * columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {

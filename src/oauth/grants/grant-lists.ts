@@ -16,10 +16,10 @@ export interface AppLine {
 /** The service's own pages are not listed as connected apps. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Replaces the missing site of a plain sign-in in keys and groups.
+// Stands for the missing site of a plain sign-in in keys and groups.
 const NO_SITE = ''
 
-/** Lists connections: one entry for each person, client and site, however many browsers consented. */
+/** Lists connections: one entry per person, client and site, regardless of how many browsers consented. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
     /** Lists the apps that a person has connected, newest first. */
@@ -41,7 +41,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names for one entry of that list. */
+    /** Finds the names for one of those apps. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -61,7 +61,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /** Lists the people who have connected a client, newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      // Read only the uses of this page, because very many people may have connected the client.
+      // Read usage only for the people on this page: a client may have a very large number of them.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects an empty list.
       if (people.length === 0) return { ...page, rows: [] }
@@ -78,7 +78,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds one person of that list. */
+    /** Finds one of those people. */
     async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
@@ -106,7 +106,7 @@ function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
     .where('g.expires_at', '>', nowMs)
 }
 
-/** Selects the connected apps of a person, without deleted applications. */
+/** Selects the connected apps of a person, except deleted applications. */
 function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
   return kysely
     .selectFrom(
@@ -171,7 +171,7 @@ interface GrantKey {
   readonly site_id: string | null
 }
 
-/** Reads the scopes and calls of these grants, by the id of their list entry. */
+/** Reads the scopes and calls of these grants, grouped by the id of their list entry. */
 async function usesOf(
   grants: ReturnType<typeof liveGrants>,
   nowMs: number,
@@ -208,12 +208,12 @@ function useOf(
   uses: Uses | undefined,
 ) {
   return {
-    /** Ordered as in the catalogue. */
+    /** The granted scopes, in the order of the catalogue. */
     scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
     /** When the person first gave consent. */
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
-    /** Calls in the last `CALL_DAYS` days. */
+    /** Number of calls in the last `CALL_DAYS` days. */
     calls: uses?.calls ?? 0,
   }
 }

@@ -1,4 +1,4 @@
-/** Stores grants: the consent, its use and its end. Contains nothing about tokens. */
+/** Stores grants: the consent, when it was used, and why it ended. Contains nothing about tokens. */
 
 import type { Transaction } from 'kysely'
 
@@ -12,11 +12,9 @@ import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 import type { Grant } from './judge-access.ts'
 
 /**
- * A new grant: what a person allowed a client, stored as one row (design 30). The engine's Grant model is served from
- * that row; `authorization/` writes it.
- *
- * Ending a grant marks its row. That takes effect at once in every process, because each use of a code or token reads
- * the row. So a token that is being issued at that moment is useless too.
+ * A new grant: what a person allowed a client, stored as one row (design 30). The engine reads its Grant model from
+ * that row (`authorization/`). Ending a grant marks its row. That takes effect at once in every process, because each
+ * use of a code or token reads the row. A token that is being issued at that moment is therefore useless too.
  */
 export interface NewGrant {
   readonly id: string
@@ -34,10 +32,10 @@ export interface NewGrant {
 
 export type GrantStore = ReturnType<typeof makeGrantStore>
 
-/** The request that creates or ends a grant. */
+/** Identifies the request that creates or ends a grant. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
-/** Audit events for grants that end through an action of the client. */
+/** Audit events for grants that a client's action ends. */
 const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },
@@ -55,13 +53,14 @@ export function dayOf(ms: number): number {
 }
 
 /**
- * Creates the store of grants. @param grantSeconds lifetime since the last consent or sign-in, longer than of any
- * token
+ * Creates the store of grants.
+ *
+ * @param grantSeconds lifetime since the last consent or sign-in; no token lives longer
  */
 export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Writes a new grant, or extends an existing one that has not ended. Records an audit event. */
+    /** Stores a new grant, or extends an existing one that has not ended. Records an audit event. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
@@ -80,7 +79,7 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
         )
       }),
 
-    /** Extends the lifetime of a grant if it gains at least a day, so that most requests write nothing. */
+    /** Extends the lifetime of a grant. Writes only if it gains at least a day, so most requests write nothing. */
     async prolong({ id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>): Promise<void> {
       const full = expiry()
       if (expiresAt > full - DAY_MS) return
@@ -115,14 +114,14 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
 }
 
 /**
- * Writes the row, or adds to its scopes. Two pages of one browser may consent at the same moment; both consents count.
+ * Writes the row, or adds to its scopes. Two pages in one browser may consent at the same moment; both consents count.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  // Write first, so that a concurrent transaction waits for the row here.
+  // Write first. A concurrent transaction then waits here for the row.
   const known = await trx
     .updateTable('oauth_grant')
     .set({ expires_at: expiresAt })
@@ -153,7 +152,7 @@ async function saveRow(
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    // A grant that has ended meanwhile stays ended.
+    // A grant that ended in the meantime stays ended.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }

@@ -4,11 +4,11 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-// Maximum number of grants counted between two flushes; calls of further grants are not counted.
+// Maximum number of grants counted between two flushes; calls of other grants are not counted.
 const GRANTS_MAX = 50_000
-// SQLite blocks the process while it writes, so batches are small.
+// Maximum grants in a batch. Batches are small because SQLite blocks the process while it writes.
 const GRANTS_PER_WRITE = 100
-// `last_used_at` is written at most once a minute.
+// Minimum time between two updates of `last_used_at`.
 const LAST_USED_STEP_MS = 60_000
 
 interface Uses {
@@ -35,9 +35,9 @@ export function makeGrantUsage(database: Database, now: () => number) {
     /** Counts a use of one of the grant's tokens. Never waits or fails. */
     count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
 
-    /** Adds the counts to the database. Keeps them for the next flush if that fails. */
+    /** Adds the counts to the database. If that fails, keeps them for the next flush. */
     async flush() {
-      // Use the same order in every process, so that row locks cannot deadlock.
+      // Use the same order in every process, so row locks cannot deadlock.
       const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
       counted = new Map()
       while (taken.length > 0) {
@@ -54,7 +54,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Writes a batch with two statements. Skips grants that have ended meanwhile. */
+/** Writes a batch with two statements. Skips grants that ended in the meantime. */
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
   // Cast the parameters, because PostgreSQL treats them as text here.
   const rows = batch.map(

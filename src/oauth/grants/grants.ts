@@ -14,7 +14,7 @@ export function makeGrants(
   admitted: AdmittedClients,
   refreshTokenAbsoluteSeconds: number,
 ) {
-  // Refresh tokens fail once their grant has expired, so grants must outlive them (design 9).
+  // A refresh token cannot be used once its grant has expired, so grants must live longer (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
     /** Lifetime of a grant, in seconds. */

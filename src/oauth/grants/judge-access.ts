@@ -18,7 +18,7 @@ export type LostReason =
   | 'the site has disabled MCP connections'
   | 'the client is not approved for write access at this site'
 
-/** A stored grant. */
+/** A grant as stored. */
 export interface Grant {
   readonly id: string
   readonly personId: string
@@ -37,7 +37,7 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
-  /** Other claims that the platform provides; unknown ones are absent. */
+  /** Other claims that the platform provides. Unknown claims are absent. */
   readonly told?: ToldOfPerson
 }
 
@@ -46,7 +46,7 @@ export interface ToldOfPerson {
   readonly preferredUsername?: string
   readonly locale?: string
   readonly timeZone?: string
-  /** In epoch milliseconds. */
+  /** When the person's data last changed, in epoch milliseconds. */
   readonly updatedAt?: number
 }
 
@@ -84,7 +84,7 @@ export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undef
 
 /**
  * Decides whether a grant may still be used. Called at every use of a code or token, because a code or token alone
- * proves nothing (design 15 and 30). Pure, so that one table in its test covers every case.
+ * proves nothing (design 15 and 30). Pure: a table in its test covers every case.
  *
  * @returns why the grant may not be used, or undefined
  */
@@ -99,12 +99,12 @@ export function judgeAccess(
 
 function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason | undefined {
   if (facts.personDisabled) return 'the account is disabled'
-  // Only applications of a site have member scopes, so a client without such a row was deleted.
+  // Only applications of a site have member scopes. A client that has member scopes but no application was deleted.
   if (facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)) {
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
-  // A changed document keeps its approved access until the next refresh.
+  // A client whose document has changed keeps its approved access until the next refresh.
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
     return 'the client is not approved for write access at this site'
   }

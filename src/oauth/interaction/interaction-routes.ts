@@ -27,7 +27,7 @@ import {
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly people: PromptPagesDependencies['people'] & {
-    /** How long a browser is remembered after a person signed in with it. */
+    /** How long a browser counts as known after a person has signed in with it. */
     readonly knownBrowserSeconds: number
   }
   readonly signIn: SignInService
@@ -63,7 +63,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   return router
 }
 
-/** The page at which the person cancelled, for the audit trail. */
+/** The page on which the person cancelled, for the audit trail. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',
@@ -75,7 +75,7 @@ function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) 
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/** Finds the interaction of this browser. It must match the id in the path and wait for this prompt. */
+/** Finds the pending interaction of this browser. Its id must match the path, and it must be at this prompt. */
 async function findPending(
   ctx: Context,
   prompt: PromptName,
@@ -86,7 +86,7 @@ async function findPending(
   return pending
 }
 
-/** Same as `findPending`, for a form. The form must come from our own page. */
+/** Same as `findPending`, but for a form, which must come from our own page. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -150,7 +150,7 @@ function stepsOf(
   }
 }
 
-/** Cookie of known browsers, sent to interaction pages only. Does not identify a person. */
+/** Cookie that marks a known browser. Sent only to interaction pages, and does not identify a person. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
 function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
@@ -164,7 +164,7 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
 
 /** Returns why the sign-in failed, for the audit trail only. */
 function failureOf(outcome: NotSignedIn) {
-  // A person who is already signed in is not the one whose sign-in failed.
+  // If a person is already signed in, the failed sign-in was not theirs.
   const personId = undefined
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }

@@ -43,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** The pages have the look of the site for its own application, and that of the service for all others. */
+  /** For an application of a site, the pages have the look of that site; for all others, that of the service. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -97,15 +97,15 @@ export const cancelAddresses = {
 } as const
 
 /**
- * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The SameSite=Lax cookie, which is
- * bound to the path of the interaction, already rejects forged forms. The token protects browsers without SameSite
+ * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The SameSite=Lax cookie is limited
+ * to the path of the interaction, and already rejects forged forms. The token protects browsers without SameSite
  * support.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page. Its policy allows the redirect URI, because submitting a form ends there. */
+/** Sends a page. Its content security policy allows the redirect URI, because submitting the form ends there. */
 function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
@@ -140,7 +140,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes the target of a redirect URI for people, such as `this computer`. */
+/** Describes the target of a redirect URI for people, for example as `this computer`. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

@@ -10,7 +10,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
 export interface KeySettings {
-  /** Root secrets, the current one first. If undefined, one is generated in `dataDir`. */
+  /** Root secrets, the current one first. If undefined, a secret is generated in `dataDir`. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly policy: KeyDependencies['policy']
@@ -34,14 +34,14 @@ export function openKeys(
   } as const satisfies Record<KeyUse, KeyDependencies>
   return {
     secretRoot,
-    /** Signs the cursors of every list. */
+    /** Signs the cursors of all lists. */
     cursors: makeCursors(secretRoot.cursorKeys),
     signing,
     /**
-     * Opens the current key rings; `reload` picks up a rotation.
+     * Opens the current key rings; `reload` applies a rotation.
      *
-     * @param forwards whether this process forwards requests, so that it needs a key for them; existing keys are
-     * published in any case
+     * @param forwards whether this process forwards requests and needs a key for them; existing keys are published in
+     * any case
      */
     async openRings(forwards: boolean) {
       const readUpstreams = forwards ? loadKeyRing : readKeyRing
@@ -68,7 +68,7 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
     upstreams: upstreams.keys,
     /** When each signing key was created, in epoch milliseconds. */
     madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
-    /** Changes whenever a key of either ring changes. */
+    /** A version that changes whenever a key of either ring changes. */
     version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
@@ -81,12 +81,12 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 
 export interface KeyDependencies {
-  /** What the keys sign. The two uses share no key. */
+  /** The two uses of signing keys, which share no key. */
   readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
   readonly policy: {
-    /** How long a key must have been published before it signs. */
+    /** How long a key must have been published before it may sign. */
     readonly publishLeadSeconds: number
     /** How long a retired key stays published. */
     readonly retiredKeepSeconds: number
@@ -97,7 +97,7 @@ export interface KeyDependencies {
 /** `tokens` signs id_tokens; `upstreams` signs requests forwarded to the platform's own API. */
 export type KeyUse = 'tokens' | 'upstreams'
 
-/** For each use, its table and the label that its keys are sealed with. */
+/** The table of each use, and the label with which its keys are sealed. */
 const places = {
   tokens: { table: 'signing_key', label: 'signing key' },
   upstreams: { table: 'upstream_key', label: 'upstream key' },
@@ -121,7 +121,7 @@ export async function listKeys(dependencies: KeyDependencies) {
 
 export interface Rotating {
   readonly force?: boolean
-  /** Records the new signing key. Called in the same transaction. */
+  /** Records the new signing key, in the same transaction as the rotation. */
   readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
 }
 
@@ -130,8 +130,8 @@ export interface Rotating {
  * published.
  *
  * @returns the kid of the new signing key
- * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a relying party
- * might not know it yet. `force` skips this check, for use after a key has leaked.
+ * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a relying party might
+ * not know it yet. `force` skips this check, for use after a key has leaked.
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
@@ -181,7 +181,7 @@ export async function readKeyRing(dependencies: KeyDependencies) {
     ),
     /** When the signing key was created, in epoch milliseconds; undefined without keys. */
     madeAt: rows[0]?.created_at,
-    /** Changes whenever the ring changes. */
+    /** A version that changes whenever the ring changes. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }
@@ -203,7 +203,7 @@ async function selectRing(dependencies: KeyDependencies) {
   return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
 }
 
-/** Creates the first keys. If several processes start with an empty database, the first write wins. */
+/** Creates the first keys. If several processes start on an empty database, the first write wins. */
 async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely

@@ -31,7 +31,7 @@ interface ProofPorts {
 
 export type Proofs = ReturnType<typeof makeProofs>
 
-/** Creates the verifiers of the enabled protocols; the others are undefined. */
+/** Creates the verifiers of the enabled protocols. The verifier of a disabled protocol is undefined. */
 export function makeProofs(
   { baseUrl: issuer, furtherPlans }: ProofSettings,
   ports: ProofPorts,
@@ -39,15 +39,16 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // RFC 7523 §3; the engine's endpoints accept the same values.
+  // The accepted audiences (RFC 7523 §3), the same as at the engine's endpoints.
   const accepted = [issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
     useOnce,
     checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
     /**
-     * Creates the verifier of assertions. @param findKeys returns the public keys of a client, fetched if it has a
-     * jwks_uri
+     * Creates the verifier of assertions.
+     *
+     * @param findKeys returns a client's public keys, fetched if it has a jwks_uri
      */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       furtherPlans.privateKeyJwt
@@ -56,7 +57,7 @@ export function makeProofs(
   }
 }
 
-/** Accepted signature algorithms (FAPI 2.0 Security Profile §5.4.1). None of them uses a shared secret. */
+/** Accepted signature algorithms (FAPI 2.0 Security Profile §5.4.1), none of which uses a shared secret. */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
 /** Allowed difference between the client's clock and ours. */
@@ -64,7 +65,7 @@ const CLOCK_TOLERANCE_SECONDS = 15
 
 /** Identifies a proof in the replay store. */
 interface UsedProof {
-  /** The thumbprint of the key (DPoP), or the client_id (assertion). */
+  /** The key thumbprint for a DPoP proof; the client_id for an assertion. */
   readonly whose: string
   readonly jti: string
   /** When the proof expires, in epoch seconds. */
@@ -76,20 +77,20 @@ interface UsedProof {
 /**
  * Stores a proof until it expires.
  *
- * @returns `first` for exactly one caller, and `again` for all others. `forgotten` means that the store was lost
+ * @returns `first` for exactly one caller, and `again` for all others. `forgotten` means that the store lost its data
  * after the proof was issued, so the proof may have been used before.
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
-/** Maximum time to store a proof, whatever its `exp`. */
+/** Maximum time to store a proof, regardless of its `exp`. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
 /** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
 const ASSUMED_LIFE_SECONDS = 3_600
 
 /**
- * Accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1, RFC 7523 §3). A single
- * write decides, so exactly one of several simultaneous uses is the first.
+ * Accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1, RFC 7523 §3). A single write
+ * decides, so only one of several simultaneous uses can be the first.
  */
 function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   const records = state.adapterFor('ReplayDetection')
@@ -98,7 +99,8 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
     if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
     const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
     if (!isFirst) return 'again'
-    // Read it after the write, so that it describes the Redis instance that stored the proof. `iat` has whole seconds.
+    // Call since() after the write, so that it refers to the Redis instance that stored the proof. Convert `iat`, which
+    // is in seconds.
     const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
     return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
   }
@@ -107,7 +109,7 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
 /**
  * Verifies a client assertion (RFC 7523 §3).
  *
- * @returns what is wrong, for the log; undefined if the assertion is valid
+ * @returns the problem, for the log; undefined if the assertion is valid
  */
 export type VerifyAssertion = (presented: {
   readonly clientId: string
@@ -144,7 +146,7 @@ function makeVerifyAssertion(
         await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
       ]
     } catch (error) {
-      // Any other error is a fault of this service or of its store.
+      // Any other error is a fault of this service or its store.
       const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
       if (!isOfJose) throw error
       return `the assertion is invalid: ${error.message}`
@@ -160,7 +162,7 @@ const replayProblems = {
 
 interface AssertionRules {
   readonly issuer: string
-  /** Accepted values of `aud` besides the issuer: the token endpoint and the endpoint itself (RFC 7523 §3). */
+  /** Accepted values of `aud` besides the issuer: the token endpoint and the current endpoint (RFC 7523 §3). */
   readonly accepted: readonly string[]
   /**
    * Whether the client chose a part of the FAPI 2.0 Security Profile. The profile accepts only the issuer as `aud`,
@@ -174,13 +176,12 @@ interface AssertionRules {
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
- * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server.
+ * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server. If the assertion also names
+ * another server, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). An
+ * assertion dated in the future would count as newer than the loss of the replay store, so it could be replayed until
+ * it expires.
  *
- * If the assertion also names another server, that server could replay it here (audience injection, CVE-2025-27370
- * and CVE-2025-27371). An assertion dated in the future would count as newer than a lost replay store, so it could be
- * replayed until it expires.
- *
- * @returns what is wrong, or undefined
+ * @returns the problem, or undefined
  */
 export function problemOfAssertion(
   { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
@@ -200,7 +201,7 @@ export function problemOfAssertion(
 
 /** A request with its DPoP proofs (RFC 9449 §4). */
 export interface ProvenRequest {
-  /** The DPoP headers; a faulty request may carry several. */
+  /** The values of all DPoP headers; a faulty request may have several. */
   readonly proofs: readonly string[]
   readonly method: string
   /** The requested URL as sent; its query is ignored (§4.3). */
@@ -218,11 +219,11 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** Maximum age of a proof without a nonce, and how far ahead it may be, in seconds. Same limit as in the engine. */
+/** Maximum seconds that `iat` of a proof without a nonce may be in the past or future. Same limit as in the engine. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Verifies a proof (RFC 9449 §4.3). The last step is a single write, which ensures that the proof is used once. */
+/** Verifies a proof (RFC 9449 §4.3). The last step is a single write, so each proof can be used only once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 

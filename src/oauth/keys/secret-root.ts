@@ -5,8 +5,9 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses. In
- * each list the first key signs and all are accepted, so that replacing a root secret does not sign people out.
+ * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses.
+ * Where it returns several keys, the first one signs and all of them verify. So rotating the root secret signs nobody
+ * out, as long as the old one stays listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
@@ -16,9 +17,9 @@ export function makeSecretRoot(secrets: readonly string[]) {
   return {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey: keyFor('forms'),
-    /** Key for DPoP nonces, which are valid for minutes. */
+    /** Key for DPoP nonces, which are valid for a few minutes. */
     nonceKey: keyFor('DPoP nonces'),
-    /** Key for digests of the networks that registered clients. */
+    /** Key for digests of the networks from which clients were registered. */
     networkKey: keyFor('networks'),
     /** Keys that sign the cursors of lists. */
     cursorKeys: keysFor('cursors'),
@@ -30,21 +31,21 @@ export function makeSecretRoot(secrets: readonly string[]) {
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
-    /** Decrypts. @throws if the text was sealed with another secret, or was changed */
+    /** Decrypts a sealed text. @throws if the text was sealed with another secret, or was changed */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
 }
 
 /**
- * Reads the root secret of the embedded default, or generates it. The file is next to the database, and only this
- * user can read it. If two processes start at the same time, the first write wins.
+ * Reads the root secret of the embedded default, or generates it. The file is next to the database, and only this user
+ * can read it. If two processes start at the same time, the first write wins.
  */
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const made = randomBytes(32).toString('base64url')
-  // Link the file only once it is complete, so that no process reads an empty one.
+  // Link the file only when it is complete, so no process reads an empty file.
   const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {

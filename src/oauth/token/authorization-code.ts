@@ -25,9 +25,9 @@ export interface AuthorizationCode {
   readonly clientId: string
   readonly personId: string
   readonly grantId: string
-  /** The content of the tokens that it is exchanged for. */
+  /** The content of the tokens that the code is exchanged for. */
   readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
-  /** The record of the engine, opaque to us. */
+  /** The engine's record, which we do not interpret. */
   readonly record: object
 }
 
@@ -91,8 +91,8 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Within this time a second use of a code counts as a page that ran its callback twice, not as a replay (design 11).
- * A client with the FAPI 2.0 Security Profile is a server, so it gets no such tolerance.
+ * Time within which a second use of a code is not a replay, but a page that ran its callback twice (design 11). Does
+ * not apply to a client with the FAPI 2.0 Security Profile, which is a server.
  */
 const REPEAT_SECONDS = 5
 
@@ -105,10 +105,10 @@ export function makeExchange(dependencies: TokenRequests) {
   const firstTokens = new WeakMap<object, FirstTokens>()
 
   /**
-   * Starts the family. The first exchange to do so uses up the code and gets the first tokens.
+   * Starts the family, which uses up the code. Only the first exchange succeeds and gets the first tokens.
    *
    * @param scopes scopes of the access token that the engine is about to issue
-   * @param jkt thumbprint of the key that it is bound to; the engine has verified the proof
+   * @param jkt thumbprint of the key that the token is bound to; the engine has verified the proof
    */
   const complete = async (ctx: KoaContextWithOIDC, scopes: readonly string[], jkt?: string) => {
     const { code } = await readTokenRequest(ctx)
@@ -139,7 +139,7 @@ export function makeExchange(dependencies: TokenRequests) {
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
 
-    /** Rejects a used code, after all checks of the engine. `complete` uses the code up. */
+    /** Rejects a used code. Runs after all checks of the engine, and before `complete` uses up the code. */
     async mustBeUnused(ctx: KoaContextWithOIDC): Promise<void> {
       if ((await readTokenRequest(ctx)).facts?.family) {
         throw invalidGrant('the code was used a moment ago; its grant and tokens stay valid')
@@ -149,8 +149,8 @@ export function makeExchange(dependencies: TokenRequests) {
     complete,
 
     /**
-     * Returns the tokens of the exchange that just succeeded. They replace the engine's own values, which were
-     * generated before our adapter ran and are stored nowhere.
+     * Returns the tokens of the exchange that has just succeeded. They replace the engine's own values, which were
+     * generated before our adapter ran and are not stored anywhere.
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
@@ -177,7 +177,7 @@ function codeForExchange(
 ): PresentedCode | undefined {
   const { client } = ctx.oidc
   if (!code) return undefined
-  // The engine rejects the code of another client.
+  // The engine itself rejects the code of another client.
   if (client?.clientId !== code.clientId) return { code }
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
@@ -193,11 +193,11 @@ function codeForExchange(
   return { code }
 }
 
-/** Allowance for the clock of the store, by which codes expire and which may differ from ours. */
+/** Allowance for the store's clock, which decides when codes expire and may differ from ours. */
 const CLOCKS_DIFFER_SECONDS = 60
 
 /**
- * Returns how long to keep the row of a family. Without refresh tokens, it must outlive the access token and the
+ * Returns how long to keep the row of a family. Without refresh tokens, it must outlive the access token and also the
  * code, which it marks as used.
  */
 function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) {
@@ -207,7 +207,7 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
 }
 
 /**
- * Replaces the requested resource with the audience that it denotes, or rejects it (design 3), before the code is
+ * Replaces the requested resource with the audience that it denotes, or rejects it (design 3). Runs before the code is
  * used up.
  */
 function settleResource(

@@ -38,7 +38,7 @@ export interface ClaimsDependencies {
 }
 
 export interface SuiteClaims {
-  /** All standard claims, for sign-ins through the suite's clients. */
+  /** All standard claims, for sign-ins to the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
   covers(clientId: string | undefined): boolean
@@ -46,7 +46,7 @@ export interface SuiteClaims {
 
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
-/** Returns all claims about the person of a grant, before scopes filter them. `roles` are the current ones. */
+/** Returns all claims about the person of a grant, before scopes filter them. `roles` are the current roles. */
 export function claimsOf({
   grant,
   person,
@@ -94,14 +94,14 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     }
     const { grantId, clientId, scopes } = token
     const facts = await grants.findGrant({ grantId })
-    // A code names its person and client in addition to its grant.
+    // A code identifies its person and client in addition to its grant.
     const isOfGrant =
       !facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)
     const lost = isOfGrant
       ? judgeAccess(facts, [...scopes], platform.now())
       : 'the grant belongs to another person or client'
     if (!facts || lost !== undefined) {
-      // The caller gets invalid_grant; the log has the reason.
+      // The caller gets only invalid_grant; the log has the reason.
       logFields(ctx).detail = lost
       return undefined
     }
@@ -115,9 +115,9 @@ function accountOf(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
 }
 
-/** What decides which claims a token releases. */
+/** The facts that decide which claims a token releases. */
 export interface Release {
-  /** The scopes of the token, or fewer if the request names some. */
+  /** The scopes of the token, or the subset that the request names. */
   readonly scopes: readonly string[]
   /** Claims requested by name in `claims.userinfo` (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]
@@ -127,8 +127,8 @@ export interface Release {
 }
 
 /**
- * Selects the claims that a token releases: the claims of its granted scopes, and those requested and granted by
- * name, minus refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
+ * Selects the claims that a token releases: those of its granted scopes, and those requested and granted by name,
+ * except refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
  */
 export function releasedClaims(
   known: Claims,

@@ -11,25 +11,24 @@ import type { RefreshToken } from './tokens.ts'
 
 /** The facts that decide which key the tokens of a refresh are bound to. */
 export interface RefreshBinding {
-  /** The key that the family is bound to; undefined if it is not bound. */
+  /** The key that the family is bound to; undefined if it is unbound. */
   readonly bound: string | undefined
-  /** The key that the request proves; undefined without a proof. */
+  /** The key of the request's proof; undefined without a proof. */
   readonly proven: string | undefined
-  /** Whether the client is public. Then only the key shows who holds the refresh token (RFC 9449 §5). */
+  /** Whether the client is public. Then only the key shows that the sender may use the refresh token (RFC 9449 §5). */
   readonly isPublic: boolean
   /** Whether the client registered that its tokens are always bound (RFC 9449 §5.2). */
   readonly demanded: boolean
 }
 
 export type BindingChoice =
-  /** The binding stays unchanged. */
+  /** The binding does not change. */
   | { readonly kind: 'keep' }
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
 /**
- * Decides whether to keep the binding, change it or reject the refresh. Pure, so that one table in its test covers
- * every case.
+ * Decides whether to keep the binding, change it or reject the refresh. Pure: a table in its test covers every case.
  */
 export function chooseBinding({
   bound,
@@ -47,7 +46,7 @@ export function chooseBinding({
 }
 
 /**
- * Returns the key that a refresh request proves to hold (RFC 9449 §5).
+ * Returns the key that a refresh request proves possession of (RFC 9449 §5).
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */
@@ -70,8 +69,8 @@ export async function provenKey(
 }
 
 /**
- * Returns the key to bind to, if the binding changes. A replaced token sent without the key of its successor has two
- * holders, and one of them is a thief (RFC 9700 §4.14.2).
+ * Returns the key to bind to, if the binding changes. A replaced token sent without the key of its successor was
+ * probably stolen (RFC 9700 §4.14.2).
  *
  * @throws invalidGrant
  */
@@ -96,14 +95,14 @@ export async function newBinding(
   throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-/** Binds the family. If another request first bound it to another key, one of the two holders is a thief. */
+/** Binds the family. If another request has just bound it to another key, the token was probably stolen. */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },
   bindTo: string,
   { tokens, grants }: TokenRequests,
 ): Promise<void> {
-  // This fails if the family has changed since the decision.
+  // `rebind` fails if the family has changed since the decision.
   if (await grants.families.bind(family, bindTo)) return
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
@@ -111,7 +110,7 @@ export async function bindFamily(
   throw invalidGrant('a concurrent request bound the refresh token to another key')
 }
 
-/** Ends the grant of a replayed token, because one of its two holders is a thief (RFC 9700 §4.14.2). */
+/** Ends the grant of a replayed token, because the token was probably stolen (RFC 9700 §4.14.2). */
 export async function endReused(
   ctx: KoaContextWithOIDC,
   grantId: string,

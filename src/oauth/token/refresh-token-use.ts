@@ -5,19 +5,19 @@ export type RefreshTokenUse =
   | { readonly kind: 'good' }
   /** Replaced so recently that the client may have missed the response (design 10). */
   | { readonly kind: 'retry'; readonly replacedAt: number }
-  /** Two parties hold the token, and one of them is a thief (RFC 9700 §4.14.2). */
+  /** Used again after its replacement, so the token was probably stolen (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
 export interface RefreshTokenLifetimes {
   /** Lifetime of an unused token. */
   readonly refreshTokenSeconds: number
-  /** Lifetime of a family, no matter how often it is refreshed. */
+  /** Lifetime of a family, regardless of how often it is refreshed. */
   readonly refreshTokenAbsoluteSeconds: number
   readonly refreshRetrySeconds: number
 }
 
-/** Decides on the refresh token of a generation. Pure, so that one table in its test covers every case. */
+/** Judges the refresh token of a generation. Pure: a table in its test covers every case. */
 export function judgeGeneration(
   family: Family,
   generation: number,
@@ -39,7 +39,7 @@ export function judgeGeneration(
     : { kind: 'good' }
 }
 
-/** Returns when the current refresh token of a family expires if unused, in epoch milliseconds. */
+/** Returns when the current refresh token of a family expires if it stays unused, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: RefreshTokenLifetimes,
@@ -51,12 +51,12 @@ export function endOf(
   )
 }
 
-/** Maximum number of stored steps. No honest client refreshes more often within one retry window. */
+/** Maximum number of stored start times. No honest client refreshes more often within one retry window. */
 const STEPS_MAX = 32
 
 /**
- * Adds a step to those of a family. Keeps only steps within the retry window, because a retry depends on no older
- * step, and at most a fixed number.
+ * Adds the start time of a generation. Keeps only times within the retry window, because a retry depends on no older
+ * one, and at most a fixed number.
  */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,

@@ -24,12 +24,13 @@ import type { RefreshToken } from './tokens.ts'
 
 /**
  * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the token. For a
- * few seconds, a client whose network failed may repeat the request and gets the same response. Any later use of a
- * replaced token ends the grant.
+ * few seconds, a client may repeat the request and gets the same response, for example after a network failure. Any
+ * later use of a replaced token ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
- * of the family, the generation used and the time of the step to the next generation. So all uses of one generation
- * compute the same values. That step is the only write; until then a client can repeat a failed request at any time.
+ * of the family, the generation used and the start time of the next generation. So all uses of one generation compute
+ * the same values. The step to the next generation is the only write; until then a client can repeat a failed request
+ * at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -74,7 +75,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that this request may have. */
+  /** The scopes that the access token of this request gets. */
   readonly granted: readonly string[]
 }
 
@@ -89,12 +90,12 @@ async function findUse(
   if (!refreshToken) throw invalidGrant('the refresh token is unknown')
   const { clientId, family, personId, scopes } = refreshToken
   const { audience } = family.token
-  // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
+  // A refresh token is bound to the client that it was issued to (RFC 6749 §6).
   if (clientId !== oidc.client.clientId)
     throw invalidGrant('the refresh token belongs to another client')
   const named = namedResources(oidc, resources).length > 0
   if (named && audience === undefined) throw resourceNotGranted()
-  // After a change of BASE_URL, every resource would reject its access tokens.
+  // After a change of BASE_URL, every resource would reject the access tokens.
   if (audience !== undefined && audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another origin')
   }
@@ -129,13 +130,13 @@ function narrowScopes(
 /** The family of a refresh token after this use of it. */
 interface Renewed {
   readonly family: Family
-  /** When the token was replaced by this request, or by the request that it repeats. In epoch milliseconds. */
+  /** When the token was replaced, by this request or by the one that it repeats. In epoch milliseconds. */
   readonly replacedAt: number
 }
 
 /**
  * Keeps the refresh token instead of replacing it, if its tokens are bound to a key (FAPI 2.0 Security Profile
- * §5.3.2.1). Without the key it is useless to a thief. Records the use, which extends its idle lifetime.
+ * §5.3.2.1). Without the key, an attacker cannot use it. Records the use, which extends its idle lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,
@@ -163,7 +164,7 @@ async function replace(
   if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
-  // Another use of the same token came first. So this one is a retry, or the family has ended.
+  // Another request used this token first. So this request is a retry, or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)

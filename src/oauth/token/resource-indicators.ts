@@ -7,11 +7,10 @@ export type Resources = ReturnType<typeof makeResources>
 
 /**
  * Implements resource indicators (RFC 8707). Every accepted spelling denotes the same audience, {base_url}. Accepted
- * are the origin, with or without a trailing slash, and the protected resources on it, which clients read from
- * metadata documents (design 3 and 5).
- *
- * Scheme and host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). All other
- * characters are compared exactly, because a URL parser also accepts `http:host`, tabs, and a host in hexadecimal.
+ * are the origin, with or without a trailing slash, and the protected resources on it, whose URLs clients read from
+ * metadata documents (design 3 and 5). Scheme and host are case-insensitive, and the default port is optional (RFC 3986
+ * §6.2.2.1 and §6.2.3). All other characters are compared exactly, because a URL parser also accepts `http:host`, tabs,
+ * and a host in hexadecimal.
  */
 export function makeResources(baseUrl: string, protectedPaths: readonly string[]) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
@@ -44,7 +43,7 @@ export function namedResources(
   return named
 }
 
-/** Configures the resource indicators of the engine: the default resource, and the format of its tokens. */
+/** Configures the engine's resource indicators: the default resource, and the format of its tokens. */
 export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
   return {
     enabled: true,

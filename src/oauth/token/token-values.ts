@@ -11,18 +11,16 @@ import type { Family } from '../grants/family-store.ts'
 
 /**
  * Writes and parses the text of tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
- * `<family>.<generation>.<issued at>.<scopes>.<MAC>`.
- *
- * The MAC covers the preceding text and the seed in the row of the family; its key is derived from the root secret. So
- * neither a copy of the store, nor the secret, nor an older token is enough on its own to forge a token. Tokens are
- * not stored; each is valid while its row is.
+ * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the preceding text and the seed in the row of the
+ * family; its key is derived from the root secret. So a copy of the store, the secret or an older token alone is not
+ * enough to forge a token. Tokens are not stored; a token is valid as long as its row is.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Whether this service issued the token, verified with the row of its family. */
+  /** Whether this service issued the token. Needs the row of the token's family. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
@@ -31,22 +29,22 @@ export interface RefreshTokenClaim extends TokenClaim {
 }
 
 export interface AccessTokenClaim extends TokenClaim {
-  /** Generation of the refresh token that was issued together with it. */
+  /** Generation of the refresh token that was issued with this token. */
   readonly generation: number
   readonly issuedAtSeconds: number
   /** Selects the scopes of the token from those of its family. */
   scopesOf(scopes: readonly string[]): string[]
 }
 
-// The id and the MAC are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
+// Formats of tokens. The id and the MAC are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
 const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
 const accessTokenForm =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are accepted */
+/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are valid */
 export function makeTokenValues(secrets: readonly Buffer[]) {
-  // Create the keys once: that costs several times as much as a MAC.
+  // Create the keys once, which costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
@@ -84,7 +82,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       }
     },
 
-    /** Returns the access token of a generation, for some of the scopes of its family. */
+    /** Returns the access token of a generation, for all or some scopes of its family. */
     writeAccessToken(
       { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
       { generation, issuedAtSeconds, has }: IssuedAccessToken,
@@ -108,7 +106,7 @@ export function newSeed(): string {
   return randomBytes(16).toString('base64url')
 }
 
-/** Returns the id of the family that starts with the exchange of this code. */
+/** Returns the id of the family that the exchange of this code starts. */
 export function familyOfCode(code: string): string {
   return sha256(code)
 }
@@ -117,14 +115,14 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** Encodes the scopes of a token: one bit for each scope of the family, the first one lowest. Empty for all scopes. */
+/** Encodes the scopes of a token: one bit per scope of the family, starting with the lowest. Empty for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   let bits = 0n
   for (const [position, scope] of scopes.entries()) {
     if (has.includes(scope)) bits |= 1n << BigInt(position)
   }
-  // The extra high bit distinguishes a token without scopes from one with all.
+  // The extra high bit distinguishes a token without scopes from one with all scopes.
   return (bits | (1n << BigInt(scopes.length))).toString(BASE)
 }
 

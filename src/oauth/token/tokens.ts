@@ -4,8 +4,8 @@ import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with all facts that decide its use now, read with one query from the rows of its family and grant.
- * Issuing a token stores no token, and revoking it ends its family.
+ * An issued token with all facts that currently decide its use, read with one query from the rows of its family and
+ * grant. Issuing a token stores no token, and revoking it ends its family.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
@@ -14,7 +14,7 @@ export interface IssuedToken extends AccessFacts {
   /** The site of the grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
-  /** In epoch seconds, like `expiresAt`. */
+  /** When the token was issued, in epoch seconds, like `expiresAt`. */
   readonly issuedAt: number
   readonly expiresAt: number
 }
@@ -30,19 +30,19 @@ export interface AccessToken extends IssuedToken {
 
 export interface RefreshToken extends IssuedToken {
   readonly kind: 'refresh'
-  /** How often its family had been refreshed when the token was issued. */
+  /** How often the family had been refreshed when the token was issued. */
   readonly generation: number
 }
 
 /**
- * Finds a token with one query, even an expired or revoked one. Returns undefined if it was never issued.
+ * Finds a token with one query, even if it has expired or was revoked. Returns undefined if it was never issued.
  *
  * @param callerId the calling client, whose version the same query reads
  */
 export type FindToken<Token> = (value: string, callerId?: string) => Promise<Token | undefined>
 
 interface TokenPorts {
-  /** Must query on every call: a refresh reads again after it lost a race. */
+  /** Must query on every call: a refresh reads again after a concurrent request changed the family. */
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
   readonly keys: readonly Buffer[]
@@ -70,7 +70,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A repeated refresh announces the full lifetime again, so tokens of a refresh live longer by the retry window.
+      // A retry gets the full lifetime again, so tokens from a refresh live longer by the retry window.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access',

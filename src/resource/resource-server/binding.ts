@@ -8,7 +8,7 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** The verdict on the sender: a fault if it may not use the token. Includes the nonce for the next proof. */
+/** The verdict on the sender, with a fault if the token must not be used, and the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined
@@ -20,7 +20,7 @@ export type DpopChallenge = 'offered' | 'demanded'
 /** The accepted proof algorithms, as listed in a challenge. */
 export const dpopAlgorithms = proofAlgorithms.join(' ')
 
-/** The token of a request, before it is verified. */
+/** The token of a request before verification. */
 export interface SentToken {
   /** The scheme of the Authorization header. */
   readonly scheme: 'Bearer' | 'DPoP'
@@ -28,8 +28,8 @@ export interface SentToken {
 }
 
 /**
- * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof by its key; an
- * unbound token must be sent as a bearer token. Rejects bound tokens if proofs are not enabled.
+ * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof by its key; an unbound
+ * token must be sent as a bearer token. Rejects bound tokens if DPoP is disabled.
  */
 export async function judgeBinding(
   { scheme, value, token: { jkt } }: SentToken & { readonly token: Pick<AccessToken, 'jkt'> },

@@ -31,21 +31,21 @@ import {
 
 /**
  * Responds with 200 and identity headers, or with the 401 or 403 of a protected resource, which the proxy returns to
- * its caller. Accepts any method, because some proxies repeat that of the guarded request. Never reads the body. CORS
- * is left to the application behind the proxy.
+ * its caller. Accepts any method, because some proxies repeat the method of the guarded request. Never reads the body.
+ * The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
-    // Routers store the matched pattern in this property, for the log.
+    // The log reads the route from this property, in which routers store the matched pattern.
     Object.assign(ctx, { _matchedRoute: 'forward-auth' })
     await answerUncached(ctx, async () => await answerProxy(ctx, parts))
   }
 }
 
 /**
- * Holds the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this header
- * itself, which overwrites any value sent by the caller.
+ * Header for the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this
+ * header itself, which overwrites any value from the caller.
  */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
@@ -56,7 +56,7 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
   const { platform, oauth, verdicts, resourceMetadataUrl } = parts
-  // Only check the limit here, because the proxy may be unauthenticated. Its request is counted later.
+  // Check the limit without counting, because the proxy may be unauthenticated. The request is counted later.
   const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
   const judged = await judgeRequest(ctx, credentials, parts)
@@ -95,7 +95,7 @@ type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * Judges the token before comparing the proxy's secret, because the same query reads the version of the proxy. An
+ * Judges the token before comparing the proxy's secret, because the same query reads the proxy's version. An
  * unauthenticated proxy learns nothing about the verdict.
  */
 async function judgeRequest(
@@ -140,13 +140,13 @@ async function authenticateProxy(
   return undefined
 }
 
-/** The same text for every fault, because the caller of the proxy may read it too. */
+/** Send the same text for every fault, because the caller of the proxy may read it too. */
 const PROXY_NOT_AUTHENTICATED =
   'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
   'client_secret in the form of HTTP Basic'
 
 /**
- * Responds with 400, because the fault lies between two systems of the operator. On a 401, a browser would ask for the
+ * Responds with 400, because the fault is in the operator's own configuration. After a 401, a browser would ask for the
  * password of the proxy, and a client would request a new token.
  */
 function refuseProxy(ctx: Context, reason: string): void {
@@ -164,9 +164,9 @@ export interface ScopeSources {
 }
 
 /**
- * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. On paths below
- * the endpoint, the path and query are those of the guarded request. The caller controls them, so only the header
- * counts there. A caller that sends the header itself can only restrict its own token.
+ * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below the
+ * endpoint, the path and query are those of the guarded request. The caller controls them, so only the header counts
+ * there. A caller that sends the header itself can only restrict its own token.
  *
  * @returns the scopes, or the problem for the operator who configured the proxy
  */

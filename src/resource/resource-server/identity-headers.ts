@@ -2,8 +2,8 @@ import { type Claims, claimsByScope, claimsOf, releasedClaims } from '../../oaut
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /**
- * Headers for the application behind a proxy, with their claims. Every response has all of them; they are empty if
- * nothing is released. So a proxy that copies the list always overwrites headers of its caller.
+ * Headers for the application behind a proxy, with their claims. Every response has all of them, some of them empty. So
+ * a proxy that copies the list always overwrites headers from its caller.
  */
 export const identityHeaders = {
   'X-Auth-Subject': 'sub',
@@ -15,7 +15,7 @@ export const identityHeaders = {
   'X-Auth-Email': 'email',
 } as const
 
-/** By default nginx reads 4 KiB of headers, and people choose their own names. */
+/** Maximum length of a name. nginx reads 4 KiB of headers by default, and people choose their own names. */
 const NAME_BYTES_MAX = 512
 
 /** Returns the header values: the UserInfo claims of this token, its client and its scopes. */
@@ -27,9 +27,9 @@ export function identityOf(token: AccessToken): Readonly<Record<string, string>>
 }
 
 /**
- * Formats claims as headers. A list has one space between its items. Items are visible ASCII; all other characters,
- * and `%`, `"` and `,`, are percent-encoded as UTF-8. So no value can end a header, start another one, or look like
- * two values.
+ * Formats claims as headers. Items of a list are separated by one space. All characters except visible ASCII, and also
+ * `%`, `"` and `,`, are percent-encoded as UTF-8. So no value can end a header, start another one, or look like two
+ * values.
  */
 export function headersOf(claims: Claims): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -46,7 +46,7 @@ function encoded(text: string): string {
     .replace(/[^\x21\x23\x24\x26-\x2b\x2d-\x7e]+/g, (others) => encodeURIComponent(others))
 }
 
-/** Cuts a name at a character boundary. Ids are never cut, because a part could be another id. */
+/** Cuts a name at a character boundary. Ids are never cut, because part of an id could be another id. */
 function shortened([name = '']: readonly string[]): string {
   let value = ''
   for (const character of name) {

@@ -22,8 +22,8 @@ import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Tells a resource server about all tokens of its site, and a client about its own tokens. For any other caller, every
- * token is inactive (RFC 7662 §2.1; design 13).
+ * Serves introspection. A resource server sees all tokens of its site, and a client its own tokens. For any other
+ * caller, every token is inactive (RFC 7662 §2.1; design 13).
  */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
@@ -32,7 +32,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
-    // Only check the limit here. The request is counted after the client has authenticated.
+    // Check the limit without counting. The request is counted after the client has authenticated.
     const { clientId } = credentials
     const exceeded =
       requestLimits.exceeded('unknownTokens', clientId) ??
@@ -54,7 +54,7 @@ interface Question {
 }
 
 /**
- * Judges the token before comparing the caller's secret, because the same query reads the version of the caller. An
+ * Judges the token before comparing the caller's secret, because the same query reads the caller's version. An
  * unauthenticated caller learns nothing about the verdict.
  */
 async function answerCaller(
@@ -83,7 +83,7 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // Honest callers send tokens that were issued here; a token that was never issued is a guess.
+    // Honest callers send only tokens that were issued here; any other token is a guess.
     if (!judged.token) platform.requestLimits.count('unknownTokens', caller.clientId)
   } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'
@@ -92,7 +92,7 @@ async function answerCaller(
   }
 }
 
-/** Guesses the kind from the hint and the format of the token (RFC 7662 §2.1). */
+/** Guesses the kind of token from the hint and the format (RFC 7662 §2.1). */
 function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' {
   const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
   return refreshes ? 'refresh' : 'access'
@@ -100,7 +100,7 @@ function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' 
 
 /**
  * Whether an authenticated client may introspect a token (RFC 7662 §2.1; design 13). Every client may introspect its
- * own tokens. A resource server of a site may introspect the tokens of the site, and one of the deployment all tokens.
+ * own tokens. A resource server may introspect the tokens of its site, or all tokens if it has no site.
  */
 export function mayIntrospect(
   { clientId, origin, siteId }: Pick<AuthenticatingClient, 'clientId' | 'origin' | 'siteId'>,
@@ -112,8 +112,8 @@ export function mayIntrospect(
 }
 
 /**
- * Describes an active token (RFC 7662 §2.2). With the scope `profile` also its site and the current roles of the
- * person there (design 15). A refresh token has neither type nor audience.
+ * Describes an active token (RFC 7662 §2.2). With the scope `profile`, includes its site and the person's current roles
+ * there (design 15). A refresh token has neither type nor audience.
  */
 function activeToken(
   token: AccessToken | RefreshToken,
@@ -158,7 +158,7 @@ async function authenticate(
   if (reason === undefined) return client
   logFields(ctx).detail = reason
   const error_description = CLIENT_NOT_AUTHENTICATED
-  // RFC 6749 §5.2: the challenge must match the scheme that the client used.
+  // The challenge must use the scheme that the client used (RFC 6749 §5.2).
   if (ctx.headers.authorization !== undefined) {
     const fault = `error="invalid_client", error_description="${error_description}"`
     ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}", ${fault}`)
@@ -167,7 +167,7 @@ async function authenticate(
   return undefined
 }
 
-/** RFC 7662 §2.3: an unauthenticated caller gets 401, whatever else it sent. */
+/** An unauthenticated caller gets 401, regardless of other faults (RFC 7662 §2.3). */
 function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
   logFields(ctx).detail = problem
   ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)

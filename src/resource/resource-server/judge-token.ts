@@ -7,11 +7,11 @@ export type Judged<Token = AccessToken> =
   | { readonly kind: 'good'; readonly token: Token }
   | WorthlessToken<Token>
 
-/** An unusable token. The reason is for the log and the operator of the client. */
+/** An unusable token. The reason is for the log and for the operator of the client. */
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** Undefined if the token was never issued here, or its record was removed. */
+  /** The token; undefined if it was never issued here, or its record was removed. */
   readonly token?: Token
 }
 
@@ -22,21 +22,21 @@ export interface JudgeSettings {
   readonly now: () => number
 }
 
-/** Which access tokens a caller accepts. */
+/** The kinds of access tokens that an endpoint accepts. */
 interface ExpectedToken {
   /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
-  /** The client that authenticates with the request. The same query reads its version. */
+  /** The client that authenticates with the request, whose version the same query reads. */
   readonly callerId?: string | undefined
 }
 
 export type TokenJudges = ReturnType<typeof makeTokenJudges>
 
-/** Characters of a bearer token (RFC 6750 §2.1). Other or longer values are rejected without a query. */
+/** Format of a bearer token (RFC 6750 §2.1). Other or longer values are rejected without a query. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-/** Judges tokens for every endpoint. Each use runs one query, with no cache. */
+/** Judges tokens for every endpoint. Each use runs one query; nothing is cached. */
 export function makeTokenJudges(
   { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
   settings: JudgeSettings,

@@ -79,7 +79,7 @@ export async function refuse(
   Object.assign(logFields(ctx), {
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
-    // Name the client, so that its operator sees the reason under Refusals.
+    // Log the client, so that its operator sees the reason under Refusals.
     ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
   })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401
@@ -158,9 +158,9 @@ export interface Challenge {
 }
 
 /**
- * Formats the value of `WWW-Authenticate`. Our texts, scopes and URLs contain no quotation mark or backslash.
+ * Formats the value of `WWW-Authenticate`. Our texts, scopes and URLs contain no quotation marks or backslashes.
  *
- * @throws if one does, because it would break the header
+ * @throws if a text contains one, because it would break the header
  */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
@@ -178,7 +178,7 @@ export function challengeHeader(challenge: Challenge): string {
   return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
 }
 
-/** Ensures that a text contains only characters allowed in `error_description` (RFC 6750 §3). */
+/** Throws if a text contains characters that are not allowed in `error_description` (RFC 6750 §3). */
 function quotable(value = ''): string {
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
     throw new Error('a challenge contains a character that RFC 6750 does not allow')

@@ -24,7 +24,7 @@ import { type Challenge, challengeHeader, provenRequest, tellNonce } from './pro
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Responds like the engine's own endpoint. Accepts tokens bound to this origin, and unbound tokens of plain sign-ins
+ * Responds like the engine's own endpoint. Accepts tokens bound to this origin, and unbound tokens from plain sign-ins
  * (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
@@ -49,7 +49,7 @@ async function claimsFor(
   if ('problem' in sent) return malformedRequest(sent.problem)
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
-    // Send one description for every fault; the log and the operator of the client get the reason.
+    // Send one description for every fault. The reason is in the log and shown to the operator of the client.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
     return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
   }
@@ -79,7 +79,7 @@ async function claimsFor(
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
-  /** The problem, for the caller. */
+  /** Describes the problem to the caller. */
   | { readonly problem: string }
 
 /**
@@ -94,7 +94,7 @@ async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<TokenRea
   const parameters = form ?? query
   const repetition = repetitionIn(parameters, ['scope', 'access_token'])
   if (repetition !== undefined) return { problem: repetition }
-  // A faulty request may carry several headers.
+  // A faulty request may have several Authorization headers.
   const authorization = ctx.req.headersDistinct['authorization'] ?? []
   if (authorization.length > 1) return { problem: 'there are several Authorization headers' }
   const header = authorization[0] || undefined
@@ -117,7 +117,7 @@ function readHeader(
   header: string,
   takesProofs: boolean,
 ): SentToken | { readonly problem: string } {
-  // RFC 6750 §2.1: the separator is one or more spaces.
+  // The separator is one or more spaces (RFC 6750 §2.1).
   const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {
     return { problem: 'invalid authorization header value format' }
@@ -132,7 +132,7 @@ function readHeader(
 function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
   if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
-  // RFC 6749 §3.3
+  // Format of `scope` (RFC 6749 §3.3).
   if (!/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(named)) {
     return malformedRequest('scope contains invalid characters')
   }
@@ -179,7 +179,7 @@ function refuseUserinfo(
   protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
 ): void {
   ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
-  // Without a token the challenge contains no error (RFC 6750 §3.1).
+  // Without a token, the challenge contains no error (RFC 6750 §3.1).
   const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
   sendJsonError(ctx, status, {
     error,

@@ -13,18 +13,18 @@ import {
 } from './judge-token.ts'
 
 /**
- * The verdict on the token of a request. A value rather than an exception, because the caller decides: without a
- * token, one endpoint rejects the request and another serves it anonymously (specification, Errors 5).
+ * The verdict on the token of a request. A value rather than an exception, because the caller decides what follows:
+ * without a token, one endpoint rejects the request and another serves it anonymously (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
   | Granted
   | {
       readonly kind: 'invalid'
-      /** For the log. The caller gets the same description for every fault. */
+      /** The reason for the log. The caller gets the same description for every fault. */
       readonly reason: string
       readonly description: string
-      /** Replaces `invalid_token` if the token is bound to a key. */
+      /** The error code for a token that is bound to a key, instead of `invalid_token`. */
       readonly error?: BindingFault['error']
       readonly dpop?: DpopChallenge
       readonly nextNonce?: string | undefined
@@ -36,7 +36,7 @@ export type Verdict =
       readonly token: AccessToken
       /** All scopes of the operation, not only the missing ones (RFC 6750 §3.1). */
       readonly needed: readonly string[]
-      /** Whether one of these scopes suffices. */
+      /** Whether any one of these scopes suffices. */
       readonly oneIsEnough: boolean
     }
   /** The stores did not respond, which says nothing about the token (specification, Errors 7). */
@@ -48,7 +48,7 @@ export interface Granted {
   readonly nextNonce?: string | undefined
 }
 
-/** Dependencies of every route of this room. */
+/** Dependencies of every route in this room. */
 export interface ResourceParts {
   readonly platform: Platform
   readonly oauth: Oauth
@@ -59,7 +59,7 @@ export interface ResourceParts {
 
 export interface VerdictDependencies {
   readonly judgeAccessToken: TokenJudges['judgeAccessToken']
-  /** Undefined if DPoP is disabled. */
+  /** Verifies DPoP proofs; undefined if DPoP is disabled. */
   readonly checkDpop?: CheckDpop | undefined
   /** Counts each use of a token. */
   readonly countUse: (grantId: string) => void
@@ -73,15 +73,15 @@ export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
 /** Judges the token of a request. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
-/** One text for every bad token; only the log has the reason. */
+/** Description for every unusable token; only the log has the reason. */
 export const TOKEN_REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
   'resource at both the authorization and the token endpoint'
 
-/** The description if a required token is missing. */
+/** Description for a missing token, where a token is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/** Creates the token checks, shared by all endpoints. */
+/** Creates the token checks that all endpoints share. */
 export function makeVerdicts(
   { now }: Pick<Platform, 'now'>,
   { tokens, grants, checkDpop }: Pick<Oauth, 'tokens' | 'grants' | 'checkDpop'>,
@@ -126,7 +126,7 @@ async function judgeSent(
 }
 
 /**
- * Reads the token of a request, or returns the verdict if there is none.
+ * Reads the token of a request; without one, returns the verdict.
  *
  * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
@@ -160,7 +160,7 @@ export function invalid(reason: string): Invalid {
 /**
  * Turns a granted verdict into an insufficient one if the token lacks a scope.
  *
- * @param sufficient scopes of which any single one is enough
+ * @param sufficient scopes of which any one is enough
  */
 export function demandScopes(
   verdict: Verdict,

@@ -25,7 +25,7 @@ export interface Forwarded {
   /** The bearer token for the upstream. */
   readonly token: string
   readonly baseUrl: string
-  /** Headers of this service, which replace those of the caller. */
+  /** Headers from this service, which replace those of the caller. */
   readonly headers: Readonly<Record<string, string>>
   /** Time limit for the response headers after the request was sent, and for each pause in either direction. */
   readonly answerWithinMs: number
@@ -34,22 +34,22 @@ export interface Forwarded {
 
 const CONNECT_MS = 5_000
 
-// Open a new connection for each request. An upstream may close a kept-alive connection just when a write is sent, and
-// then the outcome of the write is unknown. TLS sessions are resumed.
+// Open a new connection for each request. An upstream may close a kept-alive connection just when a write is sent,
+// which leaves the outcome unknown. TLS sessions are resumed.
 const agents = { http: new HttpAgent(), https: new HttpsAgent() }
 
 /**
- * Forwards the request and streams the response back without buffering. Uses Node's own client, because `fetch`
- * follows redirects, decompresses bodies and hides when a connection is made.
+ * Forwards the request and streams the response back without buffering. Uses Node's own client, because `fetch` follows
+ * redirects, decompresses bodies and hides when a connection is made.
  *
  * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins. A later failure closes the
- * caller's connection, so that the response is visibly incomplete.
+ * caller's connection, so that the caller sees that the response is incomplete.
  */
 export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   if (Number(ctx.get('content-length')) > wanted.bodyBytesMax)
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
-  // Also emitted after a complete response; then destroying is a no-op.
+  // Emitted after a complete response too; then `destroy` is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller left')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
@@ -93,7 +93,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
     reject(upstreamTooSlow())
     outgoing.destroy()
   }
-  // Both listeners stay until the response ends, to abort a stalled response.
+  // Keep both listeners until the response ends, to abort a stalled response.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
   outgoing.once('close', () => fail(new Error('the connection was closed without a response')))
   const timers = [connecting(outgoing, tooSlow), answering(outgoing, tooSlow, wanted)]
@@ -105,7 +105,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** Limits the time to connect, so that a connection dropped by a firewall fails sooner than a slow response. */
+/** Limits the time to connect: a connection dropped by a firewall fails sooner than a slow response. */
 function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   const timer = setTimeout(tooSlow, CONNECT_MS)
   const stop = () => clearTimeout(timer)
@@ -113,7 +113,7 @@ function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   return stop
 }
 
-/** Starts the response time limit once the whole request is sent. */
+/** Starts the time limit of the response when the whole request has been sent. */
 function answering(
   outgoing: ClientRequest,
   tooSlow: () => void,
@@ -131,7 +131,7 @@ interface BodyLimit {
   readonly fail: (error: Error) => void
 }
 
-// Sends the request body. Avoids `pipeline`, which destroys the caller's connection when it ends, and with it the
+// Sends the request body. Avoids `pipeline`, which ends by destroying the caller's connection, and with it the
 // response.
 function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
@@ -150,8 +150,8 @@ function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: Bod
 }
 
 /**
- * Returns why a response is not passed on, or undefined. A redirect would lead callers past this service. A 401 would
- * look like a verdict on the caller's own token. The text of a server error is not meant for callers.
+ * Returns why a response must not be passed on, or undefined. A redirect would lead callers past this service. A 401
+ * would look like a verdict on the caller's own token. The text of a server error is not meant for callers.
  */
 function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
   const answers = statusCode === 304 || (statusCode >= 200 && statusCode < 300)
@@ -162,7 +162,7 @@ function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
 async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   ctx.respond = false
   ctx.res.statusCode = incoming.statusCode ?? 200
-  // Without a Content-Type, a browser would sniff one.
+  // Without a Content-Type, a browser would guess one.
   const headers = {
     'content-type': 'application/octet-stream',
     ...pick(incoming.headers, responseHeaders),
@@ -170,20 +170,20 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) ctx.res.setHeader(name, value)
   }
-  // The headers are already sent, so only the log line, written at the end, can report the error.
+  // The headers are already sent, so only the request's log line can report the error.
   incoming.once('error', (error) => {
     Object.assign(logFields(ctx), {
       error: 'upstream_failed',
       detail: `response interrupted: ${error.message}`,
     })
   })
-  // Closes the caller's connection if the response is incomplete, so that the caller notices.
+  // Closes the caller's connection if the response is incomplete. Otherwise the response would seem complete.
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
 // Only listed headers pass, in either direction. A denylist would have to name every header that makes some server
-// override the method, URL or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a browser
-// or proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
+// override the method, URL or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a browser or
+// proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
 const requestHeaders = [
   'accept',

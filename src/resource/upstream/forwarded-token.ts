@@ -18,8 +18,8 @@ export type SignForwarded = (token: ForwardedToken) => Promise<string>
 const LIVES_SECONDS = 60
 
 /**
- * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts such a token: its
- * own tokens are opaque, and the engine does not have this key.
+ * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts these tokens itself:
+ * its own tokens are opaque, and the engine does not have this key.
  *
  * @param jwk private signing key of the upstream key ring
  */

@@ -1,6 +1,6 @@
 const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 
-/** Characters of RFC 3986 §3.3 except `;`, where some servers cut a segment. Percent signs are checked separately. */
+/** Characters of a path segment (RFC 3986 §3.3), but not `;`, which ends a segment on some servers. */
 const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
 /**
@@ -10,8 +10,8 @@ const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**
- * Whether this service and any upstream read a path in the same way. The path must have no empty or dot segment, no
- * trailing slash, no needlessly encoded character and no encoded separator. It must be valid UTF-8.
+ * Whether this service and every upstream interpret a path in the same way. The path must have no empty or dot segment,
+ * no trailing slash, no needlessly encoded character and no encoded separator. It must be valid UTF-8.
  */
 export function hasOneSpelling(path: string): boolean {
   return SEGMENTS.test(path) && path.split('/').every(isPlainSegment)

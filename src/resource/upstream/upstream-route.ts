@@ -26,9 +26,9 @@ const withoutSlash = prefix.slice(0, -1)
 export interface Upstream {
   /** The path after /admin/api/. */
   readonly path: string
-  /** Scope of read methods; undefined to disable them. */
+  /** Scope of read methods; undefined to disable reads. */
   readonly readScope?: string | undefined
-  /** Scope of write methods; undefined to disable them. */
+  /** Scope of write methods; undefined to disable writes. */
   readonly writeScope?: string | undefined
   /** The URL that replaces {base_url}/admin/api/{path}. */
   readonly address: string
@@ -69,7 +69,7 @@ function upstreamRoute(parts: UpstreamParts): Middleware {
     const { path } = ctx
     if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
     nameRoute(ctx, paths.upstream)
-    // Responses of an upstream must not act on behalf of this origin in a browser.
+    // In a browser, responses from an upstream must not act on behalf of this origin.
     ctx.set('Content-Security-Policy', 'sandbox')
     await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts)))
   }
@@ -102,7 +102,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   await platform.watch.outgoing(host, (headers) => forward(ctx, { ...wanted, headers }))
 }
 
-/** Returns the scope that the method needs. Throws 405 for a method without a mapped scope. */
+/** Returns the scope that the method needs. @throws 405 for a method without a mapped scope */
 function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
   const scopes = [
     ...(readScope === undefined ? [] : reading.map((method) => [method, readScope] as const)),
