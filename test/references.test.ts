@@ -34,10 +34,13 @@ const documents = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] 
 
 const requirementNumbers = namesOf(requirements, ({ title }) => `${title} `)
 const specificationHeadings = requirements.map(({ title }) => title)
+const anyRequirement = specificationHeadings.join('|')
 const designHeadings = headingsOf('docs/design.md')
 
 const annotations = readAnnotations().filter(({ file }) => file !== self)
 const annotated = new Set(annotations.map(({ row }) => row))
+
+const tests = code.filter((file) => file.endsWith('.test.ts'))
 
 const sections = standards.flatMap((standard) =>
   standard.sections.map((section) => ({ ...section, name: nameOfSection(standard, section) })),
@@ -66,23 +69,23 @@ describe('references', () => {
 
   it('to the specification name a heading of the requirements', () => {
     const cited = citations(/\b[Ss]pecification(?:,| \() ?([A-Z][^);.]*)/g)
-    const known = new RegExp(`^(${specificationHeadings.join('|')})( \\d|$)`)
+    const known = new RegExp(`^(${anyRequirement})( \\d|$)`)
     expect(cited).to.have.length.greaterThan(20)
     expect(cited.filter(({ what }) => !known.test(what))).to.deep.equal([])
   })
 
   it('to a rule of the specification name a requirement', () => {
-    const names = specificationHeadings.join('|')
-    const rule = new RegExp(
-      `(?<![\\w/] ?)((?:${names}) \\d{1,2}(?!\\d)(?:\\.\\d+)?(?:(?:,| and| to) \\d+)*)`,
-      'g',
-    )
+    const numbers = String.raw`\d{1,2}(?!\d)(?:\.\d+)?(?:(?:,| and| to) \d+)*`
+    const rule = new RegExp(String.raw`(?<![\w/] ?)((?:${anyRequirement}) ${numbers})`, 'g')
     const cited = citations(rule).flatMap(({ where, what }) => {
-      const [, heading = '', numbers = ''] = /^(.*?) (\d.*)$/.exec(what) ?? []
-      return numbersIn(numbers).map((number) => ({ where, what: `${heading} ${number}` }))
+      const [heading] = what.split(/ (?=\d)/)
+      return numbersIn(what).map((number) => ({ where, what: `${heading} ${number}` }))
     })
     expect(cited).to.have.length.greaterThan(40)
-    expect(cited.filter(({ what }) => !isRequirement(what))).to.deep.equal([])
+    // The number of a rule stands for all its rows.
+    const isKnown = (number: string) =>
+      requirementNumbers.some((row) => row === number || row.startsWith(`${number}.`))
+    expect(cited.filter(({ what }) => !isKnown(what))).to.deep.equal([])
   })
 
   it('to a decision name a document of docs/decisions', () => {
@@ -94,18 +97,17 @@ describe('references', () => {
   })
 
   it('in brackets of a title are a hostile case, a rule, a decision or a standard', () => {
-    const known = [
-      /^\d+(-\d+)?(, \d+(-\d+)?)*$/,
-      /^design \d/,
-      /^\d{4}-\d{2}-\d{2}$/,
-      ...standards.map(({ name }) => new RegExp(`^${name} §`)),
-      ...specificationHeadings.map((heading) => new RegExp(`^${heading} \\d`)),
-    ]
-    const strange = titles().flatMap(({ file, title }) =>
-      [...title.matchAll(/\[([^\]]*)\]/g)]
+    const names = standards.map(({ name }) => name).join('|')
+    const known = new RegExp(
+      String.raw`^(\d+(-\d+)?(, \d+(-\d+)?)*$|(design|${anyRequirement}) \d|\d{4}-\d{2}-\d{2}$|(${names}) §|$)`,
+    )
+    const call = /\b(?:it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs
+    const strange = tests.flatMap((file) =>
+      [...read(file).matchAll(call)]
+        .map(([, , title = '']) => title.replaceAll(/\$\{[^}]*\}/g, ''))
+        .flatMap((title) => [...title.matchAll(/\[([^\]]*)\]/g)])
         .flatMap(([, inside = '']) => inside.split('; '))
-        .filter((what) => what !== '')
-        .filter((what) => !known.some((form) => form.test(what)))
+        .filter((what) => !known.test(what))
         .map((what) => `${file}: ${what}`),
     )
     expect(strange).to.deep.equal([])
@@ -115,14 +117,13 @@ describe('references', () => {
     const named =
       /(?<![\w./-])(?:docs|src|views|test|bench|config)\/[\w./-]*\w\.(?:md|ts|sql|json|graphql|env)\b/g
     const [, glossary = ''] = /^## Glossary\n([\s\S]*)/m.exec(read('docs/architecture.md')) ?? []
-    const folders = [...glossary.matchAll(/`((?:src|views|config|test|docs)[\w./-]*)`/g)]
+    const folders = glossary.match(/(?<=`)(?:src|views|config|test|docs)[\w./-]*(?=`)/g) ?? []
     expect(folders).to.have.length.above(0)
-    const gone = folders.filter(([, folder = '']) => !existsSync(join(root, folder)))
-    expect(gone.map(([, folder]) => folder)).to.deep.equal([])
+    expect(folders.filter((folder) => !existsSync(join(root, folder)))).to.deep.equal([])
     const broken = [...code, ...documents].flatMap((file) =>
-      [...read(file).matchAll(named)]
-        .filter(([path]) => !existsSync(join(root, path)))
-        .map(([path]) => `${file}: ${path}`),
+      (read(file).match(named) ?? [])
+        .filter((path) => !existsSync(join(root, path)))
+        .map((path) => `${file}: ${path}`),
     )
     expect(broken).to.deep.equal([])
   })
@@ -131,8 +132,11 @@ describe('references', () => {
 describe('documents', () => {
   it('quote titles of tests in docs/recipes.md', () => {
     const quoted = [...flowing(read('docs/recipes.md')).matchAll(/"([^"]+)"/g)]
-    const tests = code.filter((file) => file.endsWith('.test.ts'))
-    const broken = quoted.filter(([, title = '']) => !tests.some((file) => hasTitle(file, title)))
+    // A title, or the part of one in a table.
+    const texts = tests.flatMap(
+      (file) => read(file).match(/(['"`])(?:\\.|(?!\1)[^\\\n])*\1/g) ?? [],
+    )
+    const broken = quoted.filter(([, title = '']) => !texts.some((text) => text.includes(title)))
     expect(quoted).to.have.length.greaterThan(3)
     expect(broken.map(([, title]) => title)).to.deep.equal([])
   })
@@ -164,9 +168,8 @@ describe('docs/reference', () => {
 
 describe('rows of the reference', () => {
   it('have a test, or a reason without one', () => {
-    const reasoned = sections.filter(({ why }) => why !== undefined)
-    const excused = new Set(reasoned.map(({ name }) => name))
-    const gaps = rowNames.filter((row) => !annotated.has(row) && !excused.has(row))
+    const excused = sections.filter(({ why }) => why !== undefined).map(({ name }) => name)
+    const gaps = rowNames.filter((row) => !annotated.has(row) && !excused.includes(row))
     expect(rowNames).to.have.length.greaterThan(600)
     expect(gaps).to.deep.equal([])
   })
@@ -245,13 +248,8 @@ describe('annotations of tests', () => {
   })
 })
 
-interface Citation {
-  readonly where: string
-  readonly what: string
-}
-
 /** The first group of every match, across line ends. */
-function citations(form: RegExp): Citation[] {
+function citations(form: RegExp) {
   return [...code, ...documents].flatMap((file) =>
     [...flowing(read(file)).matchAll(form)].map(([, what = '']) => ({ where: file, what })),
   )
@@ -262,7 +260,7 @@ function flowing(text: string): string {
   return text.replaceAll(/\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
 }
 
-function unknown(cited: readonly Citation[], isKnown: (number: string) => boolean): Citation[] {
+function unknown(cited: ReturnType<typeof citations>, isKnown: (number: string) => boolean) {
   return cited.filter(({ what }) => !numbersIn(what).every(isKnown))
 }
 
@@ -271,31 +269,8 @@ function numbersIn(text: string): string[] {
   return text.match(/\d+(?:\.\d+)?/g) ?? []
 }
 
-/** Whether a row, or all rows of a rule, have this name. */
-function isRequirement(number: string): boolean {
-  return requirementNumbers.some((row) => row === number || row.startsWith(`${number}.`))
-}
-
-/** All titles, without inserted values. */
-function titles(): { readonly file: string; readonly title: string }[] {
-  const call = /\b(?:it|describe)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs
-  const tests = code.filter((file) => file.endsWith('.test.ts'))
-  return tests.flatMap((file) =>
-    [...read(file).matchAll(call)].map(([, , title = '']) => ({
-      file,
-      title: title.replaceAll(/\$\{[^}]*\}/g, ''),
-    })),
-  )
-}
-
-/** Whether a text of the file contains these words: a title, or the part of one in a table. */
-function hasTitle(file: string, words: string): boolean {
-  const texts = read(file).matchAll(/(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g)
-  return [...texts].some(([, , text = '']) => text.includes(words))
-}
-
 function headingsOf(page: string): string[] {
-  return [...read(page).matchAll(/^#{2,3} (.+)$/gm)].map(([, heading = '']) => heading)
+  return read(page).match(/(?<=^#{2,3} ).+$/gm) ?? []
 }
 
 function read(file: string): string {
@@ -319,5 +294,5 @@ const sectionsOfRfc9700 = [
 /** The anchors of a document's headings. */
 function anchorsOf(file: string): string[] {
   const lines = read(file).replaceAll(/^```[\s\S]*?^```$/gm, '')
-  return [...lines.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+  return (lines.match(/(?<=^#+ ).+$/gm) ?? []).map(anchorOf)
 }
