@@ -45,13 +45,11 @@ describe('/account', () => {
 
     it('refuses a response to another browser (login CSRF), and a forged cookie', async () => {
       const { callback } = await begin()
-      const stranger = makePagePerson(service().url, noor)
-      const response = await stranger.open(callback)
+      const response = await makePagePerson(service().url, noor).open(callback)
       expect(response.status).to.equal(400)
       expect(response.headers.getSetCookie().join()).not.to.include('gatehouse_pages')
       const forged = new URL('/signed-in?code=x&state=x', service().url)
-      const answer = await openWith(forged, `gatehouse_sign_in=${'A'.repeat(80)}`)
-      expect(answer.status).to.equal(400)
+      expect((await openWith(forged, `gatehouse_sign_in=${'A'.repeat(80)}`)).status).to.equal(400)
     })
 
     it('redeems a code once', async () => {

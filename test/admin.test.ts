@@ -246,8 +246,7 @@ describe('/admin', () => {
     const { body } = await refresh(url, `${tokens.refresh_token}x`)
     expect(body.error_description).not.to.include('unknown')
     const query = 'mutation { markAllNotificationsRead { markedCount } }'
-    const refused = await askMember({ url, token: tokens.access_token }, { query })
-    expect(refused.status).to.equal(403)
+    expect((await askMember({ url, token: tokens.access_token }, { query })).status).to.equal(403)
     await eventually(10_000, async () => {
       const { text } = await operator.visit(`${applications}/northlight-notes/refusals`)
       expect(text).to.match(/invalid_grant.*at token.*the refresh token is unknown/s)
@@ -291,8 +290,7 @@ describe('/admin', () => {
     expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
     for (const review of ['approved', 'blocked']) {
       const asked = await person.visit(`${list}/${review}?client=${encodeURIComponent(client)}`)
-      const done = await person.send(asked, `${list}/${review}`)
-      expect(done.text).to.include(`was ${review}`)
+      expect((await person.send(asked, `${list}/${review}`)).text).to.include(`was ${review}`)
     }
     // The decision is about the document that the page showed.
     const address = `${list}/approved`
@@ -362,8 +360,7 @@ describe('/admin', () => {
   ) =>
     await Promise.all(
       granted.map(async (each) => {
-        const token = each?.tokens.access_token ?? ''
-        return (await userinfo(service().url, token)).status
+        return (await userinfo(service().url, each?.tokens.access_token ?? '')).status
       }),
     )
 })

@@ -150,8 +150,7 @@ describe('the callbacks of an assistant', () => {
       'https://www.cursor.com/agents/mcp/oauth/callback',
       'cursor://anysphere.cursor-mcp/oauth/callback',
     ])
-    const hosts = ['127.0.0.1', '[::1]', 'localhost']
-    expect(callbacksOf(named('cursor'), hosts)).to.have.length(3)
+    expect(callbacksOf(named('cursor'), ['127.0.0.1', '[::1]', 'localhost'])).to.have.length(3)
   })
 
   it('have one variable segment where they differ per connection', () => {

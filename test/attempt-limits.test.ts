@@ -32,8 +32,7 @@ type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
 
 /** The limits of one process. Processes with the same Redis count together. */
 function limitsOf(redis?: Redis) {
-  const database = { engine: 'sqlite' } as Database
-  const shared = openSharedCounts({ database, redis }, false)
+  const shared = openSharedCounts({ database: { engine: 'sqlite' } as Database, redis }, false)
   const requestLimits = makeLimits({ policy, shared, now: Date.now })
   const limits = makeAttemptLimits(requestLimits)
   return {

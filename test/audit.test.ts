@@ -301,8 +301,7 @@ describe('the stream of audit events', () => {
     const lines = parsed(text.trimEnd().split('\n'))
     for (const line of lines) expect(isEvent(line), JSON.stringify(isEvent.errors)).to.equal(true)
     const actions = lines.map(({ action }) => action)
-    const expected = ['sign_in.success', 'consent.given', 'authorization.given']
-    expect(actions).to.have.members(expected)
+    expect(actions).to.have.members(['sign_in.success', 'consent.given', 'authorization.given'])
     expect(statSync(file).mode & 0o777).to.equal(0o600)
   })
 

@@ -291,8 +291,7 @@ forEachDatabase('an imported person', (start) => {
       await bring({ disabledAt })
       expect((await member.open('/account')).status, `${disabledAt}`).to.equal(303)
     }
-    const asked = await member.open(authorizeUrl(url).href)
-    expect(asked.headers.get('location')).to.match(/\/login$/)
+    expect((await member.open(authorizeUrl(url).href)).headers.get('location')).to.match(/\/login$/)
     // Sessions count whole seconds, and those of the second of the sign-out have ended too.
     await delay(1100)
     expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)

@@ -88,8 +88,7 @@ describe('the conformance profile [design 26]', () => {
     const { form } = await obtainCode(url, asSuite)
     const client_secret = 'conformance-client-1-secret-of-32-bytes-or-more'
     const downgraded = { ...form, client_secret, code_verifier: codeVerifier }
-    const answer = await postForm(url + paths.token, downgraded)
-    expect(refusalOf(answer)).to.equal('400 invalid_grant')
+    expect(refusalOf(await postForm(url + paths.token, downgraded))).to.equal('400 invalid_grant')
   })
 
   it('changes nothing for other clients', async () => {

@@ -251,8 +251,7 @@ describe('/connect', () => {
     expect(await shown()).to.deep.equal(['claude-code', 'vscode'])
 
     const edit = async (redirect_uris: string) => {
-      const scope = ['account:read', 'account:write']
-      const entry = { name: 'VS Code', redirect_uris, scope }
+      const entry = { name: 'VS Code', redirect_uris, scope: ['account:read', 'account:write'] }
       await operator().send(await visit(`${address}/edit`), `${address}/edit`, entry)
     }
     await edit('https://elsewhere.example/callback')
@@ -265,8 +264,7 @@ describe('/connect', () => {
     expect((await open('/')).text).to.include('href="/connect"')
     const student = makePagePerson(service().url, sam)
     expect((await student.visit('/account')).text).to.include('href="/connect/northlight"')
-    const memberPage = linkOf(await visit(page), 'member-page')
-    expect(memberPage).to.equal(`${service().url}/connect/northlight`)
+    expect(linkOf(await visit(page), 'member-page')).to.equal(`${service().url}/connect/northlight`)
   })
 
   it('shows a hostile name of a site as text', async () => {

@@ -102,8 +102,7 @@ describe('docs/how-to/production.md', () => {
 
   it('keeps every host in use behind nginx, so that a rolling restart causes no 502', () => {
     const nginx = block('nginx')
-    const servers = all(nginx, /^ {2}server \S+(.*);$/gm)
-    expect(servers).to.deep.equal([' max_fails=0', ' max_fails=0'])
+    expect(all(nginx, /^ {2}server \S+(.*);$/gm)).to.deep.equal([' max_fails=0', ' max_fails=0'])
     expect(nginx)
       .to.include('proxy_next_upstream error timeout;')
       .and.include('proxy_set_header Host $http_host;')

@@ -78,8 +78,7 @@ describe('further plans', () => {
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
     const { pushedAuthorization } = planPaths
     const push = async (fields: Fields) => await postForm(url + pushedAuthorization, fields)
-    const htu = `${url}/elsewhere`
-    const dpop = await signProof(await makeClientKey(), { htm: 'GET', htu })
+    const dpop = await signProof(await makeClientKey(), { htm: 'GET', htu: `${url}/elsewhere` })
     const validate = responseValidator((await get(url + paths.openApi)).body)
     for (const [path, method, answer] of [
       [paths.openidConfiguration, 'GET', await get(url + paths.openidConfiguration)],

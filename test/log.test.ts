@@ -136,8 +136,7 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
         await post(paths.token, redeeming)
       }
 
-      const wrongBasic = basic(client_id, keep('wrong-basic-1'))
-      await post(paths.token, { grant_type: 'password' }, wrongBasic)
+      await post(paths.token, { grant_type: 'password' }, basic(client_id, keep('wrong-basic-1')))
       await post(paths.token, {}, ['Authorization', `Basic ${keep('bm8tY29sb24taGVyZQ')}`])
       await post(paths.registration, { client_name: 'x' }, bearer(keep('initial-access-token')))
       const typed = keep('my-password-typed-as-the-login')
@@ -324,8 +323,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
       const answer = await send(service.url, { path: `${paths.authorization}?state=x` })
       expect(answer.status).to.equal(500)
       expect(answer.text).to.not.include('the secret reason')
-      const line = await lineOf(service, answer)
-      expect(line.cause).to.match(/the secret reason\n +at /)
+      expect((await lineOf(service, answer)).cause).to.match(/the secret reason\n +at /)
       expect(service.log.filter((text) => text.includes('the secret reason'))).to.have.lengthOf(1)
     } finally {
       URLSearchParams.prototype.getAll = getAll

@@ -91,8 +91,7 @@ withDatabases('the overview of thirty days', (open) => {
     await refusals.flush()
     note('two', 'invalid_grant', 2)
     await refusals.flush()
-    const rows = await kysely.selectFrom('site_refusal_day').selectAll().execute()
-    expect(rows).to.have.length(3)
+    expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).to.have.length(3)
     const { days, reasons } = await countOverview(database, 'north', nowMs)
     expect(days.slice(-2).map(({ refusals: count }) => count)).to.deep.equal([3, 510])
     expect(reasons).to.deep.equal([
@@ -135,8 +134,7 @@ describe('/admin/<site>/overview and /audit', () => {
       expect((await person.visit('/admin/northlight/overview')).status).to.equal(403)
     }
     const other = makePagePerson(service().url, marco)
-    const trail = await other.visit('/admin/open-kitchen/audit')
-    expect(trail.text).not.to.include('northlight-notes')
+    expect((await other.visit('/admin/open-kitchen/audit')).text).not.to.include('northlight-notes')
     const query = 'client=northlight-notes&person=per_sam'
     const asked = await other.visit(`/admin/open-kitchen/audit?${query}`)
     expect(asked.text).to.include('Nothing like that happened.')

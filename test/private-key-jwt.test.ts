@@ -291,8 +291,7 @@ describe('private_key_jwt with keys at an address', () => {
     await using service = await startService({ ...on, fetch: host.fetch })
     const { url } = service
     const key = await makeClientKey()
-    const fresh = { 'cache-control': 'max-age=300' }
-    const keys = documentAnswer({ keys: [key.publicJwk] }, fresh)
+    const keys = documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' })
     host.serve((request, response) => {
       if (request.url === '/keys.json') keys(request, response)
       else response.writeHead(302, { location: 'https://client.example/keys.json' }).end()
@@ -396,8 +395,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     // Other changes keep the keys.
     const edit = await person.visit(`${address}/edit`)
     const changes = { name: 'Portal', redirect_uris: portal.redirectUri, scope: 'account:read' }
-    const edited = await person.send(edit, `${address}/edit`, changes)
-    expect(edited.text).to.include('private_key_jwt')
+    expect((await person.send(edit, `${address}/edit`, changes)).text).to.include('private_key_jwt')
     await send('')
     expect((await introspect(url, 'x', asPortalSecret)).status).to.equal(200)
   })

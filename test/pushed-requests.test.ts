@@ -244,8 +244,7 @@ describe('pushed authorization requests that are refused', () => {
     await using service = await startService(on)
     const { url } = service
     await choose(service, { pushed_requests_required_at: 1 })
-    const plain = await get(authorizeUrl(url, asPortal).href)
-    expect(errorOf(plain)).to.equal('invalid_request')
+    expect(errorOf(await get(authorizeUrl(url, asPortal).href))).to.equal('invalid_request')
     const { request_uri } = (await push(url)).body
     const { person } = await authorizePushed(pushedUrl(url, request_uri))
     // The link to another account cannot repeat what was pushed, so it leads to the sign-out.

@@ -99,8 +99,7 @@ withDatabases('loopback clients', (open) => {
       expect((await clients.find(clientId)) !== undefined).to.equal(found)
     }
     await cleanUpAt(database, clock.ms)
-    const rows = await database.kysely.selectFrom('oauth_state').select('id').execute()
-    expect(rows).to.deep.equal([])
+    expect(await database.kysely.selectFrom('oauth_state').select('id').execute()).to.deep.equal([])
   })
 
   it('expire after a day without an authorization, however often they are looked up (design 8)', async () => {

@@ -98,8 +98,7 @@ describe('registration', () => {
     const { url } = service()
     const { status, headers } = await get(url + paths.registration)
     expect([status, headers.get('allow')]).to.deep.equal([405, 'POST, OPTIONS'])
-    const other = await send(url, { method: 'POST', path: '/API/oauth/register/' })
-    expect(other.status).to.equal(404)
+    expect((await send(url, { method: 'POST', path: '/API/oauth/register/' })).status).to.equal(404)
   })
 
   it('allows pages of any origin, without credentials (design 28)', async () => {
@@ -296,8 +295,7 @@ describe('registration that is limited or switched off', () => {
     await using service = await startService({
       policy: policyWith({ loopbackHosts: ['127.0.0.1', '[::1]'] }),
     })
-    const refused = await register(service.url, claudeCode)
-    expect(refusalOf(refused)).to.equal('400 invalid_redirect_uri')
+    expect(refusalOf(await register(service.url, claudeCode))).to.equal('400 invalid_redirect_uri')
     expect((await register(service.url, codex)).status).to.equal(201)
   })
 

@@ -190,8 +190,7 @@ describe('a token at the Member API', () => {
     const token = await memberToken(url)
     await expectInvalid(token.slice(0, -1), 'the token is unknown: it was never issued')
     await expectInvalid(`${token} x`, 'the Authorization header has no Bearer token')
-    const headers = { authorization: `Basic ${token}` }
-    expectRefused(await askMember({ url, headers }, query))
+    expectRefused(await askMember({ url, headers: { authorization: `Basic ${token}` } }, query))
   })
 
   // [RFC 9728 §3.3; RFC 9728 §5.1; Discovery 8]

@@ -44,8 +44,7 @@ forEachStorage('a database in which everything ended', (start) => {
     expect((await refresh(url, before.refreshToken)).body.error).to.equal('invalid_grant')
     expect((await exchange(url, code)).body.error).to.equal('invalid_grant')
     // The session of the browser has ended, with its open consent.
-    const again = await person.open(authorizeUrl(url))
-    expect(again.headers.get('location')).to.match(/\/login$/)
+    expect((await person.open(authorizeUrl(url))).headers.get('location')).to.match(/\/login$/)
     const open = await person.open(new URL(asked.headers.get('location') ?? '', url))
     expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
     expect((await pagePerson.open(pages.account)).status).to.equal(303)

@@ -91,7 +91,6 @@ describe('the description of invalid_scope', () => {
       expect(description).to.include('openid, profile, email and operator scopes')
       expect(description).to.include(list())
     }
-    const description = await ask({ ...portal, scope: undefined })
-    expect(description).to.match(/it can request openid [a-z: ]+ \(/)
+    expect(await ask({ ...portal, scope: undefined })).to.match(/it can request openid [a-z: ]+ \(/)
   })
 })

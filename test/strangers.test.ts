@@ -129,8 +129,7 @@ describe('data of strangers in the stores', () => {
     const before = await countBytes(service())
     const answer = await send(service().url, request)
     expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
-    const bytes = (await countBytes(service())) - before
-    expect(bytes, where).to.be.within(max / 4, max)
+    expect((await countBytes(service())) - before, where).to.be.within(max / 4, max)
   }
 
   it('is no larger than the table says', async () => {

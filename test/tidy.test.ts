@@ -102,8 +102,7 @@ describe('tidy', () => {
     expect([...new Set(rows.map(([, folder]) => folder))]).to.have.members([...folders])
     for (const [, folder = '', main = ''] of rows) {
       const [comment = ''] = /^\/\*\*[\s\S]*?\*\/\n\n/.exec(read(join(folder, main))) ?? []
-      const sentences = comment.match(/[.!?](?=\s)/g) ?? []
-      expect(sentences, `${folder}/${main}`).to.have.length.within(1, 2)
+      expect(comment.match(/[.!?](?=\s)/g) ?? [], `${folder}/${main}`).to.have.length.within(1, 2)
     }
   })
 

@@ -100,8 +100,7 @@ describe('engine traps', () => {
 
   // below (design 9)
   it('a grant ends before the refresh tokens of a second consent', async () => {
-    const answer = await refreshAfterSecondConsent(bare.url)
-    expect(refusalOf(answer)).to.equal('400 invalid_grant')
+    expect(refusalOf(await refreshAfterSecondConsent(bare.url))).to.equal('400 invalid_grant')
   })
 
   // access (design 13, 15)

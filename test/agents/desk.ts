@@ -55,8 +55,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
   const open = async (address: string) => {
     opened.push(address)
-    const seen = await visit(address).catch(String)
-    notes.push(`\nin the browser: ${seen}\n`)
+    notes.push(`\nin the browser: ${await visit(address).catch(String)}\n`)
   }
   const stopWatching = watch(opener.list, open)
 

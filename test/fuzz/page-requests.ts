@@ -117,8 +117,7 @@ function posted(
 
 /** Paths in odd spellings, documents and files. */
 export function addressRequest(chance: Chance): FuzzRequest {
-  const known = chance.pick([...Object.values(paths), ...addresses])
-  const path = pathOf(chance, known)
+  const path = pathOf(chance, chance.pick([...Object.values(paths), ...addresses]))
   const spelled = chance.pick([
     ...[path, path, `${path}/`, `/${path}`, path.toUpperCase(), path.replace('/', '/./')],
     ...[`${path}/..;/x`, `${path}%00`, `${path}?${oddText(chance)}`, `${path}#${oddText(chance)}`],

@@ -33,8 +33,7 @@ export async function runSchemathesis({
     return true
   }
   await using target = await startTarget('sqlite', () => {})
-  const world = await openWorld(target.url)
-  const token = world.valuesFor(makeChance(seed))('memberToken')
+  const token = (await openWorld(target.url)).valuesFor(makeChance(seed))('memberToken')
   const words = [
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],
     ...['--checks', checks.join(','), '--max-examples', String(examples)],

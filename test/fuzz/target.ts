@@ -79,6 +79,5 @@ export async function startTarget(
 async function openPostgres(opening: AsyncDisposableStack): Promise<string> {
   const program = findProgram('postgres')
   if (program === undefined) throw new Error('there is no PostgreSQL on this machine')
-  const server = opening.use(await startPostgres(program))
-  return await server.createDatabase('demo')
+  return await opening.use(await startPostgres(program)).createDatabase('demo')
 }

@@ -34,8 +34,7 @@ const methods = [
 /** JSON-RPC messages of both protocol versions, at each address of the tools. */
 export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzRequest {
   const method = chance.is(0.97) ? chance.pick(methods) : oddText(chance)
-  const era = chance.pick(eras)
-  const { message, headers } = messageOf(method, era, paramsOf(chance, method, tools))
+  const { message, headers } = messageOf(method, chance.pick(eras), paramsOf(chance, method, tools))
   const changed = chance.is(0.15) ? { ...message, ...oddMember(chance) } : message
   const batch = chance.is(0.02) ? [changed, changed] : changed
   const text = bytesOf(JSON.stringify(batch))

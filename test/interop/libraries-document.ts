@@ -83,8 +83,10 @@ const tables: Readonly<Record<string, () => string>> = {
 
 /** The anchor of a heading, as viewers of Markdown make it. */
 export function anchorOf(heading: string): string {
-  const letters = heading.toLowerCase().replace(/[^\w\- ]/g, '')
-  return letters.replaceAll(' ', '-')
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
 }
 
 export function writeLibraries(): void {

@@ -98,8 +98,7 @@ withEveryDatabase('The database', (open, newPlace) => {
     await using two = await openDatabase(place.location, patiently)
     for (const [index, { kysely }] of [one, two].entries()) {
       await kysely.transaction().execute(async (transaction) => {
-        const rows = await transaction.selectFrom('setting').selectAll().execute()
-        expect(rows).to.have.length(index)
+        expect(await transaction.selectFrom('setting').selectAll().execute()).to.have.length(index)
         await transaction
           .insertInto('setting')
           .values(setting(`name-${index}`))

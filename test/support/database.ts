@@ -83,8 +83,7 @@ export async function sqlitePlace(): Promise<Place> {
 
 /** A database on the shared server. */
 export async function postgresPlace(file: string, content?: Content): Promise<Place> {
-  const server = await sharedPostgres(file)
-  const url = await server.createDatabase(content)
+  const url = await (await sharedPostgres(file)).createDatabase(content)
   return {
     location: { kind: 'postgres', url, connectionsMax: 4 },
     async [Symbol.asyncDispose]() {},

@@ -17,8 +17,7 @@ const AGE_MAX_MS = 15 * 60_000
 
 /** Loads the demo campus as a first start does. */
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
-  const campus = await readCampusFolder(demoFolder)
-  await loadDemoCampus(database, campus, { hashPassword, now })
+  await loadDemoCampus(database, await readCampusFolder(demoFolder), { hashPassword, now })
 }
 
 /** The cheapest Argon2id settings: sign-ins verify at the cost of the stored hash. */
@@ -38,8 +37,7 @@ export async function placeDemoDatabase(folder: string, nowMs: number = Date.now
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared
   const target = join(folder, 'gatehouse.db')
-  const isRecent = nowMs >= loadedAtMs && nowMs <= loadedAtMs + AGE_MAX_MS
-  if (isRecent) copyFileSync(file, target)
+  if (nowMs >= loadedAtMs && nowMs <= loadedAtMs + AGE_MAX_MS) copyFileSync(file, target)
   else await writeDemo(target, nowMs)
 }
 

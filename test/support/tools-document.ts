@@ -16,8 +16,7 @@ export function renderTools(): string {
   ])
   const prompts = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => {
     const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
-    const text = `${title} ${description}`
-    return [code(name), accessWords(access), words.join(', ') || 'none', text]
+    return [code(name), accessWords(access), words.join(', ') || 'none', `${title} ${description}`]
   })
   const resources = resourceKinds.map((kind) => {
     const { uriTemplate, access, mimeType, description, listedBy } = kind
@@ -83,6 +82,5 @@ function answerWords({ type, properties }: JsonSchema): string {
   const nodes = members['nodes']
   if (!nodes) return code(...Object.keys(members))
   const { properties: fields } = nodes['items'] as { properties: Record<string, unknown> }
-  const names = code(...Object.keys(fields))
-  return `a page (\`nodes\`, \`pageInfo\`, \`totalCount\`) of ${names}`
+  return `a page (\`nodes\`, \`pageInfo\`, \`totalCount\`) of ${code(...Object.keys(fields))}`
 }

@@ -39,8 +39,7 @@ describe('gatehouse audit', () => {
     })
     for (const line of all) expect(isEvent(line), JSON.stringify(isEvent.errors)).to.equal(true)
     const asked = ['--person', sam.login, '--site', 'northlight', '--action', 'sign_in.success']
-    const text = await audit(...asked, '--client', notes.clientId, '--since', '1h')
-    expect(text).to.match(
+    expect(await audit(...asked, '--client', notes.clientId, '--since', '1h')).to.match(
       /^\d{4}-.*Z {2}Sam .*per_sam signed in to the application northlight-notes .*127\.0\.0\.0\/24.*\n$/,
     )
     expect(await audit('--site', 'open-kitchen', '--json')).to.equal('')

@@ -310,8 +310,7 @@ describe('a backup of PostgreSQL', () => {
       const [target = '', ...words] = readFileSync(seen, 'utf8').trim().split('\n')
       expect(words.pop(), 'in its environment').to.equal('only for tests')
       expect([target, ...words].join(' ')).to.not.match(/password|only/)
-      const hasOptions = target.includes('options=-c%20work_mem%3D4MB')
-      expect(hasOptions).to.equal(DATABASE_URL === inQuery)
+      expect(target.includes('options=-c%20work_mem%3D4MB')).to.equal(DATABASE_URL === inQuery)
     }
   })
 })

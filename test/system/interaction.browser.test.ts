@@ -163,8 +163,7 @@ describe('/oauth/logout in a browser [design 27]', () => {
         await page.waitForSelector('#consent-page')
       }
       const back = { post_logout_redirect_uri: `${application.url}/signed-out`, state: 'the-state' }
-      const query = encode({ client_id: notes.clientId, ...back })
-      await page.goto(`${url}${paths.endSession}?${query}`)
+      await page.goto(`${url}${paths.endSession}?${encode({ client_id: notes.clientId, ...back })}`)
       if (signedIn) await page.click('#logout-confirm')
       await page.waitForSelector('#back')
       expect(page.url()).to.equal(`${application.url}/signed-out?state=the-state`)

@@ -197,8 +197,7 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     await using running = await startService()
     const person = makeHeadlessPerson(sam)
     const account = new URL(pages.account, running.url)
-    const redirect = await person.open(account)
-    const request = new URL(redirect.headers.get('location') ?? '', account)
+    const request = new URL((await person.open(account)).headers.get('location') ?? '', account)
     const callback = await person.authorize(request, new URL(pages.signedIn, account).href)
     const failed = await whileFamiliesFail('insert', running, () => person.open(callback))
     expect([failed.status, failed.headers.get('location')]).to.deep.equal([503, null])
@@ -288,8 +287,7 @@ interface Before {
 
 async function prepare(url: string): Promise<Before> {
   const person = makeHeadlessPerson(sam)
-  const redirect = await person.open(authorizeUrl(url))
-  const page = new URL(redirect.headers.get('location') ?? '', url)
+  const page = new URL((await person.open(authorizeUrl(url))).headers.get('location') ?? '', url)
   const openPage = async () => await person.open(page)
   return { tokens: await obtainTokens(url), code: await obtainCode(url), openPage }
 }

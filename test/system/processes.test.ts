@@ -138,8 +138,6 @@ async function follow(answer: Promise<Response>): Promise<string> {
 
 /** Fills in the form of a page and sends it to the same process. */
 async function submit(person: HeadlessPerson, page: URL, fields: object = {}): Promise<Response> {
-  const text = await (await person.open(page)).text()
-  const csrf = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
-  const body = new URLSearchParams({ csrf, ...fields })
-  return await person.open(page, { method: 'POST', body })
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await (await person.open(page)).text())?.[1] ?? ''
+  return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
 }
