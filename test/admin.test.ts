@@ -195,9 +195,7 @@ describe('/admin', () => {
       expect(two.text.match(/ends with/g)?.length).to.be.at.least(2)
       const hrefs = [...two.text.matchAll(/class="remove-secret" href="([^"]+)"/g)]
       const answers: number[] = []
-      for (const [, href = ''] of hrefs) {
-        answers.push((await operator.post(href, { csrf })).status)
-      }
+      for (const [, href = ''] of hrefs) answers.push((await operator.post(href, { csrf })).status)
       expect(answers).to.deep.equal([200, 404])
     })
 

@@ -70,9 +70,7 @@ describe('imported password hashes', () => {
     const unknown = await fastestOf(() => verify(undefined, 'wrong', theirs))
     const unreadable = await fastestOf(() => verify('no hash at all', 'wrong', theirs))
     // One of our hashes takes a fifth of it, and two of theirs twice as much.
-    for (const other of [unknown, unreadable]) {
-      expect(other).to.be.within(known / 2, known * 1.9)
-    }
+    for (const other of [unknown, unreadable]) expect(other).to.be.within(known / 2, known * 1.9)
   })
 
   const [, , , salt = '', hash = ''] = theirs.split('$').slice(1)

@@ -147,9 +147,7 @@ describe('campus: the shape', () => {
     expect(offset('in 14 days at 18:00')).to.equal(14 * DAY_MS + 5.5 * 3_600_000)
     expect(offset('2026-03-10T12:30:00+01:00')).to.equal(-3_600_000)
     const wrong = ['', 'yesterday', '-3 days ago', 'in 3 days at 24:00', '2026-13-01T00:00Z']
-    for (const text of wrong) {
-      expect(isTime(text), text).to.equal(false)
-    }
+    for (const text of wrong) expect(isTime(text), text).to.equal(false)
   })
 })
 

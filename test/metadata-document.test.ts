@@ -169,9 +169,7 @@ describe('a metadata document', () => {
   ]
   for (const [title, document] of refused) {
     // [Client ID Metadata Document §4.1; Client ID Metadata Document §6.2]
-    it(`is refused with ${title}`, () => {
-      expect(judge(document).kind).to.equal('refused')
-    })
+    it(`is refused with ${title}`, () => expect(judge(document).kind).to.equal('refused'))
   }
 
   // [Client registration 5.5; 9]

@@ -153,9 +153,7 @@ describe('an outgoing request to a named server', () => {
   it('uses https only', async () => {
     const { send } = namesAs(['127.0.0.1'])
     const others = ['http://client.example/', 'file:///etc/passwd', 'ftp://client.example/']
-    for (const address of others) {
-      expect(await fails(send, address)).to.include('must use https')
-    }
+    for (const address of others) expect(await fails(send, address)).to.include('must use https')
   })
 
   it('times out when the name server or the host does not respond', async () => {

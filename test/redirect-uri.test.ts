@@ -58,9 +58,7 @@ describe('loopback redirect addresses', () => {
     [`http://127.0.0.1:8000/${'a'.repeat(600)}`, 'more than 512 characters'],
   ]
   for (const [uri, why] of refused) {
-    it(`refuses ${why}`, () => {
-      expect(isLoopbackRedirect(uri, hosts)).to.equal(false)
-    })
+    it(`refuses ${why}`, () => expect(isLoopbackRedirect(uri, hosts)).to.equal(false))
   }
 
   // [RFC 8252 §8.3]
@@ -184,9 +182,7 @@ describe('loopback addresses that differ in the port only [RFC 8252 §7.3]', () 
     ['https://127.0.0.1:33418/callback', false],
     ['http://user@127.0.0.1:33418/callback', false],
   ] as const) {
-    it(`${uri}: ${same}`, () => {
-      expect(differInPortOnly(uri, listed)).to.equal(same)
-    })
+    it(`${uri}: ${same}`, () => expect(differInPortOnly(uri, listed)).to.equal(same))
   }
 
   it('do not include addresses of other hosts', () => {

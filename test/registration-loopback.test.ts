@@ -152,9 +152,7 @@ describeOnServers('loopback clients on Redis', () => {
   before(async function () {
     redis = await startRedis(requireProgram(this, 'redis-server'))
   })
-  after(async () => {
-    await redis?.[Symbol.asyncDispose]()
-  })
+  after(async () => await redis?.[Symbol.asyncDispose]())
 
   it('live 90 days from their last use, give or take a day (design 8)', async () => {
     await using state = redisState(await openRedis({ url: redis.url }, { answerWithinMs: 300 }))

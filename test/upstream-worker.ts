@@ -49,9 +49,7 @@ const answers: Readonly<Record<string, Answer>> = {
       })
       .end('<script>1</script>'),
   '/silent': () => {},
-  '/stops': (_, response) => {
-    response.writeHead(200, { 'content-length': '10' }).write('12345')
-  },
+  '/stops': (_, response) => response.writeHead(200, { 'content-length': '10' }).write('12345'),
   '/breaks': (_, response) => {
     response.writeHead(200, { 'content-length': '10' }).write('12345', () => response.destroy())
   },

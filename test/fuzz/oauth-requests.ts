@@ -15,11 +15,8 @@ import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET }
 type Fields = (readonly [name: string, value: string])[]
 
 const scopes = [
-  'openid',
-  'openid profile email account:read account:write',
-  'account:read',
-  'openid courses:read',
-  'openid account:read courses:read',
+  ...['openid', 'openid profile email account:read account:write', 'account:read'],
+  ...['openid courses:read', 'openid account:read courses:read'],
 ]
 const tokens = (['memberToken', 'operatorToken', 'refreshToken', 'idToken', 'code'] as const).map(
   place,
@@ -192,11 +189,9 @@ function endSession(chance: Chance): FuzzRequest {
     ['state', oddText(chance)],
   ])
   // Without the cookie, so that no session ends.
+  const form = { body: query, headers: ['Accept', 'text/html'] }
   if (chance.is(0.2))
-    return posted(chance, `${paths.endSession}${chance.pick(['', '/confirm', '/success'])}`, {
-      body: query,
-      headers: ['Accept', 'text/html'],
-    })
+    return posted(chance, paths.endSession + chance.pick(['', '/confirm', '/success']), form)
   return {
     method: 'GET',
     path: `${paths.endSession}${chance.pick(['', '', '/success'])}?${query}`,
@@ -206,9 +201,7 @@ function endSession(chance: Chance): FuzzRequest {
 
 function forwardAuth(chance: Chance): FuzzRequest {
   const credentials = btoa(`${asResourceServer.client_id}:${asResourceServer.client_secret}`)
-  const proxy = chance.is(0.8)
-    ? ['X-Forward-Auth-Client', `Basic ${credentials}`]
-    : ['X-Forward-Auth-Client', 'x']
+  const proxy = ['X-Forward-Auth-Client', chance.is(0.8) ? `Basic ${credentials}` : 'x']
   const query = chance.is(0.5) ? `?${formOf(chance, [['scope', mostly(chance, scopes)]])}` : ''
   return {
     method: chance.pick(['GET', 'POST', 'HEAD', 'PUT']),
@@ -217,23 +210,21 @@ function forwardAuth(chance: Chance): FuzzRequest {
   }
 }
 
-const redirectUris = [
-  ...['http://127.0.0.1:9/callback', 'http://localhost/callback'],
-  'https://chatgpt.com/connector/oauth/x',
-]
-const registrationFields = [
-  ...['application_type', 'token_endpoint_auth_method', 'grant_types', 'response_types', 'scope'],
-  ...['post_logout_redirect_uris', 'jwks'],
-]
+const redirectUris =
+  'http://127.0.0.1:9/callback http://localhost/callback https://chatgpt.com/connector/oauth/x'
+const registrationFields =
+  'application_type token_endpoint_auth_method grant_types response_types scope jwks ' +
+  'post_logout_redirect_uris'
 
 function registration(chance: Chance): FuzzRequest {
   const odd = oddText(chance)
   const value = () => chance.pick<unknown>([odd, 1, null, true, [], {}, [odd], { a: { b: odd } }])
   const body: Record<string, unknown> = {
     client_name: chance.is(0.6) ? chance.pick(['A tool', 'Claude', 'Cursor', 'ChatGPT']) : value(),
-    redirect_uris: chance.is(0.7) ? [mostly(chance, redirectUris)] : value(),
+    redirect_uris: chance.is(0.7) ? [mostly(chance, redirectUris.split(' '))] : value(),
   }
-  for (const name of [...registrationFields, odd]) if (chance.is(0.1)) body[name] = value()
+  for (const name of [...registrationFields.split(' '), odd])
+    if (chance.is(0.1)) body[name] = value()
   const text = Buffer.from(JSON.stringify(body)).toString('latin1')
   return {
     method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'OPTIONS', 'PUT']),
@@ -243,21 +234,18 @@ function registration(chance: Chance): FuzzRequest {
   }
 }
 
-function posted(
+/** Posts a form, with further headers and now and then by another method. */
+export function posted(
   chance: Chance,
   path: string,
   { body, headers }: { body: string; headers: readonly string[] },
 ): FuzzRequest {
+  const others = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
+  const type = bodyHeaders(chance, 'application/x-www-form-urlencoded')
   return {
-    method: chance.is(0.97)
-      ? 'POST'
-      : chance.pick(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']),
+    method: chance.is(0.97) ? 'POST' : chance.pick(others),
     path,
-    headers: [
-      ...bodyHeaders(chance, 'application/x-www-form-urlencoded'),
-      ...headers,
-      ...furtherHeaders(chance),
-    ],
+    headers: [...type, ...headers, ...furtherHeaders(chance)],
     body: chance.is(0.05) ? damaged(chance, body) : body,
   }
 }

@@ -1,14 +1,13 @@
 import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { asPortal } from '../support/client.ts'
 import type { Chance } from './chance.ts'
+import { posted } from './oauth-requests.ts'
 import { bytesOf, type FuzzRequest, type Given, place } from './request.ts'
-import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
+import { damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
 
 const addresses = [...Object.values(pages), ...Object.values(enginePages)]
 
-const sites = [
-  ...['open-kitchen', 'open-kitchen', 'sit_open_kitchen', 'northlight', 'constructor', '..'],
-]
+const sites = 'open-kitchen open-kitchen sit_open_kitchen northlight constructor ..'.split(' ')
 
 /** Pages and their forms, with a session and without. Forms that end sessions are sent by the operator. */
 export function pageRequest(chance: Chance): FuzzRequest {
@@ -30,8 +29,8 @@ export function pageRequest(chance: Chance): FuzzRequest {
   const form = who === 'nobody' ? oddText(chance) : place(`${who}Form` as Given)
   // The token requests need the session of the member, who must not sign out.
   const token = who === 'member' ? oddText(chance) : mostly(chance, [form], 0.1)
-  const fields: [string, string][] = [['csrf', token], ...formFields(chance)]
-  return posted(chance, targetOf(path), { fields, headers })
+  const body = formOf(chance, [['csrf', token], ...formFields(chance)])
+  return posted(chance, targetOf(path), { body, headers })
 }
 
 /** Steps of a sign-in that was begun. */
@@ -45,15 +44,15 @@ function interactionRequest(chance: Chance): FuzzRequest {
   const cookie = chance.is(0.85) ? ['Cookie', place('interactionCookie')] : []
   const headers = ['Accept', 'text/html', ...cookie, ...furtherHeaders(chance)]
   if (chance.is(0.5)) return { method: 'GET', path, headers }
-  const fields: [string, string][] = [
+  const body = formOf(chance, [
     ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
     // Mostly no password: hashes limit the number of sign-ins.
     ['login', oddText(chance)],
     ['password', chance.is(0.2) ? SECRET : ''],
     ['site', mostly(chance, ['sit_northlight', 'sit_open_kitchen'])],
     ['scope', oddText(chance)],
-  ]
-  return posted(chance, path, { fields, headers })
+  ])
+  return posted(chance, path, { body, headers })
 }
 
 const assets = ['style.css', 'x', '..%2f..%2fpackage.json', 'page.js', 'colors.css']
@@ -101,20 +100,6 @@ function formFields(chance: Chance): [string, string][] {
   return fields
 }
 
-function posted(
-  chance: Chance,
-  path: string,
-  { fields, headers }: { fields: [string, string][]; headers: readonly string[] },
-): FuzzRequest {
-  const body = formOf(chance, fields)
-  return {
-    method: 'POST',
-    path,
-    headers: [...bodyHeaders(chance, 'application/x-www-form-urlencoded'), ...headers],
-    body: chance.is(0.04) ? damaged(chance, body) : body,
-  }
-}
-
 /** Paths in odd spellings, documents and files. */
 export function addressRequest(chance: Chance): FuzzRequest {
   const path = pathOf(chance, chance.pick([...Object.values(paths), ...addresses]))
@@ -133,18 +118,4 @@ export function addressRequest(chance: Chance): FuzzRequest {
   }
 }
 
-const methods = [
-  ...[
-    'GET',
-    'GET',
-    'GET',
-    'HEAD',
-    'OPTIONS',
-    'POST',
-    'PUT',
-    'PATCH',
-    'DELETE',
-    'TRACE',
-    'PROPFIND',
-  ],
-]
+const methods = 'GET GET GET HEAD OPTIONS POST PUT PATCH DELETE TRACE PROPFIND'.split(' ')

@@ -20,15 +20,10 @@ interface JsonSchema {
 
 const methods = [
   ...['tools/call', 'tools/call', 'tools/call', 'tools/call', 'tools/list', 'initialize', 'ping'],
-  ...[
-    'resources/list',
-    'resources/templates/list',
-    'resources/read',
-    'prompts/list',
-    'prompts/get',
-  ],
+  ...['resources/list', 'resources/templates/list', 'resources/read', 'prompts/list'],
   ...['completion/complete', 'logging/setLevel', 'notifications/initialized', 'server/discover'],
   ...['notifications/cancelled', 'subscriptions/listen', 'tasks/list', '__proto__'],
+  'prompts/get',
 ]
 
 /** JSON-RPC messages of both protocol versions, at each address of the tools. */

@@ -28,9 +28,7 @@ export function sharedBrowser() {
     requireProgram(this, 'chromium')
     browser = await openBrowser()
   })
-  after(async () => {
-    await browser?.close()
-  })
+  after(async () => await browser?.close())
   return async (options?: BrowserContextOptions) => {
     if (!browser) throw new Error('the browser runs only while tests of its block do')
     const page = await (await browser.newContext(options)).newPage()

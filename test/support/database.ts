@@ -10,7 +10,7 @@ import type {
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './programs.ts'
-import { requireProgram } from './skipped.ts'
+import { sharedProgram } from './skipped.ts'
 import { storesOfRun } from './stores-of-run.ts'
 
 export interface Place extends AsyncDisposable {
@@ -46,12 +46,9 @@ function onSqlite(name: string, suite: DatabaseSuite): void {
 
 function onPostgres(name: string, suite: DatabaseSuite): void {
   describe(`${name} on PostgreSQL`, () => {
-    let file = ''
-    before(function () {
-      file = requireProgram(this, 'postgres')
-    })
+    const postgres = sharedProgram('postgres')
     const newPlace: NewPlace = ({ empty = false } = {}) =>
-      postgresPlace(file, empty ? 'nothing' : 'tables')
+      postgresPlace(postgres(), empty ? 'nothing' : 'tables')
     suite(opener(newPlace), newPlace)
   })
 }

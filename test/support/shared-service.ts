@@ -10,9 +10,7 @@ export function sharedService(
   before(async () => {
     running = await start(setup)
   })
-  after(async () => {
-    await running?.[Symbol.asyncDispose]()
-  })
+  after(async () => await running?.[Symbol.asyncDispose]())
   return () => {
     if (!running) throw new Error('the service runs only while tests of its block do')
     return running

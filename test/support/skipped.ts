@@ -1,12 +1,7 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-
 import { findProgram, isContinuousIntegration } from './programs.ts'
+import { notesOfRun } from './run-notes.ts'
 
-// biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
-const variables = process.env
-const NOTED_IN = 'SKIPPED_SUITES_FILE'
+const notes = notesOfRun('SKIPPED_SUITES_FILE')
 
 /**
  * The path of a program that a suite needs. Where it is missing the suite is skipped, and the end
@@ -37,29 +32,16 @@ export function askForProgram(context: Mocha.Context, name: string): string {
 }
 
 function skipAndSay(context: Mocha.Context, name: string): never {
-  const noted = variables[NOTED_IN]
-  if (noted !== undefined) appendFileSync(noted, `${name}\t${titleOf(context)}\n`)
+  const runnable = context.currentTest ?? context.test
+  notes.add(`${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}`)
   return context.skip()
 }
 
-function titleOf(context: Mocha.Context): string {
-  const runnable = context.currentTest ?? context.test
-  return runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'
-}
+export const mochaGlobalSetup = notes.begin
 
-/** Before the first file of a run, in the process that hands the files out. */
-export function mochaGlobalSetup(): void {
-  const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-skipped-')), 'suites')
-  appendFileSync(file, '')
-  variables[NOTED_IN] = file
-}
-
-/** After the last file of a run: what was skipped is the last thing that it says. */
+/** The run ends with the list of skipped suites. */
 export function mochaGlobalTeardown(): void {
-  const file = variables[NOTED_IN] ?? ''
-  const lines = new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))
-  rmSync(dirname(file), { recursive: true })
-  const byProgram = Map.groupBy(lines, (line) => line.split('\t')[0])
+  const byProgram = Map.groupBy(notes.take(), (line) => line.split('\t')[0])
   for (const [name, skipped] of byProgram) {
     process.stdout.write(`\n  Skipped, because ${name} is not installed here:\n`)
     for (const line of skipped) process.stdout.write(`    - ${line.split('\t')[1]}\n`)

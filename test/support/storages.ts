@@ -1,7 +1,7 @@
 import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
 import { sharedPostgres } from './postgres.ts'
 import { type RedisServer, startRedis } from './redis.ts'
-import { requireProgram } from './skipped.ts'
+import { sharedProgram } from './skipped.ts'
 import { describeOnServers, storesOfRun } from './stores-of-run.ts'
 
 /** Starts a whole service with the demo campus in a new database of the storage. */
@@ -15,18 +15,15 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
   forEachDatabase(name, suite)
 
   describeOnServers(`${name} on PostgreSQL and Redis`, () => {
-    const postgres = { file: '' }
+    const [postgres, redisFile] = [sharedProgram('postgres'), sharedProgram('redis-server')]
     let redis: RedisServer | undefined
-    before(async function () {
-      postgres.file = requireProgram(this, 'postgres')
-      redis = await startRedis(requireProgram(this, 'redis-server'))
+    before(async () => {
+      redis = await startRedis(redisFile())
     })
-    after(async () => {
-      await redis?.[Symbol.asyncDispose]()
-    })
+    after(async () => await redis?.[Symbol.asyncDispose]())
     suite(async (setup) => {
       if (!redis) throw new Error('Redis was not started')
-      return await startOnPostgres(postgres.file, setup, { REDIS_URL: redis.url })
+      return await startOnPostgres(postgres(), setup, { REDIS_URL: redis.url })
     })
   })
 }
@@ -36,11 +33,8 @@ export function forEachDatabase(name: string, suite: (start: Start) => void): vo
   if (storesOfRun.sqlite) describe(`${name} on SQLite`, () => suite(startService))
 
   describeOnServers(`${name} on PostgreSQL`, () => {
-    const postgres = { file: '' }
-    before(function () {
-      postgres.file = requireProgram(this, 'postgres')
-    })
-    suite((setup) => startOnPostgres(postgres.file, setup))
+    const postgres = sharedProgram('postgres')
+    suite((setup) => startOnPostgres(postgres(), setup))
   })
 }
 
@@ -56,9 +50,7 @@ async function startOnPostgres(
 }
 
 /** A new database with the demo campus in it, as the variables with which a service uses it. */
-export async function postgresWithDemo(
-  file: string,
-): Promise<{ DATABASE_URL: string; DEMO_DATA: string; SECRET: string }> {
+export async function postgresWithDemo(file: string) {
   const server = await sharedPostgres(file)
   // A reachable database gets no demo people by itself, and has no folder to keep a secret in.
   return { DATABASE_URL: await server.createDatabase('demo'), DEMO_DATA: 'on', SECRET }

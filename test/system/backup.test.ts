@@ -118,42 +118,26 @@ describe('a backup of the embedded database', () => {
       renameSync(join(copy, part), elsewhere)
       symlinkSync(elsewhere, join(copy, part))
     }
+    const flipBit = (copy: string) => {
+      const bytes = readFileSync(join(copy, 'database.sqlite'))
+      bytes[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1
+      writeFileSync(join(copy, 'database.sqlite'), bytes)
+    }
+    const append = (copy: string) => appendFileSync(join(copy, filePart()), 'x')
+    const noManifest = (copy: string) => rmSync(join(copy, 'manifest.json'))
+    const miscount = (copy: string) => changeManifest(copy, () => ({ rows: { person: 1 } }))
+    const outside = { path: '../secret', bytes: 1, sha256: '0'.repeat(64) }
+    const goOutside = (copy: string) => changeManifest(copy, () => ({ parts: [outside] }))
+    const missing = /files\/.* is missing or/
     const damages: readonly (readonly [string, (copy: string) => void, RegExp])[] = [
-      [
-        'one bit of the database differs',
-        (copy) => {
-          const bytes = readFileSync(join(copy, 'database.sqlite'))
-          bytes[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1
-          writeFileSync(join(copy, 'database.sqlite'), bytes)
-        },
-        /database\.sqlite has changed/,
-      ],
-      [
-        'an uploaded file is longer',
-        (copy) => appendFileSync(join(copy, filePart()), 'x'),
-        /files\/.* has \d+ bytes instead of \d+/,
-      ],
-      ['a part is missing', (copy) => rmSync(join(copy, filePart())), /files\/.* is missing or/],
-      ['a part is a link', (copy) => moveAway(copy, filePart()), /files\/.* is missing or/],
-      ['a folder is a link', (copy) => moveAway(copy, 'files'), /files\/.* is missing or/],
-      [
-        'the manifest counts other rows',
-        (copy) => changeManifest(copy, () => ({ rows: { person: 1 } })),
-        /The table person has 8 rows instead of 1/,
-      ],
-      [
-        'it has no manifest',
-        (copy) => rmSync(join(copy, 'manifest.json')),
-        /is not a complete backup/,
-      ],
-      [
-        'a part of the manifest is outside the folder',
-        (copy) => {
-          const part = { path: '../secret', bytes: 1, sha256: '0'.repeat(64) }
-          changeManifest(copy, () => ({ parts: [part] }))
-        },
-        /cannot be used \(parts/,
-      ],
+      ['one bit of the database differs', flipBit, /database\.sqlite has changed/],
+      ['an uploaded file is longer', append, /files\/.* has \d+ bytes instead of \d+/],
+      ['a part is missing', (copy) => rmSync(join(copy, filePart())), missing],
+      ['a part is a link', (copy) => moveAway(copy, filePart()), missing],
+      ['a folder is a link', (copy) => moveAway(copy, 'files'), missing],
+      ['the manifest counts other rows', miscount, /The table person has 8 rows instead of 1/],
+      ['it has no manifest', noManifest, /is not a complete backup/],
+      ['a part of the manifest is outside the folder', goOutside, /cannot be used \(parts/],
     ]
     for (const [what, damage, complaint] of damages) {
       // [threat 34]

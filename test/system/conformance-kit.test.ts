@@ -125,9 +125,7 @@ describe('npm run conformance -- plan', () => {
     ['serve --base-url http://localhost', 'https'],
     ['serve --base-url https://a.example/op', 'path'],
   ] as const) {
-    it(`refuses ${words}`, () => {
-      expect(() => readOptions(words.split(' '))).to.throw(problem)
-    })
+    it(`refuses ${words}`, () => expect(() => readOptions(words.split(' '))).to.throw(problem))
   }
 })
 
@@ -418,9 +416,7 @@ async function perform(page: Page, [what, by, id, value, pattern]: Command): Pro
   if (what === 'click') return await element.click()
   expect(what).to.equal('wait')
   await element.waitFor({ timeout: Number(value) * 1000 })
-  if (pattern !== undefined) {
-    expect(await element.innerText()).to.match(new RegExp(String(pattern)))
-  }
+  if (pattern !== undefined) expect(await element.innerText()).to.match(new RegExp(String(pattern)))
 }
 
 /** The asterisk is the only wildcard of the suite's patterns. */

@@ -84,9 +84,14 @@ describe('doctor judges a client', () => {
   const judge = (client: Partial<ClientFacts>, privateKeyJwt = false) =>
     checksOf(judgeClients([{ ...well, ...client }], { now, privateKeyJwt }))
 
-  const asked = (redirectUri: string) => ({ redirectUris: [redirectUri] })
-  const byKey = { auth_method: 'private_key_jwt', secretsMadeAt: [] } as const
-  const weakKey = { kty: 'RSA', e: 'AQAB', n: Buffer.alloc(128, 255).toString('base64url') }
+  const asked = (...redirectUris: string[]) => ({ redirectUris })
+  const secrets = (...days: number[]) => ({ secretsMadeAt: days.map((age) => now - age * DAY_MS) })
+  const byKey = { auth_method: 'private_key_jwt', ...secrets() } as const
+  const n = Buffer.alloc(128, 255).toString('base64url')
+  const weak = { ...byKey, jwks: JSON.stringify({ keys: [{ kty: 'RSA', e: 'AQAB', n }] }) }
+  const local = asked('https://app.example/cb', 'http://127.0.0.1:3000/cb')
+  const told = { backchannel_logout_uri: 'http://a.example/' }
+  const both = { scopes: ['account:read', 'account:write'] }
   const cases: readonly (readonly [CheckName, string, Partial<ClientFacts>])[] = [
     ['client.address-in-clear', 'http in the web', asked('http://app.example/cb')],
     ['client.address-pattern', 'a wildcard', asked('https://*.app.example/cb')],
@@ -94,39 +99,19 @@ describe('doctor judges a client', () => {
     ['client.address-fragment', 'a fragment', asked('https://app.example/#cb')],
     ['client.named-loopback', 'localhost', asked('http://localhost:1/cb')],
     ['client.scheme-undotted', 'a scheme without a dot', asked('myapp://callback')],
-    [
-      'client.loopback-beside-web',
-      'a callback of its developer',
-      { redirectUris: ['https://app.example/cb', 'http://127.0.0.1:3000/cb'] },
-    ],
+    ['client.loopback-beside-web', 'a callback of its developer', local],
     ['client.free-segment', 'a pattern', { redirectPatterns: ['https://a.example/{segment}'] }],
     ['client.sign-out-in-clear', 'sign-out over http', { postLogoutUris: ['http://app.example/'] }],
-    [
-      'client.notices-in-clear',
-      'notices over http',
-      { backchannel_logout_uri: 'http://a.example/' },
-    ],
-    ['client.no-secret', 'no secret', { secretsMadeAt: [] }],
-    ['client.secret-old', 'a secret of 366 days', { secretsMadeAt: [now - 366 * DAY_MS] }],
+    ['client.notices-in-clear', 'notices over http', told],
+    ['client.no-secret', 'no secret', secrets()],
+    ['client.secret-old', 'a secret of 366 days', secrets(366)],
     ['client.secret-unused', 'a secret that it cannot use', { auth_method: 'none' }],
-    [
-      'client.secrets-two',
-      'two secrets for 31 days',
-      { secretsMadeAt: [now - 60 * DAY_MS, now - 31 * DAY_MS] },
-    ],
-    [
-      'client.key-weak',
-      'a key of 1024 bits',
-      { ...byKey, jwks: JSON.stringify({ keys: [weakKey] }) },
-    ],
+    ['client.secrets-two', 'two secrets for 31 days', secrets(60, 31)],
+    ['client.key-weak', 'a key of 1024 bits', weak],
     ['client.keys-in-clear', 'keys over http', { ...byKey, jwks_uri: 'http://app.example/keys' }],
     ['client.never-used', 'no use ever', { lastUsedAt: undefined }],
     ['client.idle', 'no use for 91 days', { lastUsedAt: now - 91 * DAY_MS }],
-    [
-      'client.scopes-unused',
-      'a scope that was never granted',
-      { scopes: ['account:read', 'account:write'] },
-    ],
+    ['client.scopes-unused', 'a scope that was never granted', both],
   ]
   for (const [check, what, client] of cases) {
     // [threat 38]
@@ -137,11 +122,10 @@ describe('doctor judges a client', () => {
     expect(judge({}, true)).to.deep.equal(['client.secret-shared'])
   })
 
-  const secretsMadeAt = [now - 365 * DAY_MS, now - 30 * DAY_MS]
   for (const [what, client] of Object.entries<Partial<ClientFacts>>({
     'one as RFC 9700 and OAuth 2.1 recommend': {},
-    'a public native one': { auth_method: 'none', secretsMadeAt: [], application_type: 'native' },
-    'one on the last good day': { lastUsedAt: now - 90 * DAY_MS, secretsMadeAt },
+    'a public native one': { auth_method: 'none', ...secrets(), application_type: 'native' },
+    'one on the last good day': { lastUsedAt: now - 90 * DAY_MS, ...secrets(365, 30) },
     'a new one without use': { created_at: now - 30 * DAY_MS, lastUsedAt: undefined },
   })) {
     it(`finds nothing at ${what}`, () => expect(judge(client)).to.deep.equal([]))
@@ -319,11 +303,7 @@ describe('doctor', () => {
       ['redirects', { status: 301 }, 'outside.redirects'],
       ['does not forward', { status: 404 }, 'outside.status'],
       ['changes the issuer', { text: [/"issuer":"[^"]*"/, '"issuer":"x"'] }, 'outside.issuer'],
-      [
-        'changes an address',
-        { text: [/"token_endpoint":"[^"]*"/, '"token_endpoint":"https://x.example/"'] },
-        'outside.endpoints',
-      ],
+      ['changes an address', { text: [/(?<="token_endpoint":")[^"]*/, 'x'] }, 'outside.endpoints'],
       ['hides the keys', { text: [/"keys":\[.*\]/, '"keys":[]'] }, 'outside.key-set'],
       ['drops CORS', { drop: ['access-control-allow-origin'] }, 'outside.cors'],
       ['drops Cache-Control', { drop: ['cache-control'] }, 'outside.uncacheable'],

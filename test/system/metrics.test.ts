@@ -36,16 +36,14 @@ describe('metrics', () => {
     work: () => Promise<unknown>,
   ): Promise<void> {
     const label = Object.keys(metricTable[metric].labels ?? {}).at(-1) ?? ''
-    const sums = ({ sum }: Scrape, minus: Readonly<Record<string, number>> = {}) =>
-      Object.fromEntries(
-        Object.keys(rises).map((value) => [
-          value,
-          sum(metric, { [label]: value }) - (minus[value] ?? 0),
-        ]),
-      )
-    const before = sums(await scrape(port))
+    const before = await scrape(port)
     await work()
-    await scrapeUntil(port, (scraped) => expect(sums(scraped, before)).to.deep.equal(rises))
+    await scrapeUntil(port, (after) => {
+      for (const [value, rise] of Object.entries(rises)) {
+        const [now, then] = [after, before].map(({ sum }) => sum(metric, { [label]: value }))
+        expect((now ?? 0) - (then ?? 0), value).to.equal(rise)
+      }
+    })
   }
 
   it('are those of the table and no others', async () => {
@@ -68,10 +66,8 @@ describe('metrics', () => {
 
   it('count each request once by its route, and one store statement for each UserInfo', async () => {
     const requests = { route: 'userinfo', method: 'GET' }
-    const reading = [
-      'gatehouse_store_duration_seconds_count',
-      { store: 'sqlite', operation: 'select' },
-    ] as const
+    const statements = 'gatehouse_store_duration_seconds_count'
+    const reading = [statements, { store: 'sqlite', operation: 'select' }] as const
     const { accessToken } = await obtainTokens(url)
     const before = await scrapeUntil(port, ({ sum }) => expect(sum(REQUESTS)).to.be.above(0))
     for (let turn = 0; turn < 50; turn += 1) await userinfo(url, accessToken)
@@ -218,9 +214,7 @@ describe('metrics', () => {
   it('are served at GET /metrics of their own port only', async () => {
     const at = `http://127.0.0.1:${port}`
     const answers = await Promise.all([
-      send(at, { path: '/metrics' }),
-      send(at, { path: '/' }),
-      send(at, { path: paths.userinfo }),
+      ...['/metrics', '/', paths.userinfo].map((path) => send(at, { path })),
       send(at, { method: 'POST', path: '/metrics' }),
       send(url, { path: '/metrics' }),
     ])

@@ -84,30 +84,15 @@ const refusals: readonly [Variables, readonly string[]][] = [
       '/nowhere/integrations.json cannot be read',
     ],
   ],
-  ...(
-    [
-      [
-        'BASE_URL',
-        'https://id.example/',
-        'BASE_URL is https://id.example, which is not a loopback',
-      ],
-      ['BASE_URL', 'https://localhost:3000', 'BASE_URL is https'],
-      [
-        'DATABASE_URL',
-        'postgres://127.0.0.1/x',
-        'DATABASE_URL is set, and every process must have',
-      ],
-      [
-        'REDIS_URL',
-        'redis://127.0.0.1',
-        'Redis is set, and every process must have the same secret',
-      ],
-    ] as const
-  ).map(([name, value, reason]): [Variables, string[]] => [
-    { [name]: value },
-    [`SECRET or SECRET_FILE must be set, because ${reason}`],
-  ]),
+  [{ BASE_URL: 'https://id.example/' }, [needsSecret('BASE_URL is https://id.example, which is')]],
+  [{ BASE_URL: 'https://localhost:3000' }, [needsSecret('BASE_URL is https')]],
+  [{ DATABASE_URL: 'postgres://127.0.0.1/x' }, [needsSecret('DATABASE_URL is set, and every')]],
+  [{ REDIS_URL: 'redis://127.0.0.1' }, [needsSecret('Redis is set, and every process must')]],
 ]
+
+function needsSecret(reason: string): string {
+  return `SECRET or SECRET_FILE must be set, because ${reason}`
+}
 
 describe('starting', () => {
   for (const [variables, sentences] of refusals) {
