@@ -4,16 +4,18 @@ import type { Browser } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { attempt, notRun, type Outcome, RUN_OVER } from '../support/driven.ts'
+import { olivia } from '../support/gatehouse.ts'
 import { install } from '../support/install.ts'
+import { makePagePerson, textOf } from '../support/page-person.ts'
 import type { Agent, Known } from './client-table.ts'
 import { type Desk, openDesk } from './desk.ts'
 import { startModelServer } from './model-server.ts'
-import { makeApplication } from './operator.ts'
 import { authorize } from './person.ts'
 import { type Way, type WayName, wayNames, ways } from './ways.ts'
 
 const CLIENT_TIMEOUT_MS = 120_000
 const READ_EVERY_MS = 100
+const applications = '/admin/northlight/applications'
 
 interface Run {
   readonly serviceUrl: string
@@ -72,6 +74,20 @@ async function goOneWay({ agent, way, folder }: Going, run: Run): Promise<Outcom
     desk.note(`\n${problem}`)
   }
   return { ...judge(problem, desk, known), transcript: desk.transcript() }
+}
+
+/** An operator registers an application for a client of members, with the form. */
+async function makeApplication(serviceUrl: string, agent: Agent): Promise<string> {
+  const operator = makePagePerson(serviceUrl, olivia)
+  const page = await operator.send(await operator.visit(`${applications}/new`), applications, {
+    name: agent.name,
+    redirect_uris: agent.callback,
+    auth_method: 'none',
+    scope: ['account:read', 'account:write'],
+  })
+  const clientId = textOf(page, 'client-id')
+  if (clientId === '') throw new Error(`the operator could not make an application: ${page.path}`)
+  return clientId
 }
 
 /** RFC 9728 §3.1: the metadata of a resource is below the well-known address. */

@@ -22,40 +22,24 @@ const unchecked = {
 const payload = `'${'{}'.padEnd(400)}'`
 const grant = `'person', 'client', 'Client', 'site', '${'{}'.padEnd(200)}'`
 
-/** Tables with an expiry in milliseconds: the columns, and the values of a row. */
-const byTime: [into: string, values: (id: string, expiry: string) => string][] = [
-  [
-    'oauth_state (model, id, payload, expires_at)',
-    (id, expiry) => `'AccessToken', ${id}, ${payload}, ${expiry}`,
-  ],
-  [
-    `oauth_grant
-      (person_id, client_id, client_name, client_origin, allowed, id, granted_at, expires_at)`,
-    (id, expiry) => `${grant}, ${id}, 0, ${expiry}`,
-  ],
-  [
-    'platform_callback (client_id, uri, registered_at, expires_at)',
-    (id, expiry) => `'client', ${id}, 0, ${expiry}`,
-  ],
-  [
-    'unused_client (client_id, network, registered_at, expires_at)',
-    (id, expiry) => `${id}, 'network', 0, ${expiry}`,
-  ],
-  ['signed_out_session (digest, signed_out_at, kept_until)', (id, expiry) => `${id}, 0, ${expiry}`],
-  [
-    'sign_out_notice (client_id, person_id, reason, created_at, attempts, id, next_attempt_at)',
-    (id, expiry) => `'client', 'person', 'disabled', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
-  ],
-  ['request_count (key, points, ends_at)', (id, expiry) => `${id}, 1, ${expiry}`],
-  [
-    'audit_event (action, subject_kind, subject_id, id, occurred_at)',
-    (id, expiry) =>
-      `'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,
-  ],
-  [
-    'change_key (site_id, client_id, digest, made_id, key, expires_at)',
-    (id, expiry) => `'site', 'client', 'digest', 'made', ${id}, ${expiry}`,
-  ],
+/** A row of each table with an expiry in milliseconds. */
+const byTime = (id: string, expiry: string) => [
+  `oauth_state (model, id, payload, expires_at) select 'AccessToken', ${id}, ${payload}, ${expiry}`,
+  `oauth_grant
+    (person_id, client_id, client_name, client_origin, allowed, id, granted_at, expires_at)
+    select ${grant}, ${id}, 0, ${expiry}`,
+  `platform_callback (client_id, uri, registered_at, expires_at)
+    select 'client', ${id}, 0, ${expiry}`,
+  `unused_client (client_id, network, registered_at, expires_at)
+    select ${id}, 'network', 0, ${expiry}`,
+  `signed_out_session (digest, signed_out_at, kept_until) select ${id}, 0, ${expiry}`,
+  `sign_out_notice (client_id, person_id, reason, created_at, attempts, id, next_attempt_at)
+    select 'client', 'person', 'disabled', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
+  `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,
+  `audit_event (action, subject_kind, subject_id, id, occurred_at)
+    select 'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,
+  `change_key (site_id, client_id, digest, made_id, key, expires_at)
+    select 'site', 'client', 'digest', 'made', ${id}, ${expiry}`,
 ]
 
 /**
@@ -81,42 +65,28 @@ export async function fillExpiring(
     (client_id, person_id, started_at, family_id, grant_id, expires_at)`
   const living = "from oauth_grant where id like 'new%'"
   const livingMany = "from oauth_grant, n where id like 'new%'"
+  const numbered = `cast(i as text) || '-' || id, id, ${nowMs} - i ${livingMany}`
   const documents = (count: number, name: string, fetchedMs: number, review: string) =>
-    many(
-      count,
-      `document_client
-        (document, fingerprint, first_seen_at, client_id, fetched_at, fresh_until, review)
-      select ${payload}, 'fingerprint', 0, ${id(name)}, ${fetchedMs} + i, 0, ${review} from n`,
-    )
+    `${many(count, 'document_client')}
+      (document, fingerprint, first_seen_at, client_id, fetched_at, fresh_until, review)
+      select ${payload}, 'fingerprint', 0, ${id(name)}, ${fetchedMs} + i, 0, ${review} from n`
   const refusals = (count: number, name: string, day: number) =>
-    many(
-      count,
-      `site_refusal_day (site_id, error, refusals, day)
-      select ${id(name)}, 'invalid_grant', 1, ${day} from n`,
-    )
+    `${many(count, 'site_refusal_day')} (site_id, error, refusals, day)
+      select ${id(name)}, 'invalid_grant', 1, ${day} from n`
   const [begin, end] = unchecked[database.engine]
   const statements = [
     `insert into person (id, email, email_canonical, name, created_at)
       values ('person', 'a@b', 'a@b', 'Person', 0)`,
-    ...byTime.flatMap(([into, values]) => [
-      many(rows, `${into} select ${values(id('old'), `${nowMs} - i`)} from n`),
-      many(rows / 10, `${into} select ${values(id('new'), `${nowMs + YEAR_MS} + i`)} from n`),
-    ]),
+    ...byTime(id('old'), `${nowMs} - i`).map((row) => many(rows, `${row} from n`)),
+    ...byTime(id('new'), `${nowMs + YEAR_MS} + i`).map((row) => many(rows / 10, `${row} from n`)),
     refusals(rows, 'old', lastDay),
     refusals(rows / 10, 'new', lastDay + 1),
     `insert into oauth_grant_scope select id, 'openid' from oauth_grant`,
     `insert into oauth_grant_day select id, ${dayOf(nowMs)}, 1 from oauth_grant`,
     many(10, `oauth_grant_day select id, ${lastDay} + 1 - i, 1 ${livingMany}`),
     `insert into ${families} select ${family}, 'last-' || id, id, ${nowMs + YEAR_MS} ${living}`,
-    many(
-      10,
-      `${families} select ${family}, cast(i as text) || '-' || id, id, ${nowMs} - i ${livingMany}`,
-    ),
-    many(
-      10,
-      `${sessions}
-      select 'client', 'person', 0, cast(i as text) || '-' || id, id, ${nowMs} - i ${livingMany}`,
-    ),
+    many(10, `${families} select ${family}, ${numbered}`),
+    many(10, `${sessions} select 'client', 'person', 0, ${numbered}`),
     `insert into ${sessions}
       select 'client', 'person', 0, 'last-' || id, id, ${nowMs + YEAR_MS} ${living}`,
     documents(rows, 'old', 0, 'null'),

@@ -174,8 +174,8 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
 
 export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
-/** A load balancer: consecutive requests go to different processes. */
-export async function startBalancer() {
+/** A load balancer: consecutive requests go to different processes, with these headers added. */
+export async function startBalancer(added: Readonly<Record<string, string>> = {}) {
   let addresses: readonly string[] = []
   let turn = 0
   const sent = new Map<string, number>()
@@ -184,11 +184,13 @@ export async function startBalancer() {
     turn += 1
     sent.set(address, (sent.get(address) ?? 0) + 1)
     const { method, headers, url } = incoming
-    const forwarded = request(`${address}${url}`, { method, headers }, (answer) => {
+    const options = { method, headers: { ...headers, ...added } }
+    const forwarded = request(`${address}${url}`, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
     })
     forwarded.on('error', () => outgoing.destroy())
+    outgoing.on('close', () => forwarded.destroy())
     incoming.pipe(forwarded)
   })
   // As the service does: a shorter time closes some connections under a request.

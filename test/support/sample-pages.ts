@@ -10,13 +10,9 @@ import { siteChoicePage } from '../../views/site-choice.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
 
-export const policy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self' https: data:",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+export const policy =
+  "default-src 'none'; style-src 'self'; img-src 'self' https: data:; base-uri 'none'; " +
+  "frame-ancestors 'none'"
 
 export const client: ClientView = {
   name: 'Course Companion',
@@ -90,6 +86,15 @@ export const consent = {
   ...{ ...form, person, canSee, canChange, signOutHref: '/out' },
   site: { name: 'Harbour School', roles: ['student'] },
 }
+const device = 'an app on this device (cursor)'
+const consentClients: Record<string, Partial<ClientView>> = {
+  vendor: {},
+  'operator-created': { kind: 'operator-created', siteName: 'Harbour School' },
+  'self-declared': { kind: 'self-declared' },
+  loopback: { name: 'Terminal Helper', kind: 'loopback', host: 'this computer (127.0.0.1)' },
+  'vendor-connection': { name: 'ChatGPT', kind: 'vendor-connection', host: 'chatgpt.com' },
+  'vendor-on-device': { name: 'Cursor', kind: 'vendor-on-device', host: device },
+}
 export const pages: Record<string, View> = {
   'sign-in': signInPage({ ...form, client }),
   'sign-in-again': signInPage({
@@ -105,27 +110,12 @@ export const pages: Record<string, View> = {
     ...{ ...form, client, person, sites, selected: 'sit_2' },
     problem: 'Choose one of your sites.',
   }),
-  'consent-vendor': consentPage({ ...consent, client }),
-  'consent-operator-created': consentPage({
-    ...consent,
-    client: { ...client, kind: 'operator-created', siteName: 'Harbour School' },
-  }),
-  'consent-self-declared': consentPage({
-    ...consent,
-    client: { ...client, kind: 'self-declared' },
-  }),
-  'consent-loopback': consentPage({
-    ...consent,
-    client: { name: 'Terminal Helper', kind: 'loopback', host: 'this computer (127.0.0.1)' },
-  }),
-  'consent-vendor-connection': consentPage({
-    ...consent,
-    client: { name: 'ChatGPT', kind: 'vendor-connection', host: 'chatgpt.com' },
-  }),
-  'consent-vendor-on-device': consentPage({
-    ...consent,
-    client: { name: 'Cursor', kind: 'vendor-on-device', host: 'an app on this device (cursor)' },
-  }),
+  ...Object.fromEntries(
+    Object.entries(consentClients).map(([kind, other]) => [
+      `consent-${kind}`,
+      consentPage({ ...consent, client: { ...client, ...other } }),
+    ]),
+  ),
   error: errorPage({
     connectHref: '/connect',
     code: 'invalid_redirect_uri',

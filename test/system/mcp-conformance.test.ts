@@ -8,9 +8,9 @@ import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { operatorToken } from '../support/mcp.ts'
 import { memberToken } from '../support/member-api.ts'
+import { type Balancer, startBalancer } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 import { sharedService } from '../support/shared-service.ts'
-import { startTokenBearer } from '../support/token-bearer.ts'
 
 const suite = join(
   import.meta.dirname,
@@ -42,10 +42,12 @@ for (const [path, tokenFor] of [
 ] as const) {
   describe(`the conformance suite of the Model Context Protocol at ${path} [design 23]`, () => {
     const running = sharedService()
-    let bearer: Awaited<ReturnType<typeof startTokenBearer>> | undefined
+    // The suite cannot be given a token.
+    let bearer: Balancer | undefined
     before(async () => {
       const { url } = running()
-      bearer = tokenFor && (await startTokenBearer(url, await tokenFor(url)))
+      bearer = tokenFor && (await startBalancer({ authorization: `Bearer ${await tokenFor(url)}` }))
+      bearer?.serve([url])
     })
     after(() => bearer?.[Symbol.asyncDispose]())
 
