@@ -1,5 +1,6 @@
 import pg from 'pg'
 
+import { withClock } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 import type { Deployment, DeploymentKind } from './deployment.ts'
 import { type HardClients, openIdleConnections, startSlowClients } from './hard-clients.ts'
@@ -157,17 +158,4 @@ async function answers(url: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** The command of a service whose clock is wrong, as in test/system/clocks.test.ts. */
-function withClock(seconds: number): readonly string[] {
-  const moved = `const true_ = globalThis.Date
-const { now } = true_
-const move = () => now() + ${seconds * 1000}
-globalThis.Date = class Date extends true_ {
-  constructor(...parts) { parts.length === 0 ? super(move()) : super(...parts) }
-  static now() { return move() }
-}`
-  const preload = `data:text/javascript,${encodeURIComponent(moved)}`
-  return [process.execPath, '--import', preload, 'src/main.ts']
 }

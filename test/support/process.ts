@@ -84,6 +84,19 @@ export async function startProcess(
   }
 }
 
+/** The command of a service with a wrong clock. */
+export function withClock(seconds: number): readonly string[] {
+  const moved = `const true_ = globalThis.Date
+const { now } = true_
+const move = () => now() + ${seconds * 1000}
+globalThis.Date = class Date extends true_ {
+  constructor(...parts) { parts.length === 0 ? super(move()) : super(...parts) }
+  static now() { return move() }
+}`
+  const preload = `data:text/javascript,${encodeURIComponent(moved)}`
+  return [process.execPath, '--import', preload, 'src/main.ts']
+}
+
 /** Runs `node src/main.ts` that refuses to start. */
 export const runService = (variables: Variables) => runToEnd(['src/main.ts'], variables)
 

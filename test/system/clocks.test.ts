@@ -12,7 +12,13 @@ import {
   refresh,
 } from '../support/client.ts'
 import { policyWith } from '../support/gatehouse.ts'
-import { configWith, type ServiceProcess, startBalancer, startProcess } from '../support/process.ts'
+import {
+  configWith,
+  type ServiceProcess,
+  startBalancer,
+  startProcess,
+  withClock,
+} from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
@@ -34,9 +40,8 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     const balancer = opened.use(await startBalancer())
     baseUrl = balancer.url
     const lives = { authorizationCodeSeconds: LIFE_SECONDS, accessTokenSeconds: LIFE_SECONDS }
-    const CONFIG_DIR = configWith(
-      policyWith({ lifetimes: lives, storage: { answerWithinMs: 450 } }),
-    )
+    const policy = policyWith({ lifetimes: lives, storage: { answerWithinMs: 450 } })
+    const CONFIG_DIR = configWith(policy)
     const variables = { ...storage, BASE_URL: baseUrl, CONFIG_DIR }
     ahead = opened.use(await startProcess(variables, withClock(SKEW_SECONDS)))
     behind = opened.use(await startProcess(variables, withClock(-SKEW_SECONDS)))
@@ -118,16 +123,3 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     return location.searchParams.get('code') ?? ''
   }
 })
-
-/** The service with a wrong clock: moves what Node says of the time before it starts. */
-function withClock(seconds: number): readonly string[] {
-  const moved = `const { now } = Date
-const true_ = globalThis.Date
-const move = () => now() + ${seconds * 1000}
-globalThis.Date = class Date extends true_ {
-  constructor(...parts) { parts.length === 0 ? super(move()) : super(...parts) }
-  static now() { return move() }
-}`
-  const preload = `data:text/javascript,${encodeURIComponent(moved)}`
-  return [process.execPath, '--import', preload, 'src/main.ts']
-}

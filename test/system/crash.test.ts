@@ -22,13 +22,8 @@ const ROUNDS = 4
 const FAMILIES = 6
 const CODES = 6
 
-/** What clients were told in a round. All of it must hold after the crash. */
-interface Ledger {
-  readonly accessTokens: string[]
-  readonly exchanged: ObtainedCode[]
-  /** The refresh token that each client holds. */
-  readonly held: string[]
-}
+/** What clients were told in a round, which must hold after the crash. `held`: the refresh token of each. */
+type Ledger = { accessTokens: string[]; exchanged: ObtainedCode[]; held: string[] }
 
 describe('a crash of the process on the embedded database', function () {
   this.retries(0)
@@ -45,7 +40,7 @@ describe('a crash of the process on the embedded database', function () {
       while (ledger.held.length < FAMILIES) ledger.held.push((await obtainTokens(url)).refreshToken)
       // A different moment in each round.
       const killAfter = 15 + 11 * round
-      await crashUnderLoad(service, { ledger, codes, killAfter })
+      await crashUnderLoad(service, ledger, { codes, killAfter })
       expect(ledger.accessTokens.length).to.be.greaterThanOrEqual(killAfter)
       service = processes.use(await startProcess(variables, patientService))
       await expectKept(url, ledger)
@@ -53,18 +48,12 @@ describe('a crash of the process on the embedded database', function () {
   })
 })
 
-interface Load {
-  readonly ledger: Ledger
-  readonly codes: readonly ObtainedCode[]
-  /** How many answers come before the process is killed. */
-  readonly killAfter: number
-}
-
-/** Refreshes and exchanges at the same time, and kills the process in between. */
+/** Refreshes and exchanges at the same time, and kills the process after so many responses. */
 async function crashUnderLoad(
   service: ServiceProcess,
-  { ledger, codes, killAfter }: Load,
-): Promise<void> {
+  ledger: Ledger,
+  { codes, killAfter }: { codes: ObtainedCode[]; killAfter: number },
+) {
   const { url } = service
   const note = (accessToken: string) => {
     ledger.accessTokens.push(accessToken)

@@ -18,17 +18,9 @@ const body = 'grant_type=refresh_token&client_id=northlight-notes&refresh_token=
 async function beginRequest({ url }: ServiceProcess): Promise<Socket> {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname)
-  socket.write(
-    [
-      `POST ${paths.token} HTTP/1.1`,
-      `Host: ${host}`,
-      'Content-Type: application/x-www-form-urlencoded',
-      `Content-Length: ${body.length}`,
-      'Expect: 100-continue',
-      '',
-      body.slice(0, 10),
-    ].join('\r\n'),
-  )
+  socket.write(`POST ${paths.token} HTTP/1.1\r\nHost: ${host}\r\n`)
+  socket.write('Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\n')
+  socket.write(`Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)
   // The interim response shows that the service works on the request.
   await once(socket, 'data')
   return socket
@@ -99,11 +91,8 @@ describe('stopping', function () {
       for (let i = 0; i < 50; i += 1) await (await fetch(service.url + paths.jwks)).text()
       const { code, stdout } = await service.stop(signal)
       expect(code).to.equal(0)
-      const routes = stdout
-        .trim()
-        .split('\n')
-        .map((line): string => JSON.parse(line).route)
-      expect(routes.filter((route) => route === 'jwks')).to.have.length(50)
+      const lines = stdout.trim().split('\n')
+      expect(lines.filter((line) => JSON.parse(line).route === 'jwks')).to.have.length(50)
     })
   }
 })

@@ -71,11 +71,7 @@ export const driveSdk1: Drive = async (driving) => {
   await first.finishAuth((await callback.arrived).get('code') ?? '')
   const client = new Client(me)
   await client.connect(open() as Transport1)
-  // The client holds an answer against the output schema of a tool that it has listed.
-  await client.listTools()
-  const answer = await client.callTool({ name: driving.way.tool, arguments: {} })
-  await client.close()
-  return JSON.stringify(answer)
+  return await callToolOf(client, driving.way.tool)
 }
 
 /** The second line, as `@modelcontextprotocol/client`. */
@@ -97,8 +93,13 @@ export const driveSdk2: Drive = async (driving) => {
   await first.finishAuth(await callback.arrived)
   const client = make()
   await client.connect(open())
+  return await callToolOf(client, driving.way.tool)
+}
+
+/** A client checks an answer against the output schema of a tool only if it has listed the tool. */
+async function callToolOf(client: sdk1Client.Client | sdk2.Client, name: string) {
   await client.listTools()
-  const answer = await client.callTool({ name: driving.way.tool, arguments: {} })
+  const answer = await client.callTool({ name, arguments: {} })
   await client.close()
   return JSON.stringify(answer)
 }
