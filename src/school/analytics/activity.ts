@@ -14,17 +14,16 @@ import {
 } from './counting.ts'
 
 /**
- * Counts active people and completed courses from watch positions. A person has one position per lecture, with the
- * time of the last view. So watching a lecture again moves the activity to the later day.
- *
- * A person has completed a course when their positions in all its current lectures are at 90 % or more. The completion
- * counts on the day of the last view.
+ * Counts active people and completed courses from watch positions. A person has one position per lecture, with the time
+ * of the last view, so watching a lecture again moves the activity to the later day. A person has completed a course
+ * when their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last
+ * view.
  */
 
-/** With this many people, a piece reads some thousands of watch positions. */
+/** People per piece, which then reads a few thousand watch positions. */
 const PEOPLE_PER_PIECE = 250
 
-/** The watch positions of some people, as `from … where …`. */
+/** The watch positions of a group of people, as `from … where …`. */
 type Watched = RawBuilder<unknown>
 
 type CountActivity = typeof countActive
@@ -66,8 +65,8 @@ export async function countCompleted<Key>(
 }
 
 /**
- * Counts an activity of all people with a role at the site, by day. Each person is in exactly one piece, so no one is
- * counted twice.
+ * Counts an activity of all people with a role at the site, by day. Each person is in exactly one piece and is counted
+ * once.
  */
 export async function countByMembers(
   kysely: Kysely<Schema>,
@@ -78,7 +77,7 @@ export async function countByMembers(
   const tally: Tally<number> = new Map()
   const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of people) {
-    // SQLite keeps the order of a `cross join`, so the small set of people comes first.
+    // SQLite keeps the order of a `cross join`, so it reads the small set of people first.
     const watched = sql`
       from watch_position as w
       cross join lecture
@@ -97,7 +96,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Counts an activity of all current and past students, course by course. */
+/** Counts an activity of all current and past students, one course at a time. */
 export async function countByCourse(
   kysely: Kysely<Schema>,
   question: Question,
@@ -106,7 +105,7 @@ export async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
-    // Yield between courses, because there may be a hundred small ones.
+    // Yield between courses, because a site may have a hundred small ones.
     await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
       const { rows } = await sql<Enrolled>`

@@ -9,7 +9,7 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query when it is its turn. */
+/** Runs a query when the queries before it are done. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
@@ -56,7 +56,7 @@ export function siteFigures(
   }
 }
 
-/** Lists the courses of the site. Their figures are computed page by page. */
+/** Lists the courses of the site. Their figures are computed one page at a time. */
 function listCourses({ kysely }: Database, siteId: string) {
   const found = kysely
     .selectFrom('course')

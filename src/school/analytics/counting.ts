@@ -6,16 +6,16 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** Maximum number of days in a period. Sign-ins are stored for the same time. */
+/** Maximum number of days in a period. Sign-ins are stored for the same number of days. */
 export const DAYS_MAX = 92
 
-/** Whole days in UTC, numbered since 1970-01-01. */
+/** A period of whole days in UTC, numbered since 1970-01-01. */
 export interface Period {
   readonly firstDay: number
   readonly lastDay: number
 }
 
-/** Returns the period from one time to another, both days included. Does not limit its length. */
+/** Returns the period from one time to another, including both days. Does not limit its length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
@@ -37,7 +37,7 @@ export interface Question {
   readonly untilMs: number
 }
 
-/** Counts by day or by id. Keys with a count of zero are missing. */
+/** Counts by day or by id. A missing key means zero. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
 export interface Counted<Key> {
@@ -52,14 +52,14 @@ export function addTo<Key extends string | number>(
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
 }
 
-/** Converts a time column to a day, in SQL. The divisor is a literal, so that a query can group by the result. */
+/** Converts a time column to a day, in SQL. The divisor is a literal, so a query can group by the result. */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
 
 /**
- * Reads a long list in pieces, so that each statement is short. Yields to the event loop between pieces, because
- * SQLite blocks it.
+ * Reads a long list in pieces, to keep each statement short. Yields to the event loop between pieces, because SQLite
+ * blocks it.
  *
  * @param next reads up to `size` rows after the given one, or from the start
  */

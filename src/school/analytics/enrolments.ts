@@ -57,7 +57,7 @@ interface Span {
 }
 
 /**
- * Counts the enrolments of a span. If one statement would read too many, splits the courses into halves; for a single
+ * Counts the enrolments of a span. If one statement would read too many, splits the courses in half; for a single
  * course, splits the time.
  */
 async function count<Key>(
@@ -86,7 +86,7 @@ async function count<Key>(
   return counted
 }
 
-/** Splits a span into halves. @returns undefined for one course and one millisecond */
+/** Splits a span in half. @returns undefined for one course and one millisecond */
 function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
   if (courseIds.length > 1) {
     const middle = Math.ceil(courseIds.length / 2)

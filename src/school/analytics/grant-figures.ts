@@ -28,7 +28,7 @@ export async function countSignIns(
   })
 }
 
-/** Counts the uses of the site's tokens by day, as far back as they are stored. */
+/** Counts the uses of the site's tokens by day, as far back as uses are stored. */
 export async function countCalls(
   kysely: Kysely<Schema>,
   question: Question,
@@ -52,7 +52,7 @@ interface Lives {
   readonly total: number
 }
 
-/** Counts the grants that were live at some time of each day, as far back as they are stored. */
+/** Counts the grants that were live at any time of each day, as far back as grants are stored. */
 export async function countConnected(
   kysely: Kysely<Schema>,
   question: Question,
@@ -76,7 +76,7 @@ export async function countConnected(
   })
 }
 
-/** Sums a count over all grants of the site, including ended ones. */
+/** Sums a count over all grants of the site, including ended grants. */
 async function countByGrants(
   kysely: Kysely<Schema>,
   { siteId }: Question,

@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** Number of days in an overview. Calls and refusals are stored for the same time. */
+/** Number of days in an overview. Calls and refusals are stored for the same number of days. */
 export const OVERVIEW_DAYS = 30
 /** How long an overview is cached. Reloading the page within this time does not count again. */
 const KEPT_MS = 60_000
@@ -32,7 +32,7 @@ export function makeOverviews(database: Database, now: () => number) {
   }
 }
 
-/** Counts in pieces, so that no statement runs long and SQLite stays responsive. */
+/** Counts in pieces, to keep statements short and SQLite responsive. */
 export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
@@ -43,7 +43,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   const people = await countPeople(kysely, siteId, period)
   const refused = await countRefusals(kysely, siteId, period)
   return {
-    /** Time of the count, in epoch milliseconds. */
+    /** When the figures were counted, in epoch milliseconds. */
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,
@@ -61,8 +61,8 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
 }
 
 /**
- * Counts the people who used an application, by day and in total. Each person is in exactly one piece, so no one is
- * counted twice.
+ * Counts the people who used an application, by day and in total. Each person is in exactly one piece and is counted
+ * once.
  */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()

@@ -1,6 +1,6 @@
 /**
- * Runs a change to a site's data in one transaction with its audit event, and only once per idempotency key. Knows
- * nothing about the changed data.
+ * Runs a change to a site's data in one transaction with its audit event, and only once per idempotency key. Does not
+ * depend on the kind of data.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -56,8 +56,8 @@ export async function changeSite<Result>(
 
 /**
  * Serializes the changes of one site, so that data read by a change is still current when it writes. Otherwise two
- * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not
- * block each other. SQLite has a single writer anyway, from the start of its transaction.
+ * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
+ * each other. SQLite allows only one write transaction anyway.
  */
 async function lockSite(
   trx: Transaction<Schema>,
@@ -84,28 +84,28 @@ export async function findRoles(
   return rows.map(({ role }) => role).sort()
 }
 
-/** A row to create, with the idempotency key of the client. */
+/** A row to create, with the client's idempotency key. */
 export interface Creation {
   /** The prefix of the row id, such as `crs_`. */
   readonly prefix: string
-  /** Repeating a request with the same key and input creates nothing new. */
+  /** The idempotency key. Repeating a request with the same key and input creates nothing new. */
   readonly idempotencyKey?: string | null | undefined
-  /** The input. A repeated key must have the same input. */
+  /** The input. A repeated key must come with the same input. */
   readonly input: object
-  /** Finds the row of an earlier request. If it was removed, the key may create another one. */
+  /** Finds the row of an earlier request. If that row was removed, the key may create another. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   /** Inserts the row under its new id. */
   readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
 
-/** How long a repeated key is recognized, in seconds. */
+/** How long an idempotency key is remembered, in seconds. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
  * Creates a row once per idempotency key of the client at the site. Of two concurrent requests, the second waits for
  * the transaction of the first.
  *
- * @returns the id of the new row, or of the one created earlier
+ * @returns the id of the new row, or of the row created earlier
  * @throws ChangeRefused if the key was used with other input, or if `insert` throws it
  */
 export async function createAtSite(
@@ -127,7 +127,7 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
-/** Assigns a new id to an idempotency key. @returns the id that the key created earlier, if its row still exists */
+/** Assigns a new id to an idempotency key. @returns the id that the key created earlier, if that row still exists */
 async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,

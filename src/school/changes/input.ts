@@ -14,7 +14,7 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Control characters, and characters that reverse the text direction and so can disguise a name. */
+/** Control characters, and characters that reverse the text direction and can therefore disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
 /** A single line of text, such as a name or a title. */
@@ -25,7 +25,7 @@ export function line(lengthMax: number) {
   )
 }
 
-/** The name that a file is saved under. */
+/** The name under which a file is saved. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
   'must be a plain file name: no slash, no control character, no leading dot',
@@ -53,7 +53,7 @@ export const itemFields = z.strictObject({
   summary,
 })
 
-/** Parses an input. @throws ChangeRefused, with the first invalid field */
+/** Parses an input. @throws ChangeRefused, which names the first invalid field */
 export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z.output<Form> {
   const read = form.safeParse(input, { error: describeIssue })
   if (read.success) return read.data
@@ -61,7 +61,7 @@ export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z
   throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
 }
 
-/** Describes issues for which the schemas above have no message. */
+/** Describes problems for which the schemas above have no message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -81,7 +81,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
 /** The fields that have a value. */
 type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Drops the fields that are missing in an input, so that they stay unchanged. */
+/** Drops the fields that are missing from an input, so that they stay unchanged. */
 export function given<Values extends object>(values: Values): Given<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),

@@ -1,10 +1,10 @@
 /** Machine-readable reason for rejecting a change. */
 export type RefusalCode =
-  /** A value has the right type but is invalid; `field` names it. */
+  /** A value has the right type but is invalid. `field` names the value. */
   | 'BAD_INPUT'
-  /** The site has no row with this id, although another site may. */
+  /** The site has no row with this id, although another site may have one. */
   | 'NOT_FOUND'
-  /** The change conflicts with the data, for example a taken slug or the last owner. */
+  /** The change conflicts with the data: the slug is taken, or no owner would be left, for example. */
   | 'CONFLICT'
   /** The person is no longer an operator of the site. */
   | 'FORBIDDEN'

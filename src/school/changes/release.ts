@@ -30,7 +30,7 @@ export function isInState(state: ReleaseState, nowMs: number) {
   }
 }
 
-/** A change of the release state; a no-op if the item is already in that state. */
+/** A change of the release state; a no-op if the item already has that state. */
 export type ReleaseChange =
   | { readonly kind: 'publish'; readonly at: number | undefined }
   | { readonly kind: 'unpublish' }
@@ -48,7 +48,7 @@ export function decideRelease(
       if (release.archivedAt !== null) {
         throw conflict(`the ${noun} is archived; restore it first`)
       }
-      // An item that is already published keeps its time.
+      // An item that is already published keeps its publication time.
       return { publishedAt: change.at ?? Math.min(release.publishedAt ?? nowMs, nowMs) }
     case 'unpublish':
       return { publishedAt: null }

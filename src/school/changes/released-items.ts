@@ -24,7 +24,7 @@ type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The columns of every kind. A kind names its additional fields like their columns, in camel case. */
+/** The columns that every kind has. The additional fields of a kind are named like their columns, in camel case. */
 interface ItemRow extends Release {
   readonly id: string
   readonly slug: string
@@ -42,7 +42,7 @@ interface ItemKind<
   Sort extends string,
 > {
   readonly table: ItemTable
-  /** The prefix of its ids, such as `crs_`. */
+  /** The prefix of the item ids, such as `crs_`. */
   readonly prefix: string
   readonly rowsOf: (
     kysely: Kysely<Schema>,
@@ -56,7 +56,7 @@ interface ItemKind<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
     Changes
   >
-  /** Throws ChangeRefused if fields contradict each other. Receives all fields. */
+  /** Throws ChangeRefused if fields contradict each other. Receives all fields of the item. */
   readonly check?: (fields: NoInfer<Fields>) => void
 }
 
@@ -98,7 +98,7 @@ export function releasedItems<
     find,
     mustFind,
 
-    /** Lists the items of a site; a page and the count take one query each. */
+    /** Lists the items of a site. The page and the count take one query each. */
     list(
       { kysely }: Database,
       question: ItemQuestion & { readonly sort?: Sort | null | undefined },
@@ -115,7 +115,7 @@ export function releasedItems<
      */
     async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
       const { idempotencyKey, ...rest } = readInput(kind.creation, input)
-      // All remaining members of the creation schema are fields.
+      // All other members of the creation schema are fields.
       const fields = rest as unknown as Fields
       check?.(fields)
       return await createAtSite(database, actor, {
@@ -133,7 +133,7 @@ export function releasedItems<
       })
     },
 
-    /** Changes the given fields if they differ. @throws ChangeRefused as `create` does */
+    /** Changes the given fields if they differ. @throws ChangeRefused in the same cases as `create` */
     async update(
       database: Database,
       actor: SiteActor,
@@ -153,7 +153,11 @@ export function releasedItems<
       })
     },
 
-    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused as `decideRelease` does */
+    /**
+     * Publishes, unpublishes, archives or restores an item.
+     *
+     * @throws ChangeRefused as `decideRelease` does
+     */
     async release(
       database: Database,
       actor: SiteActor,
@@ -171,7 +175,7 @@ export function releasedItems<
   }
 }
 
-/** Creates a query that counts the referring rows of each item. Items without any are missing in the result. */
+/** Creates a query that counts the rows that refer to each item. Omits items without such rows. */
 export function countReferring(table: ItemTable, referring: ReferringTable) {
   const column = sql.ref(`${table}_id`)
   return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
@@ -202,7 +206,7 @@ function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** The columns of every kind, for `select`. */
+/** The columns that every kind has, for `select`. */
 export function itemColumns<Table extends ItemTable>(table: Table) {
   return [
     `${table}.id`,
@@ -215,7 +219,7 @@ export function itemColumns<Table extends ItemTable>(table: Table) {
   ] as const
 }
 
-/** The sort orders of every kind. */
+/** The sort orders that every kind has. */
 export const itemOrders = {
   SLUG: orderBy('slug', 'asc', 'slug'),
   TITLE: orderBy('title', 'asc', 'title'),

@@ -1,4 +1,4 @@
-/** Reads and changes the events of a site and their registrations. Contains no sales. */
+/** Reads and changes the events of a site and their registrations, but not their sales. */
 
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
@@ -43,15 +43,15 @@ export const events = releasedItems({
 
 const newestFirst = orderBy('registeredAt', 'desc', 'r.registered_at', 'r.id')
 
-/** Lists the registrations of an event, newest first. A person has one per event, cancelled or not. */
+/** Lists the registrations of an event, newest first. A person has one per event, even if it was cancelled. */
 export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
-  // Foreign keys guarantee that the people exist, so count without the join.
+  // Foreign keys guarantee that the people exist, so count without joining them.
   const counted = kysely.selectFrom('event_registration').where('event_id', '=', eventId)
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** Counts the registrations of each event that are not cancelled, with one query. */
+/** Counts the registrations of each event that were not cancelled, with one query. */
 export async function countNotCancelled(
   kysely: Kysely<Schema>,
   eventIds: readonly string[],
@@ -97,7 +97,7 @@ export interface Attendance {
 /**
  * Registers a person of the site for an event, at most once. Renews a cancelled registration.
  *
- * @returns the id of the registration, which stays the same for this person and event
+ * @returns the id of the registration, which is always the same for this person and event
  * @throws ChangeRefused for an unknown event or person, and for an archived event
  */
 export async function registerForEvent(
@@ -135,7 +135,7 @@ export async function registerForEvent(
   })
 }
 
-/** Cancels a registration. No-op if it is already cancelled. */
+/** Cancels a registration. No-op if it was already cancelled. */
 export async function cancelRegistration(
   database: Database,
   actor: SiteActor,

@@ -1,4 +1,4 @@
-/** Lists the orders of a site for its operators. The service stores no payment data. */
+/** Lists the orders of a site for its operators. This service stores no payment data. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -20,7 +20,7 @@ export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
 const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
-/** Lists the orders of a site by date. A page and the count take one query each. */
+/** Lists the orders of a site by date. The page and the count take one query each. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)
@@ -60,7 +60,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** The tables of each kind of order item: the purchases, and the items that were bought. */
+/** The tables of each kind of order item: one for the purchases, one for the items that were bought. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],

@@ -72,7 +72,7 @@ export async function updateSection(
   await changeSite(database, actor, async (trx, record) => {
     const section = mustBeThere(await findSection(trx, actor.siteId, id), 'section')
     const sections = await listSections(trx, [section.courseId])
-    // A position beyond the end counts as the end.
+    // A position beyond the end means the end.
     const place = wanted.position && Math.min(wanted.position, sections.length)
     const change = differenceOf(section, given({ title: wanted.title, position: place }))
     if (!change) return

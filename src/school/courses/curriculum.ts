@@ -3,8 +3,8 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * The sections and lectures of a course. A lecture is in a section, or before the first one. Its position counts
- * within the whole course, so that clients that ignore sections still show lectures in order.
+ * The sections and lectures of a course. A lecture is in a section, or before the first section. Its position counts
+ * within the whole course, so clients that ignore sections still show lectures in order.
  */
 
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
@@ -80,7 +80,7 @@ export async function arrangeCourse(
   await arrange(trx, 'lecture', lectureOrder)
 }
 
-/** A row with a position, counted from 1. */
+/** A row with a position, which starts at 1. */
 interface Place {
   readonly id: string
   readonly position: number
@@ -97,8 +97,8 @@ export function placeAmong<Row extends Place>(
 }
 
 /**
- * Numbers the rows in the given order and writes only changed ones. Writes negative numbers first, because the
- * positions of a course must be unique at every step.
+ * Numbers the rows in the given order and writes only the rows that change. Writes negative numbers first, because
+ * positions in a course must be unique after every statement.
  */
 async function arrange(
   trx: Transaction<Schema>,

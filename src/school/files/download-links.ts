@@ -4,7 +4,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { fitsName, kindOfType } from './file-kinds.ts'
 
-/** The content of a valid link: the purchase of a digital product, and its file. */
+/** The content of a valid link: the purchase of a digital product, and the product's file. */
 interface DownloadLink {
   readonly purchaseId: string
   readonly fileId: string
@@ -29,7 +29,7 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /** Creates a link as a full URL. Anyone with the link can download the file until it expires. */
+    /** Creates a link as a full URL. Anyone who has the link can download the file until the link expires. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
@@ -54,13 +54,13 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   }
 }
 
-/** Replaces names that cannot be a path segment: names of dots only, and lone surrogates. */
+/** Replaces names that cannot be a path segment: those with only dots or with lone surrogates. */
 function nameInAddress(fileName: string): string {
   return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }
 
 function macOf(content: Buffer, name: string, key: Buffer): Buffer {
-  // Encode the name as JSON, to separate it unambiguously from the content.
+  // Encode the name as JSON, so that the boundary to the content is unambiguous.
   const hmac = createHmac('sha256', key).update(JSON.stringify(name))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)
 }
@@ -68,8 +68,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The purchase must not be refunded, its product must still have the file,
- * and the buyer must have a role at the site. The extension of the returned name matches the file type.
+ * Finds the file of a link with one query. The purchase must not have been refunded, its product must still have the
+ * file, and the buyer must have a role at the site. The extension of the returned name matches the file type.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely
@@ -104,6 +104,6 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
   const kind = kindOfType(file.mediaType)
   // Imported files may have any type.
   if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
-  // Ignore a product file name with an extension that would open the file as another type.
+  // Ignore the product's file name if its extension would open the file as another type.
   return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

@@ -62,10 +62,10 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Disables all active content if a file is opened as a document (CSP3 §6.2.2). */
+/** Disables all active content in a file that is opened as a document (CSP3 §6.2.2). */
 const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file or a requested range as an attachment, so that browsers save it instead of showing it. */
+/** Sends a file or a requested range as an attachment, so browsers save it instead of showing it. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
@@ -80,7 +80,7 @@ async function sendDownload(
     ETag: etag,
   })
   ctx.type = mediaType
-  // RFC 9110 §13.1.5: send a range only if the client has the rest of the same file.
+  // Send a range only if the client has the rest of the same file (RFC 9110 §13.1.5).
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {
@@ -96,7 +96,7 @@ async function sendDownload(
   if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** Opens a file. Responds with 404 and logs the cause if the storage lacks a file of the database. */
+/** Opens a file. If the storage lacks a file that the database lists, responds with 404 and logs the cause. */
 async function openFile(
   ctx: Context,
   files: Files,
@@ -114,8 +114,8 @@ async function openFile(
 }
 
 /**
- * Parses a Range header with a single range (RFC 9110 §14). Returns undefined for several ranges and for invalid ones.
- * A server may ignore those and send the whole file.
+ * Parses a Range header with a single range (RFC 9110 §14). Returns undefined for several ranges and for invalid
+ * ranges, for which a server may send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []

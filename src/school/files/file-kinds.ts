@@ -6,13 +6,13 @@ export interface FileKind {
   readonly begins: (head: Buffer) => boolean
 }
 
-/** Number of bytes needed to distinguish the kinds. */
+/** Number of bytes needed to detect the kind. */
 export const HEAD_BYTES = 64
 
 /**
- * The accepted kinds. They exclude markup (SVG, HTML, XML): if opened from our origin, its scripts would run with the
- * rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB OCF
- * §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
+ * The accepted kinds. Markup (SVG, HTML, XML) is excluded, because scripts in a file opened from our origin would run
+ * with the rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB
+ * OCF §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
 const kinds: readonly FileKind[] = [
   kind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
@@ -20,7 +20,7 @@ const kinds: readonly FileKind[] = [
   kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
   kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
   kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
-  // An EPUB is also a ZIP, so test it first. Its first entry is uncompressed and names the type.
+  // An EPUB is also a ZIP, so test for it first. Its first entry is uncompressed and names the type.
   kind(
     'application/epub+zip',
     ['epub'],
@@ -64,7 +64,7 @@ function isZip(head: Buffer): boolean {
   return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
 }
 
-/** Eleven sync bits, then layer III. */
+/** Eleven sync bits, followed by the code of layer III. */
 function isMpegFrame(head: Buffer): boolean {
   return head[0] === 0xff && ((head[1] ?? 0) & 0xe6) === 0xe2
 }

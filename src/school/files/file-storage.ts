@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3. Knows nothing about their names, owners or URLs. */
+/** Stores the bytes of files on disk or in S3, independent of their names, owners and URLs. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -11,7 +11,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
 /**
- * Stores bytes under a key from `storageKey`, which contains no user input. Every failure is storageUnavailable,
+ * Stores bytes under a key from `storageKey`, which contains no user input. Every failure throws storageUnavailable,
  * except a missing file.
  */
 export interface FileStorage {
@@ -24,8 +24,8 @@ export interface FileStorage {
 }
 
 /**
- * A complete upload on the local disk. Storages need its size, digest and type before the first byte, and these are
- * known only when the upload is complete.
+ * A complete upload on the local disk. Storages need the size, digest and type before the first byte, but these are
+ * known only after the last byte.
  */
 export interface Draft extends AsyncDisposable {
   readonly path: string
@@ -41,22 +41,22 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The storage lacks a file whose key is in the database. */
+/** The error for a file that is in the database but missing from the storage. */
 export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
 
-/** The storage of this service, and the folder for drafts. */
+/** The file storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
-  /** The folder for drafts. With disk storage it is on the same disk, so that storing a draft is a rename. */
+  /** The folder for drafts. Disk storage has it on the same disk, so storing a draft is a rename. */
   readonly draftFolder: string
 }
 
-/** A draft of this age was left by a process that crashed. */
+/** Age at which a draft must have been left behind by a crashed process. */
 const STALE_MS = 86_400_000
 
-/** Opens the storage, and removes drafts left by crashes. */
+/** Opens the storage, and removes drafts that crashed processes left behind. */
 export async function openFiles(
   dataDir: string,
   s3: S3Location | undefined,
@@ -73,14 +73,14 @@ export async function openFiles(
 }
 
 /**
- * Returns the storage key of a file. An import may use any id, and some disks ignore case. A digest of the id is
- * always safe in a path.
+ * Returns the storage key of a file. The key is a digest of the id, which is safe in every path: an import may use any
+ * id, and some disks ignore case.
  */
 export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
-/** The path of a file on disk. Has subfolders, because some disks are slow with many entries in one. */
+/** The path of a file on disk. Uses subfolders, because some disks are slow with many entries in one folder. */
 export function diskPath(key: string): string {
   return join(key.slice(0, 2), key)
 }
@@ -105,7 +105,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs the folder. Otherwise a crash could lose the new name. */
+/** Sync the folder too, or a crash could lose the new name. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -128,7 +128,7 @@ async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Resul
 
 /** The endpoint and credentials of an S3-compatible storage. */
 export interface S3Location {
-  /** Scheme, host and port. The bucket is the first path segment. */
+  /** Scheme, host and port of the storage. The bucket is the first path segment. */
   readonly endpoint: string
   readonly bucket: string
   readonly region: string
@@ -152,7 +152,7 @@ export function s3Storage(location: S3Location): FileStorage {
       return await fetch(signed.url, {
         method,
         headers: signed.headers,
-        // A file-backed blob streams with a known length, which the S3 API requires.
+        // A blob backed by a file streams with a known length, which the S3 API requires.
         ...(draft && { body: await openAsBlob(draft.path) }),
         redirect: 'error',
         signal: giveUp.signal,

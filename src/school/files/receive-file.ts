@@ -31,7 +31,7 @@ export interface UploadLimits extends SiteLimits {
 interface Upload {
   readonly stream: Readable
   readonly name: string | undefined
-  /** The media type in the Content-Type of the request; empty if there is none. */
+  /** The media type in the request's Content-Type; empty without one. */
   readonly declaredType: string
   readonly files: Files
   readonly limits: UploadLimits
@@ -71,13 +71,13 @@ function mustFit(kind: FileKind, { name, declared }: { name: string; declared: s
   throw unsupportedFile(`its bytes are ${mediaType}, but its name does not end in ${ends}`)
 }
 
-/** Much larger than any file of a demo campus. */
+/** Maximum size of a demo file, much larger than any actual one. */
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
 /**
- * Stores the files of a demo campus, unless they exist already. The files are named after their ids. Only logs a
- * failure, because the demo also works without its files.
+ * Stores the files of a demo campus that do not exist yet. The files are named after their ids. Only logs a failure,
+ * because the demo also works without its files.
  */
 export async function storeBundledFiles(
   { storage, draftFolder }: Files,
@@ -122,9 +122,9 @@ interface Receiving {
 }
 
 /**
- * Streams an upload into a file with a random name. Detects the kind from the first bytes before it writes any.
+ * Streams an upload into a file with a random name. Detects the kind from the first bytes before writing any.
  *
- * @throws bodyTooLarge, unsupportedFile, uploadTooSlow or badUpload, and then leaves no file
+ * @throws bodyTooLarge, unsupportedFile, uploadTooSlow or badUpload; no file is then left behind
  */
 async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Draft> {
   const { folder } = receiving
@@ -177,15 +177,15 @@ function detectKind(head: Buffer, check: Receiving['check']): FileKind {
 }
 
 /**
- * Yields the content in pieces. The first piece has enough bytes to detect the kind, unless the upload is shorter.
- * Does not destroy the stream of an incomplete upload, because that would also destroy the response.
+ * Yields the content in pieces. The first piece has enough bytes to detect the kind, unless the upload is shorter. Does
+ * not destroy the stream of an incomplete upload, because that would also destroy the response.
  */
 async function* inPieces(stream: Readable, seconds: number): AsyncGenerator<Buffer> {
   const late = new AbortController()
   const tooLate = delay(seconds * 1000, undefined, { signal: late.signal }).then(() => {
     throw uploadTooSlow(seconds)
   })
-  // The race below handles this rejection only while it is running, so handle it here too.
+  // The race below handles this rejection only while the race is running, so handle it here too.
   tooLate.catch(() => {})
   const arriving = stream.iterator({ destroyOnReturn: false })
   let head: Buffer = Buffer.alloc(0)

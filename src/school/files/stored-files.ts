@@ -18,7 +18,7 @@ export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
-/** Lists the files of a site, newest first. A page and the count take one query each. */
+/** Lists the files of a site, newest first. The page and the count take one query each. */
 export function listFiles(
   { kysely }: Database,
   { siteId, search }: { readonly siteId: string; readonly search?: string | null },
@@ -49,8 +49,8 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Stores a draft as a file of the actor's site. Returns the existing file if the site has the same bytes under the
- * same name. Writes the bytes before the row. So a crash in between leaves bytes without a row, never a row without
+ * Stores a draft as a file of the actor's site. If the site already has the same bytes under the same name, returns
+ * that file. Writes the bytes before the row, so a crash in between leaves bytes without a row, never a row without
  * bytes.
  *
  * @throws ChangeRefused at a limit of the site, or storageUnavailable
@@ -114,7 +114,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Sums the sizes of all files of the site, which are few. */
+/** Sums the sizes of all files of the site. A site has few files. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -168,8 +168,8 @@ async function removeBytes(storage: FileStorage, id: string): Promise<void> {
 }
 
 /**
- * Locks and reads a file before it is used or deleted, so that it cannot be deleted while a change starts to use it. A
- * no-op update locks the row on both engines.
+ * Locks and reads a file before it is used or deleted, so it cannot be deleted while a change starts to use it. A no-op
+ * update locks the row in both databases.
  *
  * @throws ChangeRefused if the site has no such file
  */
@@ -189,7 +189,7 @@ export async function holdFile(
 
 export interface ProductFile {
   readonly productId: string
-  /** The file; null removes it, and buyers of the product then have no download. */
+  /** The file. Null removes it; buyers of the product then have no download. */
   readonly fileId: string | null
 }
 

@@ -23,9 +23,9 @@ const addition = z.strictObject({
 export type MemberAddition = z.input<typeof addition>
 
 /**
- * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if the
- * address is unknown. A known person keeps their name and password. The response, the audit event and the statements
- * are the same in both cases, so that they do not reveal who has an account.
+ * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if the address
+ * is unknown. A known person keeps their name and password. The response, the audit event and the statements are the
+ * same in both cases, so they do not reveal who has an account.
  *
  * @returns the id of the person
  * @throws ChangeRefused for an invalid value, or if a non-owner adds an owner
@@ -76,8 +76,8 @@ export async function setMemberRoles(
 }
 
 /**
- * Removes all roles of a person at the site, and ends their grants there. Purchases are kept, and become visible again
- * if the person is added again.
+ * Removes all roles of a person at the site, and ends their grants there. Purchases are kept, and become available
+ * again if the person is added again.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner removes an owner, or if no owner would be left
  */
@@ -99,7 +99,7 @@ export async function removeMember(
   })
 }
 
-/** Subscribes a new member to announcements, in the inbox only. Keeps subscriptions that the member chose earlier. */
+/** Subscribes a new member to announcements, in the inbox only. Keeps earlier choices of the member. */
 async function subscribe(
   trx: Transaction<Schema>,
   { siteId, now }: SiteActor,
@@ -136,7 +136,7 @@ async function findOrCreatePerson(
   return id
 }
 
-/** Reads the actor's current roles rather than those of the token, because another change may have removed them. */
+/** Whether the actor may change owners. Reads current roles, because another change may have removed some. */
 async function mayChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,

@@ -11,12 +11,12 @@ import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { grantRoles, mustHaveRoles } from './site-roles.ts'
 
-/** Maximum number of enrolments listed for a student; the count includes the others. */
+/** Maximum number of enrolments listed per student; the count includes all. */
 const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the enrolments of people at a site, latest first, with one query. */
+/** Lists the enrolments of people at a site, newest first, with one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -74,7 +74,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
       'course.slug as courseSlug',
       'course.title as courseTitle',
       'bought.purchased_at as purchasedAt',
-      // Null means lifetime access.
+      // When access ends; null for lifetime access.
       'bought.expires_at as expiresAt',
     ])
     .where('course.site_id', '=', siteId)
@@ -93,7 +93,7 @@ const lasting = z.strictObject({
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-/** How long an enrolment lasts. Exactly one field is required, so that no mistake grants lifetime access. */
+/** How long an enrolment lasts. Exactly one field is required, to prevent lifetime access by mistake. */
 type Lasting = z.input<typeof lasting>
 
 export interface EnrolmentWish extends Lasting {
@@ -102,8 +102,8 @@ export interface EnrolmentWish extends Lasting {
 }
 
 /**
- * Enrols a member in a course without an order, and grants the student role. An existing enrolment stays unchanged,
- * even if it has ended: a person has one enrolment per course.
+ * Enrols a member in a course without an order, and grants the student role. A person has one enrolment per course, so
+ * an existing enrolment stays unchanged, even if it has ended.
  *
  * @returns its id, and whether it is new
  * @throws ChangeRefused for an unknown member or course, and for an end that is not in the future
@@ -144,7 +144,7 @@ export async function enrolStudent(
 }
 
 /**
- * Changes the end of an enrolment, which may reopen an ended one.
+ * Changes the end of an enrolment, which may reopen it.
  *
  * @throws ChangeRefused for an unknown enrolment, and for an end that is not in the future
  */
@@ -183,7 +183,7 @@ async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor
   return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
-/** Decides when access ends. @returns null for lifetime access */
+/** Returns when access ends; null for lifetime access. */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {
@@ -219,7 +219,7 @@ export interface Progress {
     | undefined
 }
 
-/** Maximum number of enrolments in one statement, because a course may have very many lectures. */
+/** Maximum number of enrolments in one statement. It is low because a course may have a large number of lectures. */
 const BATCH_ENROLMENTS_MAX = 200
 
 /** Reads the progress of enrolments with two queries per batch. */

@@ -28,15 +28,15 @@ export interface SitePerson {
 const personColumns = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
-  /** When the person received the role that the list filters by, or else their first role. */
+  /** When the person received the role that the list filters by or, without a filter, their first role. */
   readonly since: number
 }
 
 export interface PeopleQuestion {
   readonly siteId: string
-  /** Only people with this role; by default people with any role. */
+  /** Only people with this role; by default, people with any role. */
   readonly role?: SiteRole | null | undefined
-  /** The start of the name; or of the e-mail address, if the text contains an @. */
+  /** The start of the name or, if the text contains an @, of the e-mail address. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
   /** Additional condition on `person.id` for searches. */
@@ -47,8 +47,8 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site by date; a search sorts by name or e-mail address. Each page takes one query that reads
- * an index in order, so the number of people does not matter.
+ * Lists the people of a site by date; a search sorts by name or e-mail address. Each page takes one query that reads an
+ * index in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -76,8 +76,8 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Keeps only the oldest role of each person, so that each person appears once. `|| ''`, here and below, stops SQLite
- * from using the index of the whole site to find one person.
+ * Keeps only the oldest role of each person, so each person appears once. `|| ''`, here and below, stops SQLite from
+ * using the index of the whole site to find one person.
  */
 const isFirstRole = sql<boolean>`not exists (
   select 1 from site_role as earlier
@@ -85,8 +85,8 @@ const isFirstRole = sql<boolean>`not exists (
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
 /**
- * Counts people. Nearly all members are students, so students are counted within an index, and only the others
- * individually.
+ * Counts people. Nearly all members are students. So students are counted within an index, and only the others one by
+ * one.
  */
 async function countHolders(
   kysely: Kysely<Schema>,
@@ -139,8 +139,8 @@ function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
 }
 
 /**
- * Searches the index of all people, and looks up the role of each person in turn. If one in fifty people belongs to
- * the site, a page is complete after about a thousand.
+ * Searches the index of all people, and looks up the role of each person in turn. If one in fifty people belongs to the
+ * site, a page is complete after reading about a thousand.
  */
 function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
   const since = sql<number>`(select min(held.granted_at) from site_role as held
@@ -166,12 +166,12 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Upper limit for the count of students in a course, because counting checks the role of each. */
+/** Upper limit for the count of students in a course, which checks the role of each student. */
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. One query
- * per page.
+ * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. Each page
+ * takes one query.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question

@@ -12,10 +12,10 @@ import { newId } from '../changes/change.ts'
  * batch continues where the last one ended.
  */
 
-/** Small enough that requests need not wait for a batch. */
+/** Inboxes per batch. Batches are small enough not to delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** Maximum number of posts in a round, with one post per site. */
+/** Maximum number of posts in a round, which handles one post per site. */
 const POSTS_PER_ROUND = 100
 
 /**
@@ -48,8 +48,8 @@ export async function deliverBatch(
 }
 
 /**
- * Removes a deleted announcement from the next inboxes, and deletes its row after the last one. Uses the order and the
- * progress of deliveries, to skip inboxes that are already done.
+ * Removes a deleted announcement from the next inboxes, and deletes its row after the last one. Follows the order and
+ * the progress of the delivery, to skip inboxes that are done.
  *
  * @returns whether there are more inboxes
  */
@@ -84,7 +84,7 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
 
 type PostRow = NonNullable<Awaited<ReturnType<typeof lockPost>>>
 
-/** Reads the post under a row lock (a no-op update locks on both engines). */
+/** Reads the post under a row lock (a no-op update locks in both databases). */
 async function lockPost(trx: Transaction<Schema>, id: string) {
   return await trx
     .updateTable('post')
@@ -176,7 +176,7 @@ interface DeliverySources {
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/** Lists the oldest unfinished post of each site, so that a site with many posts does not delay the others. */
+/** Lists the oldest unfinished post of each site, so a site with many posts does not delay the others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts

@@ -20,13 +20,13 @@ interface PostQuestion {
   readonly siteId: string
   /** Matches any part of the title, ignoring case. */
   readonly search?: string | null | undefined
-  /** True lists only published posts, false only drafts. */
+  /** Whether to list only published posts (true) or only drafts (false). */
   readonly published?: boolean | null | undefined
 }
 
 const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
-/** Lists the announcements of a site. A page and the count take one query each. */
+/** Lists the announcements of a site. The page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(holdsWords('post.title', search ?? '')))
@@ -107,7 +107,7 @@ export async function createPost(
 }
 
 /**
- * Changes the given fields of a draft. A published announcement cannot be changed, because people have read it.
+ * Changes the given fields of a draft. A published announcement cannot be changed, because people may have read it.
  * Publish a correction or delete it instead.
  *
  * @throws ChangeRefused for an invalid value, or if the announcement is published

@@ -15,10 +15,10 @@ import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/input.
 import { badInput, ChangeRefused } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
-/** Limited, because every sign-in page loads the logo. */
+/** Maximum size of a logo, which every sign-in page loads. */
 const LOGO_BYTES_MAX = 512 * 1024
 
-/** GIF is excluded, because many GIFs are animated. */
+/** The accepted kinds of images. GIF is excluded, because many GIFs are animated. */
 const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
 
 const color = z
@@ -73,7 +73,7 @@ export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteI
 /**
  * Changes the given fields of the appearance of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused, with the invalid field; for a color also with its contrast and the required one
+ * @throws ChangeRefused, which names the invalid field; for a color also its contrast and the required one
  */
 export async function updateAppearance(
   database: Database,
@@ -86,7 +86,7 @@ export async function updateAppearance(
     const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
     const change = differenceOf(before, wanted)
     if (!change) return
-    // The type does not say it, but fields that are not given are absent.
+    // The type allows undefined, but fields that are not given are absent.
     const after = { ...before, ...change.after } as typeof before
     mustBeLegible(after)
     if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
@@ -133,7 +133,7 @@ function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
 function demandContrast(field: string, color: string, text: string): void {
   const ratio = contrastOf(color, text)
   if (ratio >= CONTRAST_MIN) return
-  // Round down, because 4.499 is not enough.
+  // Round down: 4.499 is not enough, so do not show it as 4.5.
   const shown = Math.floor(ratio * 100) / 100
   throw badInput(
     field,

@@ -30,7 +30,7 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
 /**
  * Changes the given settings of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused, with the invalid field
+ * @throws ChangeRefused, which names the invalid field
  */
 export async function updateSiteRecord(
   database: Database,

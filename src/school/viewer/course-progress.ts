@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 
-/** Reads a person's progress in several courses at once, because one page shows several courses. */
+/** Reads a person's progress in several courses at once, because a page shows several courses. */
 export function courseProgress({ kysely }: Database) {
   return {
     /** Finds the lecture that a person watched last in each course, with one query. */
@@ -35,8 +35,8 @@ export function courseProgress({ kysely }: Database) {
     },
 
     /**
-     * Computes the percentage of lectures that a person has watched to the end, with one query. Rounds down, so that
-     * 100 means all lectures. Omits courses without lectures.
+     * Computes the percentage of lectures that a person has watched to the end, with one query. Rounds down, so 100
+     * means all lectures. Omits courses without lectures.
      */
     async findProgressPercent(
       personId: string,

@@ -23,7 +23,7 @@ export function knownTopicOf(topic: string): (typeof knownTopics)[number] | unde
   return knownTopics.find((known) => known === topic)
 }
 
-/** Limits the size of a response; far more than a site has topics. */
+/** Maximum number of topics in a response, far more than a site has. */
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {

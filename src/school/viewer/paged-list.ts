@@ -8,7 +8,7 @@ import {
   readPage,
 } from '../../platform/store/keyset.ts'
 
-/** The person and site of a token. Every statement in this folder is bound to both. */
+/** The person and site of a token. Every statement in this folder is limited to both. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string
@@ -19,7 +19,7 @@ export type Question<Filter extends object = object, Sort extends string = strin
   readonly sort?: Sort | null | undefined
 }
 
-/** A list that can be read page by page, or row by row. Each call runs one statement. */
+/** A list that can be read by page or by id. Each call runs one statement. */
 export interface PagedList<Row, Asked> {
   page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
   count(membership: Membership, asked: Asked): Promise<number>

@@ -27,7 +27,7 @@ export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
 const latestPurchaseFirst = orderBy('purchasedAt', 'desc', 'bought.purchased_at', 'bought.id')
 const byTitle = (column: string) => orderBy('title', 'asc', column, 'bought.id')
 
-/** Later than any date. Sorts lifetime access after access that ends. */
+/** Sort key of lifetime access, later than any date, so that it comes after access that ends. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
 
 const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
@@ -63,7 +63,7 @@ function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
           'course.url',
           'course.image_url as imageUrl',
           'bought.purchased_at as purchasedAt',
-          // Null means lifetime access.
+          // When access ends; null for lifetime access.
           'bought.expires_at as expiresAt',
         ]),
     {

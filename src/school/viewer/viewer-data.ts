@@ -1,4 +1,4 @@
-/** Reads and changes the person's data in the Member API. Knows nothing about GraphQL. */
+/** Reads and changes a person's own data for the Member API. Does not depend on GraphQL. */
 
 import { sql } from 'kysely'
 
@@ -39,8 +39,8 @@ type NodeSource = readonly [
 ]
 
 /**
- * Creates a function that finds a node of a member by id, at the site of the token. It runs one statement for the type
- * and one for the row. Three purchase tables share an id prefix; imports reject an id that exists in two of them.
+ * Creates a function that finds a node of a member by id, at the site of the token. It runs one statement to find the
+ * type and one for the row. Three purchase tables share an id prefix; imports reject an id that exists in two of them.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
