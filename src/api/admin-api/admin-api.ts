@@ -37,7 +37,7 @@ const resolvers = [
   appearanceResolvers,
 ]
 
-/** Runs a document of this service for an operator, against the Admin API. */
+/** Runs one of this service's own documents against the Admin API, for an operator. */
 export type ExecuteAdmin = Execute<AdminCaller>
 
 /** Creates the Admin API, independent of HTTP. */
@@ -59,8 +59,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver. Translates rejected changes to GraphQL errors, and passes faults on. Rejects NUL in any string,
- * because PostgreSQL cannot store it, and fails where it should find no row.
+ * Wraps a resolver. Translates rejected changes to GraphQL errors, and passes faults on. Rejects NUL in any string:
+ * PostgreSQL cannot store it, and a query with it raises an error instead of matching no row.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
@@ -76,7 +76,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error
       const extensions = { code, ...(field !== undefined && { argument: field }) }
-      // Omit originalError: graphql-js would keep it, and we would mistake the error for a fault.
+      // Omit originalError: graphql-js would keep it, and our code would treat the error as a fault.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }

@@ -6,7 +6,7 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The actor of all changes in a request, without the time: each change has its own. */
+/** The actor of all changes in a request. Each change adds its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>
 
 /** Dependencies of the resolvers. */
@@ -44,7 +44,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,
-    // Read the time late. A change may wait for a lock, and must not be older than the row that it then finds.
+    // Read the time late: a change may wait for a lock, and must not be older than the row that it then finds.
     get now() {
       return parts.now()
     },

@@ -48,7 +48,7 @@ export function adminEndpoint(
   return { routes, executeAdmin: execute, tryQuery }
 }
 
-/** Rejects a token without a site, because operator scopes are only issued for a site. */
+/** Rejects a token without a site, because operator scopes are issued only for a site. */
 function requireSite(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
   return invalid('the token has no site')

@@ -19,8 +19,8 @@ import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 import { schemaText } from './schema-text.ts'
 
 /**
- * Collects the `@needs` scopes of all fields in an operation, in document order. Ignores `@skip` and `@include`, so
- * that the result depends on the document alone.
+ * Collects the `@needs` scopes of all fields in an operation, in document order. Ignores `@skip` and `@include`, so the
+ * result depends only on the document.
  */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()

@@ -35,7 +35,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates a resolver that reads a field for all nodes of a page with one query. `missing` is the default value. */
+/** Creates a resolver that reads a field for all nodes on a page with one query. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -72,7 +72,7 @@ export function listed<Question extends { readonly siteId: string }>(
 
 /**
  * Resolves a list of the caller's site. Its cursors are bound to the site, the name and parents of the list, and the
- * arguments that filter or sort it.
+ * arguments that filter or sort the list.
  */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
@@ -86,7 +86,7 @@ export async function siteList<Row>(
   return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
 }
 
-/** A change to the data of the site by an operator. */
+/** A change that an operator makes to the data of the site. */
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
 /** Creates the payload of a mutation. Its fields are read after the change, if selected. */

@@ -40,7 +40,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object: type, field, type of the object and area. */
+/** Payloads with one changed object: their type and field, the type of the object, and the area. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],

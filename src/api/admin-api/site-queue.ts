@@ -6,18 +6,17 @@ import { tooManyRequests } from '../../platform/http/errors.ts'
 const WAITING_MAX = 120
 
 interface Queue {
-  /** Settles with the last task in the queue. */
+  /** Settles when the last task in the queue settles. */
   last: Promise<unknown>
   waiting: number
 }
 
-/** The queues that have unfinished tasks, by site and kind. */
+/** The queues with unfinished tasks, by site and kind. */
 const queues = new Map<string, Queue>()
 
 /**
- * Runs a task that reads a whole list, after all earlier tasks of the same site and kind. A document can contain
- * thirty tasks that read a million rows each. Yields to the event loop between two tasks, so that other requests make
- * progress.
+ * Runs a task that reads a whole list, after all earlier tasks of the same site and kind. A document can contain thirty
+ * tasks that read a million rows each. Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task
  * @throws tooManyRequests if the queue is full

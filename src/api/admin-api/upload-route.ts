@@ -26,7 +26,7 @@ import { receiveFile, type UploadLimits } from '../../school/files/receive-file.
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
 
-/** How the Admin API admits a request and determines its caller. */
+/** The parts of the Admin API that admit a request and determine its caller. */
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict
@@ -76,8 +76,8 @@ export function uploadRoute(
 }
 
 /**
- * Maximum number of uploads in progress, per site and process. Each occupies disk space before it is known whether the
- * site has room for it, even if it arrives slowly.
+ * Maximum number of uploads in progress, per site and process. Even a slow upload occupies disk space before the
+ * service knows whether the site has room for the file.
  */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'

@@ -84,7 +84,7 @@ function exampleRegistration(serviceName: string): string {
   })
 }
 
-/** Escapes a text for use in single quotes of a shell. */
+/** Escapes a text for single quotes in a shell. */
 function inShell(text: string): string {
   return text.replaceAll("'", "'\\''")
 }
@@ -107,8 +107,8 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
 }
 
 /**
- * Lists the scopes of an audience. With `uses`, shows where each grants access, because clients should not request
- * scopes that have no use here.
+ * Lists the scopes of an audience. With `uses`, lists where each scope grants access, so clients do not request scopes
+ * that have no use here.
  */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>

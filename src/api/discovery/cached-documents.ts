@@ -6,7 +6,7 @@ import { nameRoute, routeOf } from '../../platform/http/request-log.ts'
 
 export type RenderedDocument = ReturnType<typeof renderDocument>
 
-/** Renders a document to bytes, with an ETag of exactly these bytes. */
+/** Renders a document to bytes, with an ETag of those bytes. */
 export function renderDocument(text: string, contentType: string) {
   const body = Buffer.from(text)
   const digest = createHash('sha256').update(body).digest('base64url')
@@ -20,7 +20,7 @@ export function sendDocument(
   maxAgeSeconds: number,
 ): void {
   ctx.status = 200
-  // Send the same header to every origin, so that shared caches can reuse the response.
+  // Send the same header to every origin, so shared caches can reuse the response.
   ctx.set('Access-Control-Allow-Origin', '*')
   ctx.remove('Vary')
   ctx.set('Access-Control-Expose-Headers', 'ETag')
@@ -45,7 +45,7 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 
 /**
  * Caches the JSON that a later middleware sends at these paths: the engine's two metadata documents and its key set.
- * They are constant until an engine with other keys replaces it. The engine supports GET only, so a first HEAD is
+ * They are constant until an engine with other keys replaces it. The engine supports GET only, so the first HEAD is
  * passed on as GET.
  */
 export function keepDocuments(
@@ -72,7 +72,7 @@ export function keepDocuments(
 /** Modifies a document before it is cached. */
 type Complete = (path: string, body: object) => object
 
-/** Gets the document from the later middleware, if it is JSON. */
+/** Gets the document from the later middleware, if the document is JSON. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'

@@ -1,4 +1,4 @@
-/** Serves the documents that describe the service. The engine serves two others itself. */
+/** Serves the documents that describe the service. The engine itself serves two others. */
 
 import type Router from 'koa-router'
 
@@ -39,7 +39,7 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
     /**
-     * Caches the documents of one engine, because they depend on its keys. Adds the keys published by other parts to
+     * Caches the documents of one engine, because they depend on its keys. Adds the keys that other parts publish to
      * its key set.
      */
     keepEngineDocuments: (otherKeys: readonly object[]) =>
@@ -66,7 +66,7 @@ function discoveryRoutes(facts: ServiceFacts): Router {
   const { cacheSeconds } = facts.service.documents
 
   for (const [path, render] of documents(facts)) {
-    // Render it at the first request, to keep start-up fast.
+    // Render the document at its first request, to keep start-up fast.
     let document: RenderedDocument | undefined
 
     router.get(path, (ctx) => {

@@ -61,7 +61,7 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** A part of the document. A test validates the whole document with Redocly. */
+/** Part of the document. A test validates the whole document with Redocly. */
 type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
@@ -75,7 +75,7 @@ class Notation {
   readonly securitySchemes: Parts = {}
   readonly types: Parts = {}
   readonly headers: Parts = {}
-  /** The lines of each block; `...name` repeats them. */
+  /** The lines of each block. `...name` repeats the lines of the block `name`. */
   readonly lines: Record<string, readonly string[]> = {}
 }
 

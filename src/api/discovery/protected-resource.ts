@@ -13,14 +13,14 @@ type Row = readonly [
 ]
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
-  // The origin lists all scopes of the service.
+  // All scopes of the service, for the origin.
   origin: ['', '', () => scopeNames()],
-  // MCP clients request all listed scopes, and a request with a member scope would be rejected with invalid_scope.
-  // Challenges name the scopes of the tools.
+  // No member scopes: MCP clients request all listed scopes, and a request with a member scope would be rejected with
+  // invalid_scope. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only, because a write scope in a request of an unreviewed client would fail the whole request.
-  // Challenges name the write scopes of the tools.
+  // Read scopes only: an unreviewed client that requests a write scope fails with its whole request. Challenges name
+  // the write scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
@@ -65,7 +65,7 @@ export function protectedResourceMetadata(
     resource: `${baseUrl}${suffix}`,
     authorization_servers: [baseUrl],
     scopes_supported: protectedResourceScopes({ scopeUses }, resource),
-    // Not in forms or queries (RFC 6750 §2): query strings end up in logs.
+    // Forms and queries are not listed (RFC 6750 §2), because query strings end up in logs.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,

@@ -3,7 +3,7 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './service-facts.ts'
 
 /**
- * A tool server as listed in server cards and their catalogue, which clients read to find the tools of an origin (MCP,
+ * A tool server as listed in server cards and their catalogue, in which clients find the tools of an origin (MCP,
  * SEP-2127). A card contains only the URL; clients list the tools after connecting. The origin precedes the name.
  * Descriptions have at most 100 characters.
  */

@@ -1,16 +1,16 @@
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
 /**
- * The parts of the configuration that discovery documents publish. The documents are generated from them and from the
- * tables of scopes and paths, so that they always match the service.
+ * The parts of the configuration that discovery documents publish. The documents are generated from these values and
+ * the tables of scopes and paths, so they always match the service.
  */
 export interface ServiceFacts {
-  /** The issuer and origin of all published URLs, without a trailing slash. */
+  /** The issuer, and the origin of all published URLs, without a trailing slash. */
   readonly baseUrl: string
   readonly service: {
     readonly name: string
     readonly lifetimes: Readonly<Record<PublishedLifetime, number>>
-    /** The loopback hosts of redirect URIs, as spelled in URLs: `[::1]`. */
+    /** The loopback hosts of redirect URIs, as written in URLs: `[::1]`. */
     readonly loopbackHosts: readonly string[]
     readonly metadataDocuments: {
       readonly hosts: readonly string[]

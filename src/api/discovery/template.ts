@@ -1,9 +1,9 @@
-/** The values of a template. Sections with empty or false values are omitted. */
+/** The values of a template. Sections with an empty or false value are omitted. */
 export type TemplateValues = Readonly<Record<string, string | boolean>>
 
 /**
  * Fills a template. Replaces `{{name}}`. Keeps `{{#name}}…{{/name}}` only if the name has a value, and
- * `{{^name}}…{{/name}}` only if it has none. If a mark is alone on its line, the whole line is removed.
+ * `{{^name}}…{{/name}}` only if it has none. If a line contains only a tag, the whole line is removed.
  *
  * @throws for an unknown name, an unused value or an unclosed section
  */

@@ -2,7 +2,7 @@ type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
 /**
  * Finds the value for one of many nodes. All keys requested under one name in the same tick share a single call of
- * `findAll`. So a field takes one statement for all nodes of a page.
+ * `findAll`. So a field takes one statement for all nodes on a page.
  */
 export type OneOfMany = <Value>(
   name: string,
@@ -16,7 +16,7 @@ export function makeOneOfMany(): OneOfMany {
 
   const begin = (name: string, findAll: FindAll<unknown>) => {
     const keys = new Set<string>()
-    // graphql-js resolves a field of all nodes of a list in the same tick, so one microtask later all keys are known.
+    // graphql-js resolves a field of all nodes in a list in the same tick. One microtask later, all keys are known.
     const found = Promise.resolve().then(async () => {
       waiting.delete(name)
       return await findAll([...keys])
@@ -29,7 +29,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // Each name belongs to one area, so its values have a single type.
+    // Each name belongs to one area, so all its values have the same type.
     return (await found).get(key) as Value | undefined
   }
 }

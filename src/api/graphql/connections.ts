@@ -12,7 +12,7 @@ export interface PageArguments {
   readonly after?: string | null | undefined
 }
 
-/** A paginated list. It is counted only if the query selects `totalCount`. */
+/** A paginated list, which is counted only if the query selects `totalCount`. */
 export interface ListSource<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
@@ -67,9 +67,9 @@ export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }
 
-/** Properties shared by all connections of a schema. */
+/** Properties that all connections of a schema share. */
 interface ConnectionRules {
-  /** What a cursor is bound to, such as `this site`. */
+  /** The thing that a cursor is bound to, such as `this site`. */
   readonly boundTo: string
   /** Directives to add to `totalCount`. */
   readonly countDirectives?: string

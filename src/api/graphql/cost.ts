@@ -19,7 +19,7 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** The limits for counting operations of a person. */
+/** The limits for the operations of a person. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   readonly name: LimitName
@@ -27,10 +27,10 @@ export interface CostLimit {
   readonly changes?: LimitName
 }
 
-/** Cost of preparing an uncached document, as the number of fields that take the same time. */
+/** Cost of preparing an uncached document: the number of fields that take the same time. */
 const PREPARING_COST = 500
 
-/** Base cost of a request, as the number of fields that take the same time. */
+/** Base cost of a request: the number of fields that take the same time. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
@@ -46,7 +46,7 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
 }
 
 /**
- * Counts changes, or rejects them above the limit. Counts per person, because a person can have any number of clients.
+ * Counts changes, or rejects them above the limit. Counts per person, because a person may use any number of clients.
  */
 export function takeChanges(
   { personId, siteId }: Caller,
@@ -73,8 +73,8 @@ const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 const LIST_SIZE_DEFAULT = 10
 
 /**
- * Introspection returns much data for few fields: the whole schema is 300 kB, and each alias repeats it. The lowest
- * allowed `costMax` admits it once.
+ * Costs of the introspection fields. Introspection returns a large response for few fields: the whole schema is 300 kB,
+ * and each alias repeats it. The lowest allowed `costMax` admits it once.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
@@ -109,8 +109,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * The size of an unpaginated list. Fields are looked up by name, and a list may share its name with a connection. If
-   * the selection contains nodes, it is the connection.
+   * The size of an unpaginated list. Fields are looked up by name, and a list may have the same name as a connection.
+   * If the selection contains nodes, the field is the connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(
@@ -170,7 +170,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** Returns the page size. An invalid one counts as the largest valid one. */
+/** Returns the page size. An invalid size counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

@@ -28,7 +28,7 @@ export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
   /**
-   * Limits of the cache of validated documents: their number, the length of each and of all together. A parsed
+   * Limits of the cache of validated documents: their number, the length of each and the total length. A parsed
    * document takes about 120 bytes of memory per character.
    */
   readonly cachedDocumentsMax: number
@@ -36,7 +36,7 @@ export interface ApiLimits extends DocumentLimits {
   readonly cachedCharactersMax: number
 }
 
-/** Returns the limits shown to callers: all except those of the cache. */
+/** Returns the limits shown to callers, which exclude those of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
   const { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax } = limits
   const { documentTokensMax, bodyBytesMax } = limits
@@ -52,15 +52,15 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
 }
 
 /**
- * An executable document or its errors, and whether it was cached. Preparing takes up to some milliseconds, regardless
- * of the cost of execution.
+ * An executable document or its errors, and whether the document was cached. Preparing a document takes up to a few
+ * milliseconds, regardless of the cost of execution.
  */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
 type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode }
   | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
-  /** Too large to be validated. */
+  /** The document is too large to be validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
 /**
@@ -81,7 +81,7 @@ export function makePrepareDocument(
     const known = kept.get(source)
     if (known) return known
     const prepared = prepare(source, schema, limits)
-    // Do not cache invalid documents: they would evict those that clients repeat.
+    // Do not cache invalid documents: they would evict documents that clients repeat.
     if (prepared.kind === 'valid') kept.set(source, { ...prepared, isKept: true })
     return { ...prepared, isKept: false }
   }
@@ -114,8 +114,8 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
 }
 
 /**
- * Whether brackets nest too deeply. The recursive parser would run out of stack long before it reached the token
- * limit. Also counts brackets in strings, which is harmless.
+ * Whether brackets nest too deeply. The recursive parser would run out of stack long before it reached the token limit.
+ * Also counts brackets inside strings, which is harmless.
  */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
@@ -155,7 +155,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** The standard introspection query is deeper than any data query. graphql-js limits its lists. */
+/** The standard introspection query is deeper than any data query. graphql-js limits the lists in it. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
@@ -169,7 +169,7 @@ type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Folds a selection into one number. Evaluates each fragment once per `within`. */
+/** Reduces a selection to one number. Evaluates each fragment once per `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,
@@ -201,7 +201,7 @@ export function makeFold(
     const key = `${within} ${name}`
     const before = known.get(key)
     if (before !== undefined) return before
-    // The recursion of a fragment that spreads itself ends here; validation rejects it later.
+    // Ends the recursion of a fragment that spreads itself, which validation rejects later.
     known.set(key, 0)
     const fragment = fragments.get(name)
     const part = fragment ? fold(fragment.selectionSet, within) : 0

@@ -26,7 +26,7 @@ import { makeTryQuery, type Person } from './query-page.ts'
 
 type Resource = 'origin' | 'admin' | 'mcp' | 'mcpMember' | 'mcpAdmin'
 
-/** Dependencies shared by the endpoints of both APIs and of the tools. */
+/** Dependencies that the endpoints of both APIs and of the tools share. */
 export interface EndpointPorts {
   readonly baseUrl: string
   readonly platform: {
@@ -50,7 +50,7 @@ export interface EndpointPorts {
 }
 
 interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
-  /** Creates the API when the first request needs it. */
+  /** Creates the API at the first request that needs it. */
   readonly load: () => Promise<GraphqlApi<Caller, ApiContext>>
   readonly address: string
   readonly schemaAddress: string
@@ -95,12 +95,12 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
   return { routes: router, protection, execute, tryQuery: makeTryQuery(api, costLimit) }
 }
 
-/** Longer queries must use POST, because many proxies limit the length of URLs. */
+/** Maximum length of a query in a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /**
- * Serves one operation per request: by POST, or by GET for queries. There are no cookies and no anonymous access. So
- * GET is safe: only a client with the token can send it.
+ * Serves one operation per request: by POST, or by GET for queries. There are no cookies and no anonymous access, so
+ * only a client with the token can send a GET.
  */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,

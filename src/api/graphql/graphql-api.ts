@@ -18,14 +18,14 @@ export type ScopesNeeded = (
   operationName: string | null | undefined,
 ) => readonly string[]
 
-/** The type that graphql-http requires of a context: a type alias, not an interface. */
+/** The context type that graphql-http requires: a type alias, not an interface. */
 export type ContextRecord = Record<PropertyKey, unknown>
 
 /** The selected operation of a prepared document, and its variables. */
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
- * Runs a document of this service for a caller, against the schema that is served over HTTP.
+ * Runs one of this service's own documents for a caller, against the schema that is served over HTTP.
  *
  * @returns the result; errors for the caller are in it, each with its code
  * @throws storageUnavailable and any fault
@@ -95,7 +95,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   }
 }
 
-/** Returns the errors to hide from callers: those thrown by a resolver that are not GraphQL errors. */
+/** Returns the errors to hide from callers: those that a resolver threw and that are not GraphQL errors. */
 export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   return errors.filter(
     ({ originalError }) => originalError && !(originalError instanceof GraphQLError),

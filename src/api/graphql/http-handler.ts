@@ -24,9 +24,9 @@ interface Exchange<Caller> {
   readonly ctx: Context
   readonly token: Granted['token']
   readonly caller: Caller
-  /** Sends the response in place of graphql-http. */
+  /** Sends the response instead of graphql-http. */
   refuse?: () => unknown
-  /** The cost of the operation, once known. */
+  /** The cost of the operation; undefined until it is computed. */
   cost?: number
   /** Whether the request has `extensions: { limits: true }`. */
   showsLimits?: boolean
@@ -88,7 +88,7 @@ function sendRefusal(ctx: Context, status: number): void {
   })
 }
 
-/** Lets graphql-http negotiate media types and read parameters. Decides here what to execute. */
+/** Runs graphql-http, which negotiates media types and reads parameters. Our code decides what to execute. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   costLimit: CostLimit,
@@ -118,7 +118,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts it. */
+  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts the operation. */
   function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,
@@ -126,7 +126,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     headers: unknown,
   ): Response | undefined {
     const { ctx, token } = raw
-    // Mutations require POST, whatever the scopes of the token (GraphQL over HTTP §6.2).
+    // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
     const { operation } = getOperationAST(document, params.operationName) ?? {}
     if (ctx.method === 'GET' && operation === 'mutation') return refusal(405)
 
@@ -154,7 +154,7 @@ function refusal(status: 403 | 405 | 429): Response {
   return [null, { status, statusText: '' }]
 }
 
-/** Responds with 400 to a document that exceeds a limit, for either media type, because it was not executed. */
+/** Responds with 400 to a document that exceeds a limit, regardless of the media type, because it was not executed. */
 function badRequest(error: GraphQLError, headers: unknown): Response {
   const accept = String(Object(headers)['accept'] ?? '')
   const type = accept.includes('graphql-response+json') ? 'graphql-response+json' : 'json'
@@ -167,7 +167,7 @@ function jsonResponse(status: number, body: object, type = 'json'): Response {
 }
 
 /**
- * Replaces faults with error ids and logs their causes, so that no statement, host or stack leaks.
+ * Replaces faults with error ids and logs their causes, so no statement, host or stack trace leaks.
  *
  * @throws storageUnavailable if the store did not respond
  */
@@ -189,7 +189,7 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   } as ExecutionResult
 }
 
-/** Creates the error that replaces a fault. The log has the cause under this id. */
+/** Creates the error that replaces a fault. The log has the cause under the id of the error. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(`internal error, error id ${errorId}`, {
     path: path ?? null,
@@ -198,8 +198,8 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
 }
 
 /**
- * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash does not
- * show who wrote the document. A client that sends only a hash gets the error of its protocol, and then sends the
+ * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash does not show
+ * who wrote the document. A client that sends only a hash gets the error that its protocol defines, and then sends the
  * whole document.
  */
 async function readParameters<Raw>(
@@ -208,9 +208,9 @@ async function readParameters<Raw>(
   try {
     return await parseRequestParams(request)
   } catch (error) {
-    // graphql-http reports this error: parameters are missing or malformed.
+    // graphql-http itself reports missing or malformed parameters.
     if (!(await sendsHashOnly(request))) throw error
-    // Use status 200, as Apollo's servers do, because the client continues automatically.
+    // Use status 200, as Apollo's servers do. The client then sends the document automatically.
     const code = 'PERSISTED_QUERY_NOT_SUPPORTED'
     return jsonResponse(200, {
       errors: [{ message: 'PersistedQueryNotSupported', extensions: { code } }],

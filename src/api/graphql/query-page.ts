@@ -15,7 +15,7 @@ import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 /** The outcome of a query on a page: its result, or why there is none. */
 type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
 
-/** Runs a query that a person typed on a page of this service, with all rights of the person. */
+/** Runs a query that a person entered on a page of this service, with all rights of that person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
 interface TypedQuery {
@@ -35,7 +35,7 @@ export interface Person {
 }
 
 /**
- * Creates the function that runs typed queries against an API, under its limits. Rejects mutations without
+ * Creates the function that runs entered queries against an API, under its limits. Rejects mutations without
  * `mayChange`, to prevent accidents.
  *
  * @param load loads the API, possibly at the first query
@@ -97,7 +97,7 @@ export interface Tried {
 }
 
 interface ShownQuery {
-  /** The path that the tool posts queries to. */
+  /** The path to which the tool posts queries. */
   readonly runAddress: string
   /** The initial query in the form. */
   readonly example: string
@@ -135,7 +135,7 @@ export function typedInForm(ctx: Context): TypedQuery {
 
 const SCRIPT_BYTES_MAX = 100_000
 
-/** Reads a GraphQL-over-HTTP request of the tool. @throws unsupportedBody, bodyTooLarge */
+/** Reads a GraphQL-over-HTTP request from the tool. @throws unsupportedBody, bodyTooLarge */
 export async function typedInScript(ctx: Context): Promise<TypedQuery> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const sent = objectIn(decodeUtf8(await readRequestBody(ctx, SCRIPT_BYTES_MAX)))

@@ -27,8 +27,8 @@ const FOREVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
 /**
- * Serves GraphiQL and React from their packages. The files are read when the first page needs them, and kept in
- * memory. The packages are optional: without them, pages show a plain form.
+ * Serves GraphiQL and React from their packages. The files are read when the first page needs them, and kept in memory.
+ * The packages are optional: without them, pages show a plain form.
  */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
   let loading: ReturnType<typeof readAll> | undefined
@@ -66,7 +66,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
   }
 }
 
-/** Reads all files, or none. Their URLs contain digests, so that browsers can cache them forever. */
+/** Reads all files, or none. Their URLs contain digests, so browsers can cache them forever. */
 async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
@@ -92,8 +92,8 @@ function installedAt(name: string): string | undefined {
 }
 
 /**
- * Returns the Content-Security-Policy of a page with GraphiQL. Only scripts with the nonce of the page run. The
- * stylesheet of GraphiQL embeds fonts, and its dialogs add styles with the nonce.
+ * Returns the Content-Security-Policy of a page with GraphiQL. Only scripts with the nonce of the page run. GraphiQL's
+ * stylesheet embeds fonts, and its dialogs add styles with the nonce.
  */
 export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
   return [

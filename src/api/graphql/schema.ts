@@ -15,7 +15,7 @@ type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
  * Creates an executable schema from the published text and our resolvers.
  *
  * @param around wraps every resolver
- * @throws Error for a resolver without a field in the text, so that a mistake shows at start-up
+ * @throws Error at start-up for a resolver whose field is not in the text
  */
 export function makeSchema(
   text: string,
@@ -48,7 +48,7 @@ function serializeTime(value: unknown): string {
   return new Date(value).toISOString()
 }
 
-/** RFC 3339 §5.6. The offset is required, because a local time depends on the time zone. */
+/** Format of a timestamp (RFC 3339 §5.6). The offset is required, because a local time depends on the time zone. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
 const LAST_TIME_MS = Date.UTC(9999, 11, 31)

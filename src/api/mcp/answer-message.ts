@@ -61,13 +61,13 @@ export function makeAnswerMessage(parts: ToolParts) {
 export interface Use {
   readonly name: string
   readonly access: ToolAccess
-  /** Whether it changes data of a site. Such calls are audited and limited. */
+  /** Whether the use changes data of a site. Changes are audited and limited. */
   readonly changesSite?: boolean
 }
 
 /**
  * Finds the tool, prompt or resource that a message uses. The endpoint checks access to all three with this function.
- * Returns undefined if the endpoint does not serve it; the response then says "unknown".
+ * Returns undefined if the endpoint does not serve it, and the response is then "unknown".
  */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
@@ -102,7 +102,7 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /**
- * The schemas of the requests handled here, for both protocol generations. `initialize` exists in only one of them,
+ * The schemas of the requests handled here, for both protocol generations. `initialize` exists in only one generation,
  * and the SDK handles it.
  */
 const typeOf: Readonly<Record<string, SpecTypeName>> = {
@@ -120,13 +120,13 @@ const PROBLEMS_SHOWN_MAX = 5
 
 /**
  * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602). The SDK would report most of them as
- * internal errors, in the words of its validator.
+ * internal errors, with the messages of its validator.
  *
  * @param value a JSON-RPC message
  */
 function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
-  // Notifications get no response, and the SDK rejects anything that is not a request.
+  // Notifications get no response, and the SDK rejects everything else that is not a request.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   const type =
     typeof method === 'string' && Object.hasOwn(typeOf, method) ? typeOf[method] : undefined

@@ -3,14 +3,14 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcon
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 
-/** The state of one request inside the SDK, and its failure. */
+/** The state of one request inside the SDK, with any failure. */
 export interface Exchange {
   readonly call: ToolCall
-  /** An internal error of a tool; the endpoint reports it. */
+  /** The internal error of a tool, for the endpoint to report. */
   failure?: unknown
 }
 
-/** Awaits work inside the SDK. Keeps a failure for the endpoint, so that the SDK does not reveal it. */
+/** Awaits work inside the SDK. Keeps a failure for the endpoint, so the SDK does not reveal it. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,
@@ -32,7 +32,7 @@ export function invalidParams(message: string): ProtocolError {
 export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
- * Runs a tool. A mistake of the caller becomes a result marked as an error, which models read and act on (MCP, tools:
+ * Runs a tool. A mistake by the caller becomes a result marked as an error, which models read and act on (MCP, tools:
  * error handling). Refusals and faults are thrown to the endpoint.
  */
 export async function callTool(
@@ -40,13 +40,13 @@ export async function callTool(
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
-  // The endpoint has already checked this. Check again, in case a message bypasses it.
+  // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
   if (!isOpen(accessTo(tool, values), call.caller)) {
     throw new Error('a tool was called without access')
   }
   try {
     const answer = await tool.run(values, call)
-    // Send text only: every host shows it to its model, whatever it does with structured content (decision 15).
+    // Send text only. Every host shows text to its model; not all show structured content (decision 15).
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
     return { content: [{ type: 'text', text }] }

@@ -34,13 +34,13 @@ import {
   ToolProblem,
 } from './tool.ts'
 
-/** Descriptions of the two paging arguments; short, because every list repeats them. */
+/** Descriptions of the two paging arguments. They are short because every list repeats them. */
 export const pageArgumentWords: Readonly<Record<string, string>> = {
   first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
   after: 'pageInfo.endCursor of the previous page.',
 }
 
-/** The message for a cursor of another list. */
+/** The message for a cursor from another list. */
 export const FOREIGN_CURSOR =
   'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
@@ -51,7 +51,7 @@ export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'descr
   readonly document: string
   /** Path to the part of the result that the tool returns. */
   readonly pick: readonly string[]
-  /** Set if the change removes or overwrites data. */
+  /** Whether the change removes or overwrites data. */
   readonly destroys?: true
   /** The tool that lists valid ids and slugs, for error messages. */
   readonly listedBy?: string
@@ -67,7 +67,7 @@ export interface DocumentApi {
   ) => Promise<ExecutionResult>
 }
 
-/** Creates tools of an API. Their arguments are derived from their documents. */
+/** Creates tools of an API. Derives their arguments from their documents. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { scopes, document, pick, destroys, listedBy, ...described } = definition
@@ -100,7 +100,7 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   return destroys ? 'destroys' : 'changes'
 }
 
-/** Also the message for an id or slug of another site. */
+/** An id or slug of another site gets the same message. */
 const NOTHING = 'The site has no object with this id or slug.'
 
 function listWords(listedBy: string | undefined): string {
@@ -110,7 +110,7 @@ function listWords(listedBy: string | undefined): string {
 type Answer = Record<string, unknown>
 
 /**
- * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables, and rejects null for an
+ * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables and rejects null for an
  * argument with a default.
  */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
@@ -137,8 +137,8 @@ type Arguments = Readonly<Record<string, unknown>>
 const NAMES_LENGTH_MAX = 200
 
 /**
- * Derives an idempotency key from the arguments if the caller sent none. So nothing is created twice if a model
- * repeats a call after it missed the result.
+ * Derives an idempotency key from the arguments if the caller sent none. A model that misses the result may repeat the
+ * call, and nothing is created twice.
  */
 function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
@@ -160,7 +160,7 @@ function sentenceOf(
   return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
 }
 
-/** GraphQL repeats an invalid value, which may be as long as the request body. */
+/** GraphQL's message repeats the invalid value, which may be as long as the request body. */
 const MESSAGE_LENGTH_MAX = 500
 
 /** Returns the declarations of the variables of a document. */
@@ -262,7 +262,7 @@ function valueSchema(type: GraphQLInputType): JsonSchema {
 /**
  * Parses the document of a tool, which must have one operation.
  *
- * @throws Error if it does not match the schema, so that a mistake fails every test that lists tools
+ * @throws Error if the document does not match the schema, which fails every test that lists tools
  */
 function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
   const parsed = parse(document)

@@ -43,7 +43,7 @@ interface Apis {
 
 /**
  * Serves the tool endpoint (specification, Tool endpoint). Before the SDK sees a message, checks in this order: host
- * and origin, preflight, token, method, body, scope. The token precedes the method, so that clients that probe with
+ * and origin, preflight, token, method, body, scope. The token is checked before the method, so clients that probe with
  * GET or HEAD also get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
@@ -102,9 +102,9 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 }
 
 /**
- * Returns the caller, if there is one, or rejects the request. Limits count a person at a site per client rather than
- * per token, so that a refresh does not reset them (MCP, tools: servers MUST rate limit invocations). The client IP
- * was counted earlier (platform/limits/address-limits.ts).
+ * Returns the caller, if there is one, or rejects the request. Limits count per person, site and client rather than per
+ * token, so a refresh does not reset them (MCP, tools: servers MUST rate limit invocations). The client IP was counted
+ * earlier (platform/limits/address-limits.ts).
  */
 async function authenticate(
   ctx: Context,
@@ -126,8 +126,8 @@ async function authenticate(
 }
 
 /**
- * Finds why an endpoint rejects a caller. A token without access to any of its tools is rejected at once. Otherwise
- * the client would stay connected with only the public tools, and never request more scopes.
+ * Finds why an endpoint rejects a caller. A token without access to any tool of the endpoint is rejected at once.
+ * Otherwise the client would stay connected with only the public tools, and never request more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,
@@ -166,7 +166,7 @@ async function answer(
       return await refuse(ctx, verdict, protection(ports, address, scopes))
     }
     if (used.changesSite && caller) {
-      // Changes count per person and site, across all clients.
+      // Changes are counted per person and site, across all clients.
       const key = personKey({ ...caller, clientId: '' })
       const exceeded = ports.platform.requestLimits.take('changes', key)
       if (answerTooMany(ctx, exceeded, 'message')) return

@@ -45,8 +45,8 @@ function isHost(host: string): boolean {
 }
 
 /**
- * Rejects a foreign host or origin. Admitted pages can read all responses (design 28), because no response depends on
- * a credential that browsers add automatically.
+ * Rejects a foreign host or origin. Pages at admitted origins can read all responses (design 28), because no response
+ * depends on a credential that browsers add automatically.
  */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
@@ -76,5 +76,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Handles browser requests: CORS for pages, a redirect for people. */
+/** Handles browser requests: CORS for web pages, and a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

@@ -16,7 +16,7 @@ const documentTool = makeDocumentTool({
 
 /**
  * Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API in this process, so
- * that tool and API cannot diverge (design 23).
+ * the tool and the API cannot diverge (design 23).
  */
 function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
   const scope = definition.document.startsWith('mutation') ? MEMBER_WRITE : MEMBER_READ
@@ -29,7 +29,7 @@ interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'descript
   /** The field of the viewer, and the selection for its nodes. */
   readonly list: string
   readonly nodes: string
-  /** The arguments of the field, without paging, with their types. */
+  /** The arguments of the field with their types, except those for paging. */
   readonly filters: Readonly<Record<string, string>>
 }
 

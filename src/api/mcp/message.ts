@@ -8,19 +8,19 @@ import { isRefusal, unsupportedBody } from '../../platform/http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 
-/** JSON-RPC 2.0 §5.1. */
+/** The error code for an invalid request (JSON-RPC 2.0 §5.1). */
 export const INVALID_REQUEST = -32_600
 const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
-/** The only JSON-RPC message of a request: its text and its parsed value. */
+/** The only JSON-RPC message in a request: its text and its parsed value. */
 export interface Message {
   readonly text: string
   readonly value: unknown
 }
 
-/** Reads a message, or responds itself if the body is not a message. @throws unsupportedBody, bodyTooLarge */
+/** Reads a message. If the body is not a message, responds with the error. @throws unsupportedBody, bodyTooLarge */
 export async function readMessage(
   ctx: Context,
   bodyBytesMax: number,
@@ -37,11 +37,11 @@ export async function readMessage(
   return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
 }
 
-/** Far deeper than any argument. JSON.stringify runs out of stack at some thousand levels. */
+/** Maximum nesting, far deeper than any argument. JSON.stringify runs out of stack at a few thousand levels. */
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {
-  // A batch (2025-03-26) would bypass the checks, which look at a single message (design 23).
+  // A batch (2025-03-26) would bypass the checks, which expect a single message (design 23).
   if (Array.isArray(value)) return 'batches are not supported; send one message per request'
   return nestsDeeperThan(value, NESTING_MAX)
     ? `the message must not nest deeper than ${NESTING_MAX} levels`
@@ -67,7 +67,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Sends a JSON-RPC error before the id of the message is known. */
+/** Sends a JSON-RPC error without an id, because the id of the message is not known yet. */
 export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -103,7 +103,7 @@ function sendError(
   ctx.body = { jsonrpc: '2.0', error, id }
 }
 
-/** Hop-by-hop headers, and headers of the body, which was already read. */
+/** Hop-by-hop headers, and headers that describe the body, which was already read. */
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
@@ -117,7 +117,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
     if (dropped.has(name) || name === 'authorization' || name === 'cookie') continue
     for (const value of values) headers.append(name, value)
   }
-  // The response is always JSON; the SDK must not reject a narrow Accept header.
+  // The response is always JSON, so keep the SDK from rejecting a narrow Accept header.
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
 }

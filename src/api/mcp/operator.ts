@@ -7,8 +7,8 @@ import { once, signedInCaller, type Tool } from './tool.ts'
 type Described = Pick<Tool, 'name' | 'title' | 'description'>
 
 /**
- * Creates a tool for operators of the token's site. It runs one fixed document of the Admin API in this process, so
- * that tool and API cannot diverge (design 23). Each call verifies the token, and with it that the person is still an
+ * Creates a tool for operators of the token's site. It runs one fixed document of the Admin API in this process, so the
+ * tool and the API cannot diverge (design 23). Each call verifies the token, and thereby that the person is still an
  * operator of the site (design 15).
  */
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
@@ -35,7 +35,7 @@ const listOfArea: Readonly<Record<string, string>> = {
 }
 
 interface ListDefinition extends Described {
-  /** The root field, its arguments without paging, and the selection for each node. */
+  /** The root field, its arguments except those for paging, and the selection for each node. */
   readonly list: string
   readonly filters: Readonly<Record<string, string>>
   readonly nodes: string
@@ -52,11 +52,11 @@ interface FindDefinition extends Described {
 interface ChangeDefinition
   extends Pick<Tool, 'name' | 'description'>,
     Pick<DocumentDefinition, 'destroys'> {
-  /** The title; by default the name in words. */
+  /** The title; by default, the name in words. */
   readonly title?: string
-  /** The arguments of the field; by default one `input` of the type named after the field. */
+  /** The arguments of the field; by default, one `input` of the type named after the field. */
   readonly takes?: Readonly<Record<string, string>>
-  /** The selection for the result; by default the id. */
+  /** The selection for the result; by default, the id. */
   readonly selection?: string
 }
 
@@ -67,12 +67,12 @@ interface ReadDefinition {
   /** The name of an object, for tool names and texts. */
   readonly noun: string
   readonly filters: Readonly<Record<string, string>>
-  /** The arguments that select one object; by default the id. */
+  /** The arguments that select one object; by default, the id. */
   readonly by?: Readonly<Record<string, string>>
   readonly selection: string
   /** Additional fields of a single object. */
   readonly details?: string
-  /** Added to the description of the list. */
+  /** Text added to the description of the list. */
   readonly order?: string
 }
 

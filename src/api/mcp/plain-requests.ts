@@ -13,7 +13,7 @@ import {
 } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
-/** A tools/list or tools/call request in its usual form, which can be handled without the SDK. */
+/** A tools/list or tools/call request in its usual format, which can be handled without the SDK. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number
@@ -24,12 +24,10 @@ export interface PlainRequest {
 type Era = 'modern' | 'legacy'
 
 /**
- * Recognizes the two requests that make up nearly all traffic, in exactly the form that clients send. For each message
- * the SDK creates a fetch request, a response, a server and a transport, and validates it several times. That costs
- * more than most tools.
- *
- * The SDK still determines the protocol generation here, and handles all unusual requests, valid or not.
- * `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
+ * Recognizes the two requests that make up nearly all traffic, in exactly the format that clients send. For each
+ * message the SDK creates a fetch request, a response, a server and a transport, and validates the message several
+ * times. That costs more than most tools. The SDK still determines the protocol generation here, and handles all
+ * unusual requests, valid or not. `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,

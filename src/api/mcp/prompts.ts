@@ -13,7 +13,7 @@ export interface Prompt {
   readonly description: string
   readonly access: ToolAccess
   readonly arguments: readonly PromptArgument[]
-  /** The message to the model. It names tools but does not repeat their descriptions. */
+  /** The message to the model, which names tools but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 
@@ -124,7 +124,7 @@ export function findPrompt(name: unknown): Prompt | undefined {
 
 const VALUE_LENGTH_MAX = 500
 
-/** Creates the text of a prompt from the values of a person. @throws ProtocolError for invalid values */
+/** Creates the text of a prompt from values that a person entered. @throws ProtocolError for invalid values */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
   const known = prompt.arguments.map(({ name }) => name)
   const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
@@ -141,7 +141,7 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
   return prompt.text(given)
 }
 
-/** Quotes a typed value, so that it stays a single part of the sentence. */
+/** Quotes an entered value, so that it stays a single part of the sentence. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
 }
@@ -163,7 +163,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
 
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = findPrompt(params.name)
-    // The endpoint has already checked this. Check again, in case a message bypasses it.
+    // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
     if (!prompt || !isOffered(prompt)) {
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)

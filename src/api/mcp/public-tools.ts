@@ -12,7 +12,7 @@ import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } f
 const CURSOR_LENGTH_MAX = 1024
 const WORDS_LENGTH_MAX = 200
 
-/** The arguments of every list. */
+/** The arguments that every list has. */
 const pageArguments = {
   first: z
     .int()
@@ -147,7 +147,7 @@ export const publicTools: readonly Tool[] = [
   }),
 ]
 
-/** Finds the requested site, or the site of the token. @throws ToolProblem if there is neither */
+/** Finds the requested site, or else the site of the token. @throws ToolProblem if there is neither */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined && caller?.siteId === undefined) {
     throw new ToolProblem('site is required: call list_sites for the slugs.')
@@ -174,9 +174,9 @@ interface ListQuestion<Row, Node> {
 }
 
 /**
- * Returns one page of a list. The cursors are bound to the list, because a cursor of another list would skip results.
+ * Returns one page of a list. Cursors are bound to their list, because a cursor from another list would skip results.
  *
- * @throws ToolProblem for a cursor of another list
+ * @throws ToolProblem for a cursor from another list
  */
 async function listAnswer<Row, Node>(
   { parts }: ToolCall,

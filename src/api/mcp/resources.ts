@@ -6,7 +6,7 @@ import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
-/** A kind of resource that people attach to conversations. A tool reads each resource. */
+/** A kind of resource that people attach to conversations. Each resource can also be read by a tool. */
 export interface ResourceKind {
   readonly name: string
   readonly title: string
@@ -169,8 +169,8 @@ const PAGE_SIZE = 100
 const FIRST = '0'
 
 /**
- * Lists one page of resources: first those with a fixed URI, then kind by kind. The cursor contains the number of the
- * kind and the position in its list.
+ * Lists one page of resources: first those with a fixed URI, then one kind after another. The cursor contains the
+ * number of the kind and the position in its list.
  *
  * @throws ProtocolError for an invalid cursor
  */
@@ -216,10 +216,14 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
   return { uri: uriOf(kind, node), name: node.slug, title: node.title, mimeType }
 }
 
-/** Reads the resource of a URI. @throws ResourceNotFoundError if it does not exist, or the caller may not read it */
+/**
+ * Reads the resource with this URI.
+ *
+ * @throws ResourceNotFoundError if none exists that the caller may read
+ */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
-  // The endpoint has already checked this. Check again, in case a message bypasses it.
+  // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
   if (!found || !offeredTo(call).includes(found.kind)) {
     throw new ResourceNotFoundError(uri, UNKNOWN)
   }

@@ -19,9 +19,9 @@ import { describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 const SUBSCRIPTIONS_MAX = 64
 
 /**
- * Wraps the official SDK for both protocol generations (design 23): revision 2026-07-28, and the 2025 revisions
- * without sessions. Each request has its own `Server`, so that callers share no state. The SDK does not check tokens,
- * because the endpoint has already authorized the caller.
+ * Wraps the official SDK for both protocol generations (design 23): revision 2026-07-28, and the 2025 revisions without
+ * sessions. Each request has its own `Server`, so callers share no state. The SDK does not check tokens, because the
+ * endpoint has already authorized the caller.
  */
 export function makeToolServer() {
   const exchanges = new WeakMap<Request, Exchange>()
@@ -88,7 +88,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   const abort = () => reject(request.signal.reason)
   request.signal.addEventListener('abort', abort, { once: true })
   try {
-    // The transport never settles an aborted request, so race it.
+    // The transport never settles an aborted request, so also wait for the abort signal.
     return await Promise.race([transport.handleRequest(request, { parsedBody: message }), aborted])
   } finally {
     request.signal.removeEventListener('abort', abort)
@@ -136,7 +136,7 @@ function audienceFor({ caller, address }: ToolCall): ToolAudience | undefined {
   return audiences.includes('operator') ? 'operator' : undefined
 }
 
-/** Maximum number of values (MCP, completion). */
+/** Maximum number of completed values (MCP, completion). */
 const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/

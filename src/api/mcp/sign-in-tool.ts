@@ -28,8 +28,8 @@ const areas = catalogue
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
 /**
- * The tool that starts a sign-in. Some clients sign in only after a call was refused, and public tools are never
- * refused. This one is refused, with the scopes for the kind of person that the agent acts for.
+ * The tool that starts a sign-in. Some clients sign in only after a call was rejected, and public tools are never
+ * rejected. So this tool is rejected, with the scopes for the kind of person that the agent acts for.
  */
 export const signInTool = defineTool({
   name: 'sign_in',
@@ -73,7 +73,7 @@ export const signInTool = defineTool({
   },
 })
 
-/** Returns the scopes to request. Invalid arguments need none, so that they fail without a sign-in. */
+/** Returns the scopes to request. Invalid arguments need no scopes, so the call fails without a sign-in. */
 function accessForWish(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
@@ -101,7 +101,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** Whether the token may see its site. Operator scopes include that. */
+/** Whether the token may see its site. All operator scopes allow this. */
 function knowsSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }

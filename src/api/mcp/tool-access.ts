@@ -5,8 +5,8 @@ import { demandScopes, type Verdict } from '../../resource/resource-server/verif
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
 /**
- * The tool endpoints. The first one is open to all. The others require a token from the first request, for clients
- * that sign in only while connecting (design 23).
+ * The tool endpoints. The first endpoint accepts requests without a token. The others require a token from the first
+ * request, for clients that sign in only while connecting (design 23).
  */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
@@ -21,7 +21,7 @@ export function addressFor(audience: ToolAudience): ToolAddress {
   return address
 }
 
-/** Whether an endpoint serves a tool, prompt or resource. Public ones are served at every endpoint. */
+/** Whether an endpoint serves a tool, prompt or resource. All endpoints serve the public ones. */
 export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'access'>): boolean {
   const own = audienceOf(offered)
   return !audience || !own || own === audience

@@ -41,7 +41,7 @@ const usedScopes = new Set(
 
 /**
  * Lists the tools that a caller may use at an endpoint: "only the tools the caller's granted scopes permit" (MCP
- * 2026-07-28, tools). Cached by the relevant scopes, which all callers of an application share.
+ * 2026-07-28, tools). Cached by the relevant scopes, which are the same for all callers with one application.
  */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
@@ -64,7 +64,7 @@ function keyOf(caller: AccessToken | undefined): string {
     .join(' ')
 }
 
-/** Explains that a tool is unknown: names its endpoint, or tools with similar names. */
+/** Explains that a tool is unknown. Names the endpoint that serves it, or tools with similar names. */
 export function describeUnknownTool(name: string, { caller, address, parts }: ToolCall): string {
   const elsewhere = toolCatalogue.find((tool) => tool.name === name)
   const audience = elsewhere && audienceOf(elsewhere)

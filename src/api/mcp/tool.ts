@@ -16,9 +16,9 @@ export type ToolAudience = 'member' | 'operator'
 /** A tool endpoint; `tool-access.ts` lists them. */
 export interface ToolAddress {
   readonly path: string
-  /** Restricts the non-public tools; if undefined, the token decides. */
+  /** The audience whose tools the endpoint serves besides the public ones; if undefined, the token decides. */
   readonly audience?: ToolAudience
-  /** The name of its protected-resource metadata. */
+  /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
 }
 
@@ -46,9 +46,9 @@ export interface Tool {
   readonly access: ToolAccess
   /** The condition for a call with these arguments, if it depends on them. */
   readonly accessFor?: (values: unknown) => ToolAccess
-  /** `destroys` means a change that removes or overwrites data. */
+  /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** The arguments. Created on first use, to keep start-up fast. */
+  /** The arguments, which are created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
   /**
    * The GraphQL document that the tool runs, if any, and the path to the part of the result that it returns.
@@ -58,18 +58,18 @@ export interface Tool {
   /**
    * Checks the arguments and runs the tool. Returns text, or an object to send as JSON.
    *
-   * @throws ToolProblem for a mistake of the caller; every other error is a refusal or a fault
+   * @throws ToolProblem for a mistake by the caller; every other error is a refusal or a fault
    */
   readonly run: (values: unknown, call: ToolCall) => Promise<object | string>
 }
 
 /** The context of a tool call. */
 export interface ToolCall {
-  /** Undefined if there is no token. */
+  /** The caller; undefined without a token. */
   readonly caller: AccessToken | undefined
-  /** Recorded in the audit trail with changes. */
+  /** The request, recorded in the audit trail with each change. */
   readonly request: NamedRequest
-  /** Called if the result reports a mistake of the caller. */
+  /** Called if the result reports a mistake by the caller. */
   readonly hearProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
@@ -78,7 +78,7 @@ export interface ToolCall {
 /**
  * Returns the caller of a tool that is not public.
  *
- * @throws Error if there is none, because the endpoint should have checked access
+ * @throws Error without a caller, because the endpoint should have rejected the request
  */
 export function signedInCaller({ caller }: ToolCall): AccessToken {
   if (!caller) throw new Error('a tool that needs a token was called without a token')
@@ -91,7 +91,7 @@ export interface ToolParts {
   /** Returns the short version of /auth.md. */
   readonly authGuide: () => string
   readonly publicSites: PublicSites
-  /** Fails with `temporarily_unavailable` if the store does not respond. */
+  /** Reads the public catalogue. Fails with `temporarily_unavailable` if the store does not respond. */
   readonly publicCourses: PublicCourses
   readonly executeMember: ExecuteMember
   readonly executeAdmin: ExecuteAdmin
@@ -106,10 +106,10 @@ export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolP
   return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }
 }
 
-/** A mistake that the caller can correct, reported as a result marked as an error. */
+/** A mistake that the caller can correct. The result of the call is then marked as an error. */
 export class ToolProblem extends Error {}
 
-/** The definition of a tool. The schema for clients is derived from the validating schema. */
+/** The definition of a tool. The schema for clients is derived from the schema that validates. */
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
@@ -119,7 +119,7 @@ interface ToolDefinition<Input extends z.ZodType>
 /** Creates a tool that only reads. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
   const { takes, run, ...described } = definition
-  // `io: 'input'`: arguments with a default are optional.
+  // Arguments with a default are optional (`io: 'input'`).
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
@@ -129,7 +129,7 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
   }
 }
 
-/** Validates the arguments of a call. @throws ToolProblem that names each invalid argument */
+/** Validates the arguments of a call. @throws ToolProblem, which names each invalid argument */
 function parseArguments<Input extends z.ZodType>(
   input: Input,
   values: unknown,
@@ -189,11 +189,11 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /**
  * The keywords that every host passes to every model. Some APIs reject requests with other keywords: Google's rejects
  * `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Descriptions
- * state such limits, and calls are validated against them.
+ * state these limits, and calls are validated against them.
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 
-/** Reduces an argument schema to the accepted keywords. */
+/** Reduces the schema of an argument to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
   const plain = (keyword: (typeof keywords)[number], value: unknown) => {

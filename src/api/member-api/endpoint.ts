@@ -47,7 +47,7 @@ export function memberEndpoint(
     routes,
     executeMember: execute,
     tryMemberQuery: tryQuery,
-    /** Used by the query pages of all APIs. */
+    /** Serves GraphiQL to the query pages of all APIs. */
     queryTool: makeQueryTool(),
   }
 }
@@ -74,7 +74,7 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Rejects a token without a member scope or a site, before its request is read. */
+/** Rejects a token without a member scope or a site, before the request is read. */
 function requireMember(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict

@@ -29,11 +29,11 @@ export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }
 
-/** Runs a document of this service for a member, against the Member API. */
+/** Runs one of this service's own documents against the Member API, for a member. */
 export type ExecuteMember = Execute<MemberCaller>
 
 /**
- * Creates the caller from a token. Returns undefined for a token without a site, because member scopes are only issued
+ * Creates the caller from a token. Returns undefined for a token without a site, because member scopes are issued only
  * to clients of a site.
  */
 export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
@@ -52,7 +52,7 @@ export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
 }
 
 /**
- * Neither scope includes the other (specification, Scopes). Without a selected operation no scope is needed, and the
+ * Neither scope includes the other (specification, Scopes). If no operation is selected, no scope is needed, and the
  * executor rejects the document.
  */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {

@@ -26,19 +26,19 @@ export interface MemberCaller extends Membership {
 
 const ID_LENGTH_MAX = 200
 
-/** Whether an id is well-formed. PostgreSQL fails on NUL where it should find no row. */
+/** Whether an id is well-formed. PostgreSQL raises an error on NUL instead of matching no row. */
 function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Finds a row of the caller. @throws GraphQLError if there is none, even if another person has it */
+/** Finds a row of the caller. @throws GraphQLError if the caller has no such row, even if another person has */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
   throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
-/** Creates a URL to download the file of a purchase, valid for some minutes. */
+/** Creates a URL to download the file of a purchase, valid for a few minutes. */
 export type DownloadAddress = (bought: {
   readonly purchaseId: string
   readonly fileId: string
@@ -82,7 +82,7 @@ const query = {
     await memberList(
       'notifications',
       context.data.notifications,
-      // Replace NUL, because PostgreSQL fails on it where it should find no row.
+      // Replace NUL, because PostgreSQL raises an error on it instead of matching no row.
       { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
       context,
     ),
@@ -130,7 +130,7 @@ const enrolledCourse = {
   },
 } satisfies Record<string, Resolver<EnrolledCourse>>
 
-/** GraphQL §3.5.1: an Int has 32 bits. */
+/** Maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
 const INT_MAX = 2 ** 31 - 1
 
 const digitalProduct = {
@@ -166,14 +166,14 @@ const notificationSubscription = {
   enabled: ({ enabledAt }) => enabledAt !== null,
 } satisfies Record<string, Resolver<NotificationSubscription>>
 
-/** Counted after the change, if selected. */
+/** The number of unread notifications after a change; counted only if selected. */
 const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
  * Resolvers of `schema.graphql`, for fields that are not plain properties of their parent. Resolvers check no access,
- * because each can only reach the caller's own person and site.
+ * because they can only read the caller's own person and site.
  */
 export const resolvers = {
   Query: query,
@@ -188,7 +188,7 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-/** Resolves a list. Its cursors are bound to the sort order, and valid with any filter. */
+/** Resolves a list. Its cursors are bound to the sort order but not to the filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,
