@@ -40,7 +40,7 @@ export function makePages(
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
-    /** The routes in the order in which they handle a request. */
+    /** The routes, in the order in which they handle a request. */
     routes: (api: Api, discovery: Discovery, acceptsDocuments: boolean) => [
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),

@@ -216,11 +216,7 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
   return { uri: uriOf(kind, node), name: node.slug, title: node.title, mimeType }
 }
 
-/**
- * Reads the resource with this URI.
- *
- * @throws ResourceNotFoundError if none exists that the caller may read
- */
+/** Reads the resource with this URI. @throws ResourceNotFoundError if none exists that the caller may read */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
   // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.

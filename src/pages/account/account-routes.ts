@@ -25,7 +25,7 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
-/** Declares a page of an account. `current` is its link in the navigation. */
+/** Declares an account page. `current` is its link in the navigation. */
 type DeclarePage = (
   pattern: string,
   current: string,
@@ -78,7 +78,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       return pages.signedOutEverywhere
     }),
   )
-  // This page needs no session, because the browser is signed out.
+  // This page needs no session, because the browser is already signed out.
   router.get(pages.signedOutEverywhere, (ctx) => {
     sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
   })
@@ -93,7 +93,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // Taken from the origin of the client when it was connected. All other origins are unverified.
+      // Depends on the client's origin when it was connected. Clients of all other origins are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,

@@ -18,7 +18,7 @@ export interface AdminPolicy {
   readonly furtherPlans: OptionalProtocols
 }
 
-/** The caller of a trial query, for the Admin API. */
+/** The caller for queries on the query page of the Admin API. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
   readonly address?: string | undefined
 }
@@ -31,9 +31,9 @@ export interface AdminPorts {
     readonly admin: { readonly tryQuery: TryQuery<QueryCaller> }
     readonly member: { readonly queryTool: QueryToolFiles }
   }
-  /** The scopes listed in the metadata of a protected resource. */
+  /** The scopes that the metadata of a protected resource lists. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
-  /** Whether the service accepts metadata documents; operators then review them. */
+  /** Whether the service accepts metadata documents. If so, operators review them. */
   readonly acceptsDocuments: boolean
 }
 
@@ -47,7 +47,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     ...ownPages,
     assistants,
     furtherPlans,
-    /** Whether operators can choose any optional protocol. */
+    /** Whether operators can choose at least one optional protocol. */
     offersChoices: offersProtocols(furtherPlans),
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),

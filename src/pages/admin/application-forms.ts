@@ -73,7 +73,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // Editing cannot switch between public and confidential. The client would lack a secret, or keep a useless one.
+    // Editing cannot switch between public and confidential: the client would lack a secret, or keep a useless one.
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)

@@ -20,10 +20,13 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** The assistant was added, existed already, or got an additional callback. */
+/** The outcome: the assistant was added, already existed, or got an additional callback. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
-/** Creates the pages with the assistants that members of a site may connect, and the steps for those of an operator. */
+/**
+ * Creates two kinds of pages: the assistants that members of a site may connect, and the steps for connecting an
+ * operator's own assistant.
+ */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery } = parts
 
@@ -113,7 +116,7 @@ async function admitAssistant(
   }
   const own = ownCallback ? [typed] : []
 
-  /** Returns undefined if the site has no application for the assistant yet. */
+  /** Adds a callback. Returns undefined if the site has no application for the assistant yet. */
   const addToMade = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
     const listed = all.find((each) => each.assistant === assistant.id)

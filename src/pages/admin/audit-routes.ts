@@ -80,7 +80,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-/** Formats a value; epoch milliseconds become a time. */
+/** Formats a value. Epoch milliseconds become a time. */
 function textOf(name: string, value: unknown): string {
   const isMoment = name.endsWith('At') && typeof value === 'number'
   return isMoment ? new Date(value).toISOString() : String(value)

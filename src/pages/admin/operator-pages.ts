@@ -12,7 +12,7 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 
-/** An operator of the site named in the URL. */
+/** An operator of the site that the URL names. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
 /** Handles a request for a site, for its signed-in operator. */
@@ -29,7 +29,7 @@ export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
  * Declares the administration pages of one site. An unknown site gives 404. A person who is neither owner nor admin
- * gets 403. This is checked at every request, because roles can be revoked.
+ * gets 403. Both are checked at every request, because roles can be revoked.
  */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
@@ -48,15 +48,15 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
-    /** Declares a request sent by a script on one of these pages. */
+    /** Declares a request that a script on one of these pages sends. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) =>
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Declares pages that need MCP connections to be enabled (specification, What the service does 9). */
+    /** Declares pages that exist only if MCP connections are on (specification, What the service does 9). */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application named in the URL. Those of kind `site` also need MCP connections. */
+    /** Declares pages of the application that the URL names. Those of kind `site` also need MCP connections. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -65,7 +65,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // Resource servers only introspect tokens, so they do not need the beta feature.
+        // Resource servers only introspect tokens, so their pages do not need the beta feature.
         return kind === 'site' ? ifOn(found) : found
       }),
   }
@@ -82,7 +82,7 @@ async function operatorOf(ctx: PageContext, session: PageSession, { database, no
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  /** Builds a URL of this administration. Missing parameters are taken from the current URL. */
+  /** Builds a URL of an administration page. Missing parameters are taken from the current URL. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {

@@ -12,7 +12,7 @@ import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
 /**
  * Creates the pages for the resource servers of a site: the list with the form that registers one, and the page of
- * each. They do not need the beta feature.
+ * each. These pages are available even if MCP connections are off.
  */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, database, listPages, baseUrl } = parts

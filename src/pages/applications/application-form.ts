@@ -6,22 +6,22 @@ import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * The validated input for an OAuth application (design 2). The engine validates clients again at every request; it
+ * The validated input for an OAuth application (design 2). The engine validates clients again at every request, and
  * accepts all input that passes here.
  */
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** URIs for RP-Initiated Logout §3; may be empty. */
+  /** Redirect URIs after a sign-out (RP-Initiated Logout §3); may be empty. */
   readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
 }
 
-/** Problems, as sentences by field. */
+/** The problems with each field, as sentences. */
 export type EntryProblems = ApplicationFormPage['problems']
-/** The input as typed, with one URI on each line. */
+/** The input as entered, with one URI per line. */
 export type TypedEntry = ApplicationFormPage['typed']
 
 /** Fills in the form with an application. */
@@ -37,7 +37,7 @@ export function entryOf(application: CheckedApplication): TypedEntry {
 /** The redirect URIs that a deployment allows. */
 interface RedirectRules {
   readonly loopbackHosts: readonly string[]
-  /** Schemes of known assistants that are not reversed domain names, with the colon: `cursor:`. */
+  /** Schemes of known assistants that are not reversed domain names, including the colon: `cursor:`. */
   readonly appSchemes: readonly string[]
 }
 
@@ -97,7 +97,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Omits the key if there is no problem, because pages count the keys. */
+/** Omits the key of a field without problems, because pages count the keys. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }
@@ -135,7 +135,7 @@ function problemOfUri(uri: string, rules: UriRules): string | undefined {
   if (uri.includes('#')) return `${shown(uri)} has a part after #, which is not allowed.`
   if (url.username || url.password) return `${shown(uri)} contains a user name or password.`
   if (uri.includes('*')) return `${shown(uri)} has a wildcard. Enter every address in full.`
-  // A non-canonical spelling would never match, or would disguise its host.
+  // A non-canonical URI would never match, or would disguise its host.
   if (url.href !== uri && url.href !== `${uri}/`)
     return `Write ${shown(uri)} as ${shown(url.href)}.`
   return problemOfScheme(url, uri, rules)
@@ -156,7 +156,7 @@ function problemOfScheme(
       ? undefined
       : `${shown(uri)} must name one of ${loopbackHosts.join(', ')}.`
   }
-  // RFC 8252 §7.1: the scheme of an app is a reversed domain name.
+  // The scheme of an app is a reversed domain name (RFC 8252 §7.1).
   const isReverseDomain = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
   if (!isReverseDomain && !appSchemes.includes(protocol)) {
     return `${shown(uri)} must begin with https://, or with a scheme like com.example.app:/.`

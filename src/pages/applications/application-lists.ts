@@ -36,7 +36,7 @@ export async function findApplication(
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
-    /** Id of the assistant that it was created for. */
+    /** Id of the assistant that the application was created for. */
     assistant: row.assistant ?? undefined,
     further: choicesOf(row),
     createdAt: row.created_at,

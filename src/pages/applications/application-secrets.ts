@@ -14,8 +14,8 @@ import type { Application } from './application-lists.ts'
 export const LIVE_SECRETS_MAX = 2
 
 /**
- * Manages the secrets of a confidential application. Two secrets may be valid at the same time, so that the
- * application can switch without downtime. The last one cannot be removed.
+ * Manages the secrets of a confidential application. Two secrets may be valid at the same time, so the application can
+ * switch without downtime. The last one cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
@@ -74,7 +74,7 @@ export async function insertSecret(
   return secret
 }
 
-/** Lists the valid secrets. A no-op update locks the row of the application, so that changes are serialized. */
+/** Lists the valid secrets. A no-op update locks the row of the application, which serializes changes. */
 async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   await trx
     .updateTable('oauth_application')
@@ -94,7 +94,7 @@ const NEW_SECRET_LABEL = 'a new client secret'
 
 /**
  * Passes a new secret from the form that created it to the page that shows it. The state store keeps it sealed for a
- * short time, so that a reload neither shows it again nor creates another.
+ * short time, so a reload neither shows it again nor creates another.
  *
  * @param state stores the records of the model `NewSecret`
  */

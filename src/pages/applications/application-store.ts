@@ -16,11 +16,11 @@ import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choi
 /** The input for a new application, from the form or the table of assistants. */
 export interface NewApplication extends CheckedApplication {
   readonly kind?: ApplicationKind
-  /** Id of the assistant that it is created for. */
+  /** Id of the assistant that the application is for. */
   readonly assistant?: string
 }
 
-/** Returns the input for a resource server. It only introspects tokens of its site, so it has no redirect URI. */
+/** Returns the input for a resource server, which only introspects tokens of its site and has no redirect URI. */
 export function newResourceServer(name: string): NewApplication {
   return {
     kind: 'resource_server',
@@ -67,8 +67,10 @@ export function makeApplicationStore({ kysely }: Database) {
 
   return {
     /**
-     * Creates an application. @returns the client_id, and the secret of a confidential client; `full` at the limit of
-     * the site; `taken` if the site already has an application for the assistant
+     * Creates an application.
+     *
+     * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site; `taken` if the
+     * site already has an application for this assistant
      */
     create: changing(create),
 
@@ -87,7 +89,7 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .where('disabled_at', enabled ? 'is not' : 'is', null)
           .executeTakeFirstOrThrow()
-        // Nothing changed, because the form was submitted twice.
+        // Nothing has changed, because the form was submitted twice.
         if (numUpdatedRows === 0n) return
         const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
         await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
@@ -190,7 +192,7 @@ async function update(
   entry: CheckedApplication,
   actor: Actor,
 ) {
-  // The update locks the row, so that the values compared below cannot change.
+  // The update locks the row, so the values compared below cannot change.
   await trx
     .updateTable('oauth_application')
     .set({ name: entry.name, application_type: entry.applicationType })

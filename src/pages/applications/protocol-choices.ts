@@ -4,8 +4,8 @@ import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * The choices of an operator for an application, among the optional protocols enabled here. Choices of a disabled
- * protocol stay unchanged.
+ * An operator's choices for an application, among the optional protocols enabled here. Choices of a disabled protocol
+ * stay unchanged.
  */
 export interface ProtocolChoices {
   /** A JWK set as text. */
@@ -18,9 +18,9 @@ export interface ProtocolChoices {
   readonly logoutSessionRequired: boolean
 }
 
-/** The choices as typed. `keys` is a JWK set or its URL; `demands` are the ticked boxes. */
+/** The choices as entered. `keys` is a JWK set or its URL; `demands` are the ticked boxes. */
 export type TypedChoices = FurtherPage['typed']
-/** Problems, as sentences by field. */
+/** The problems with each field, as sentences. */
 export type ChoiceProblems = FurtherPage['problems']
 
 /** Fills in the form with the current choices. */
@@ -36,7 +36,7 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   }
 }
 
-/** Checks the typed choices. @param before the stored choices; those of a disabled protocol are kept */
+/** Checks the entered choices. @param before the stored choices; those of a disabled protocol are kept */
 export function checkChoices(
   typed: TypedChoices,
   before: ProtocolChoices & {
@@ -122,7 +122,7 @@ export function columnsOf(choices: ProtocolChoices, nowMs: number) {
   }
 }
 
-/** Returns the authentication method: an application with keys authenticates with them instead of its secrets. */
+/** Returns the authentication method. An application with keys authenticates with them instead of its secrets. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<ProtocolChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -7,7 +7,7 @@ import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A refused request of a client, with the full reason, which the client does not receive. */
+/** A refused request from a client, with the full reason, which the client does not receive. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number
@@ -27,8 +27,8 @@ const REASON_LENGTH_MAX = 300
 
 /**
  * Records the latest refused requests of each application, and counts them by day. Operators see both. Refusals are
- * buffered in memory and written every few seconds, so that no request waits. The number stored for each client is
- * limited, so that an attacker cannot fill the database.
+ * buffered in memory and written every few seconds, so no request waits. The number stored for each client is limited,
+ * so an attacker cannot fill the database.
  */
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
@@ -89,7 +89,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       const taken = waiting
       waiting = new Map()
-      // A failed write loses these refusals, but the log has them too.
+      // If the write fails, these refusals are lost, but the log has them too.
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
       await counts.flush()
     },
@@ -121,12 +121,12 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Makes a text storable, so that an invalid character does not fail the batch. */
+/** Removes characters that the database cannot store, because they would fail the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-/** Maximum number of combinations counted between two writes; others are not counted. */
+/** Maximum number of combinations of site, day and error between two writes; others are not counted. */
 const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
 /** The format of error codes. */
@@ -140,7 +140,7 @@ interface RefusalCount {
 }
 
 /**
- * Counts refused requests by site, day and error. The number of rows depends on the number of distinct errors, not of
+ * Counts refused requests by site, day and error. The number of rows depends on the number of different errors, not of
  * requests. A failed write loses counts.
  */
 function makeRefusalCounts({ kysely }: Database) {
@@ -182,7 +182,7 @@ function makeRefusalCounts({ kysely }: Database) {
   }
 }
 
-/** Sums the counts of each site. Sorts the rows, so that all processes lock them in the same order. */
+/** Sums the counts of each site. Sorts the rows, so all processes lock them in the same order. */
 function rowsOfSites(taken: readonly RefusalCount[], sites: ReadonlyMap<string, string | null>) {
   const bySite = new Map<string, { site_id: string } & Omit<RefusalCount, 'clientId'>>()
   for (const { clientId, day, error, refusals } of taken) {

@@ -55,7 +55,7 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
   return router
 }
 
-/** Sends the page uncached, so that a reload shows new assistants. */
+/** Sends the page uncached, so a reload shows new assistants. */
 function sendFresh(ctx: Context, page: Parameters<typeof sendPublicPage>[1]): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-cache')
@@ -85,9 +85,9 @@ function sitePage(
 
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
-/** Finds a site and its applications for assistants; none if MCP connections is off. Runs four queries. */
+/** Finds a site and its applications for assistants, or none if MCP connections are off. Runs four queries. */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
-  // Reject other characters here, because PostgreSQL fails on NUL.
+  // Reject other characters here, because PostgreSQL raises an error on NUL instead of matching no row.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   const site = await kysely
     .selectFrom('site')

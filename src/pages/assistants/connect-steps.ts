@@ -52,7 +52,7 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** MCP hosts prefix tool names with this name, up to 64 characters in total. */
+/** Maximum length of a server name. MCP hosts prefix tool names with it, up to 64 characters in total. */
 const SERVER_LENGTH_MAX = 30
 
 /** Returns the server name: the slug, reduced to letters, digits and hyphens. */
@@ -65,18 +65,18 @@ function serverName({ slug }: NamedSite): string {
 export interface Values {
   /** The URL of the MCP endpoint. */
   readonly url: string
-  /** Empty if the assistant registers itself. */
+  /** The client_id to enter; empty if the assistant registers itself. */
   readonly clientId: string
   /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string
-  /** The name of the site; untrusted text. */
+  /** The name of the site, which is untrusted text. */
   readonly site: string
   readonly scopes: readonly string[]
 }
 
 /**
- * Fills in the instructions of one way to connect. Escapes values for the place that the text is pasted into; the page
- * escapes the result for HTML.
+ * Fills in the instructions of one way to connect. Escapes values for the file or command that the text is pasted into.
+ * The page escapes the result for HTML.
  */
 export function instructionOf(way: Way, values: Values): InstructionView {
   const words = { title: way.title, afterwards: way.afterwards }
@@ -111,7 +111,7 @@ function shellLines(lines: readonly (readonly string[])[], values: Values): stri
     .join('\n')
 }
 
-/** Quotes a word for a POSIX shell. Plain words stay unquoted, so that other shells accept them too. */
+/** Quotes a word for a POSIX shell. Plain words stay unquoted, so other shells accept them too. */
 function shellWord(word: string): string {
   const line = oneLine(word)
   return /^[\w@%+:,./-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`
@@ -154,7 +154,7 @@ function linkTo(
   return fill(address, values, encodeURIComponent) + encodeURIComponent(encoded)
 }
 
-/** Fills in the placeholders in a single pass, so that values are never treated as placeholders. */
+/** Fills in all placeholders in a single pass, so values are never treated as placeholders. */
 function fill(
   text: string,
   { url, clientId, server, site, scopes }: Values,
@@ -203,7 +203,7 @@ export function callbacksOf(
     })
 }
 
-/** Whether the URI is the prefix of the assistant followed by one path segment. */
+/** Whether the URI is the assistant's prefix followed by one path segment. */
 export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: string): boolean {
   return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
 }

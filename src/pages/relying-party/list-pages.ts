@@ -8,13 +8,13 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
-/** Paginates the lists on our own pages, by a cursor in `?after=`. */
+/** Paginates the lists on our own pages, with a cursor in `?after=`. */
 export function makeListPages(cursors: Cursors) {
   // The URL identifies the list.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /**
-     * Reads the requested page. Ignores a cursor of another list.
+     * Reads the requested page. Ignores a cursor from another list.
      *
      * @param kept the other query parameters, which also identify the list
      */

@@ -11,8 +11,8 @@ import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
 
 /**
- * A session of our own pages. Stored as a record in the state store, so that it ends in every process. The cookie
- * contains its random id; the store only has the digest. Each sign-in starts a new session.
+ * A session on our own pages. Stored as a record in the state store, so it ends in all processes at once. The cookie
+ * contains its random id, and the store only the digest. Each sign-in starts a new session.
  */
 export interface PageSession {
   readonly person: Person
@@ -38,14 +38,14 @@ export function makeSessions(
   const { baseUrl, people, formKey, sessionSeconds } = settings
   const state = stores.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
-  // RFC 6265bis §4.1.3.2: with this prefix, no other host can set the cookie.
+  // With this prefix, no other host can set the cookie (RFC 6265bis §4.1.3.2).
   const cookie = secure ? '__Host-gatehouse_pages' : 'gatehouse_pages'
   const options = { httpOnly: true, sameSite: 'lax', signed: true, secure, path: '/' } as const
 
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
-    // Update the database first, because Redis may restart with a session that has ended.
+    // Update the database first, because Redis may restart with a session that has already ended.
     const nowMs = now()
     await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
     await state.destroy(sha256(sessionId))
@@ -68,7 +68,7 @@ export function makeSessions(
     async begin(ctx: Context, { personId, signedInAt }: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      // Use the time of the sign-in. So a later sign-out everywhere ends the session even if this request was delayed.
+      // Use the time of the sign-in, so a later sign-out everywhere ends the session even if this request was delayed.
       const record = { accountId: personId, beganAt: signedInAt }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })

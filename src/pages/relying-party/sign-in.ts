@@ -31,9 +31,9 @@ import { pages, paths } from '../../platform/http/paths.ts'
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * Defines our own pages as a client of this service, so that there is a single password form, session and sign-out
- * (docs/decisions/0008-own-pages-are-a-client.md). A public client, because a secret would prove nothing. The code
- * arrives at this origin, is redeemed inside this process with its PKCE verifier, and the token is discarded.
+ * Defines our own pages as a client of this service, so there is a single password form, session and sign-out
+ * (docs/decisions/0008-own-pages-are-a-client.md). It is a public client, because a secret would prove nothing. The
+ * code arrives at this origin and is redeemed inside this process with its PKCE verifier. The token is discarded.
  */
 export function ownClient(baseUrl: string, serviceName: string): Client {
   return {
@@ -65,7 +65,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // Exceeds the lifetime of any session. Sent so that the id_token contains auth_time.
+    // Exceeds the lifetime of every session. Sent so that the id_token contains auth_time.
     max_age: '34560000',
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
@@ -75,20 +75,20 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
 /** The result of a sign-in. */
 export interface CompletedSignIn {
   readonly personId: string
-  /** In epoch milliseconds. May be long ago, if the browser already had a session. */
+  /** When the person signed in, in epoch milliseconds. May be long ago if the browser already had a session. */
   readonly signedInAt: number
 }
 
 /**
- * Creates a fetch function for requests to this service that do not leave the process. They pass through all
- * middleware, like external requests. Behind a proxy, a service often cannot reach its own public URL.
+ * Creates a fetch function whose requests to this service do not leave the process. They pass through all middleware,
+ * like external requests. Behind a proxy, a service often cannot reach its own public URL.
  *
  * @param handler the application with the current keys
  * @param callerAddress IP address to charge in rate limits
  */
 export function makeOwnFetch(handler: RequestListener, callerAddress: string) {
   return async (address: string, { method, headers, body }: OwnRequest): Promise<Response> => {
-    // Load it lazily, to keep start-up fast.
+    // Load the module lazily, to keep start-up fast.
     const { inject } = await import('light-my-request')
     const response = await inject(handler, {
       method,
@@ -152,7 +152,7 @@ export async function completeSignIn(
   )
   if (response.status === 503) throw storageUnavailable(await response.text())
   if (!response.ok) throw signInIncomplete('the code was not accepted')
-  // Specification, Authentication 7: checks iss, aud, exp, nonce, and the signature with the key of `kid`.
+  // Checks iss, aud, exp, nonce, and the signature with the key of `kid` (specification, Authentication 7).
   return await orRefuse('an invalid id_token', async () => {
     const tokens = await processAuthorizationCodeResponse(server, client, response, {
       expectedNonce: pending.nonce,
@@ -180,7 +180,7 @@ export interface PendingPorts {
   readonly seals: Seals
 }
 
-/** The values that the redirect from the authorization endpoint is checked against. */
+/** The values against which the redirect from the authorization endpoint is checked. */
 type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
@@ -199,7 +199,7 @@ export function keepPending(
   })
 }
 
-/** Reads and removes that cookie. @throws signInIncomplete if this browser did not start a sign-in */
+/** Reads and removes the cookie of a pending sign-in. @throws signInIncomplete if this browser did not start one */
 export async function takePending(
   ctx: Context,
   { baseUrl, seals }: PendingPorts,

@@ -39,7 +39,7 @@ type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  /** Returns the application with the current keys. Own pages call back into it, so it is resolved lazily. */
+  /** Returns the application with the current keys. A function, because the pages exist before the application. */
   readonly handler: () => RequestListener
 }
 
@@ -94,7 +94,7 @@ export function makeSignedInPages(
         send(ctx, await answer(ctx as PageContext, session))
       },
 
-    /** Handles a request sent by a script on one of our pages. The handler sends JSON. */
+    /** Handles a request that a script on one of our pages sends. The handler responds with JSON. */
     script:
       (answer: ScriptHandler): Middleware =>
       async (ctx) => {
@@ -142,7 +142,7 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** A sealed URL of this length fits into a cookie of 4096 bytes. */
+/** Maximum length of a sealed URL that fits into a cookie of 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
 function areaOf(path: string): string {
@@ -164,7 +164,7 @@ async function finishSignIn(
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
-  // Two tabs share the cookie. The earlier tab starts again, and finds the session of the other.
+  // Two tabs share the cookie. The earlier tab starts again, and finds the session of the later tab.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
@@ -175,7 +175,7 @@ async function finishSignIn(
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // Storage was unavailable, so a reload may succeed.
+    // The storage was unavailable, so a reload may succeed.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
     throw error
   }

@@ -153,11 +153,7 @@ export function releasedItems<
       })
     },
 
-    /**
-     * Publishes, unpublishes, archives or restores an item.
-     *
-     * @throws ChangeRefused as `decideRelease` does
-     */
+    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused as `decideRelease` does */
     async release(
       database: Database,
       actor: SiteActor,
