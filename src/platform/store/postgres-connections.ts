@@ -68,7 +68,7 @@ export function answerTo(
     const wait = timeout.start(giveUp, until)
     // The callback form saves two promises and a stack trace.
     void client.query(query, (error: Error | null, result) => {
-      timeout.stop(wait)
+      timeout.stop(wait, !error || error instanceof pg.DatabaseError)
       if (error) reject(error)
       else resolve(result)
     })
@@ -168,7 +168,7 @@ class Lane {
     return new Promise((resolve, reject) => {
       const late = () => reject(new Error('Timed out waiting for a PostgreSQL connection.'))
       const wait = timeout.start(late, until)
-      connecting.then(resolve, reject).finally(() => timeout.stop(wait))
+      connecting.then(resolve, reject).finally(() => timeout.stop(wait, false))
     })
   }
 

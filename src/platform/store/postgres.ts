@@ -19,7 +19,7 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 import { answerTo, openPipelines, type Pipelines, sendQuery } from './postgres-connections.ts'
-import { StorageTimeout } from './storage-timeout.ts'
+import { BUSY_LIMITS_MAX, StorageTimeout } from './storage-timeout.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -56,15 +56,15 @@ export async function openPostgres(
   const timeout = new StorageTimeout(answerWithinMs)
   const config: pg.ClientConfig = {
     connectionString: location.url,
-    // Longer than a caller waits, so that a slow connection serves the next caller.
-    connectionTimeoutMillis: 2 * answerWithinMs,
+    // Longer than most callers wait, so that a slow connection serves the next caller.
+    connectionTimeoutMillis: BUSY_LIMITS_MAX * answerWithinMs,
     keepAlive: true,
     types,
   }
   // The server cancels a little earlier, so that the connection survives a slow query or a wait for a lock. This is
   // set after connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
-    const text = `set statement_timeout = ${Math.ceil(answerWithinMs * 0.9)}`
+    const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
   }
   const pipelineCount = pipelinesWithin(location.connectionsMax)
@@ -149,7 +149,7 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
     }
     const wait = timeout.start(giveUp, until)
     pool.connect((error, client) => {
-      timeout.stop(wait)
+      timeout.stop(wait, false)
       if (!client) reject(error)
       else if (late) client.release()
       else resolve(client)

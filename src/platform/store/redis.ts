@@ -62,8 +62,10 @@ function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
     // Send the commands of one turn in one write. A cluster client pipelines them itself.
     if (client instanceof Redis && client.stream) batchWritesOfThisTurn(client.stream)
     const wait = timeout.start(() => command.reject(new Error('Redis did not respond in time.')))
-    const stop = () => timeout.stop(wait)
-    command.promise.then(stop, stop)
+    command.promise.then(
+      () => timeout.stop(wait, true),
+      ({ name }: Error) => timeout.stop(wait, name === 'ReplyError'),
+    )
     return Reflect.apply(prototype.sendCommand, client, [command, ...target])
   }
 }

@@ -3,6 +3,9 @@ import type { Writable } from 'node:stream'
 /** The number of event loop steps in the limit. */
 const STEPS_PER_LIMIT = 10
 
+/** How many limits a call may take while the store responds to other calls: then it is busy, not unavailable. */
+export const BUSY_LIMITS_MAX = 8
+
 interface Wait {
   readonly lastStep: number
   readonly giveUp: () => void
@@ -13,13 +16,15 @@ interface Wait {
  * response, such as a long computation, does not count. For that, the limit is measured in event loop steps, and a
  * late step is one step. Responses that have arrived are read before a call times out.
  * One timer serves all waiting calls, and none runs while nothing waits. Unless the loop is blocked, a call times out
- * after the limit, at most a tenth later.
+ * after the limit, at most a tenth later. While the store responds to other calls, a call may take `BUSY_LIMITS_MAX`
+ * limits: on an overloaded machine, statements, locks and the connection pool are late although the store works.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()
   readonly #answerWithinMs: number
   #step = 0
   #timer: NodeJS.Timeout | undefined
+  #respondedAt = Number.NEGATIVE_INFINITY
 
   constructor(answerWithinMs: number) {
     this.#answerWithinMs = answerWithinMs
@@ -46,13 +51,17 @@ export class StorageTimeout {
     return wait
   }
 
-  stop(wait: Wait): void {
+  /** @param responded whether the store responded, even with an error */
+  stop(wait: Wait, responded: boolean): void {
     this.#waits.delete(wait)
+    if (responded) this.#respondedAt = this.#step
   }
 
   #endExpired(): void {
+    const isBusy = this.#step <= this.#respondedAt + STEPS_PER_LIMIT
+    const extraSteps = isBusy ? (BUSY_LIMITS_MAX - 1) * STEPS_PER_LIMIT : 0
     for (const wait of this.#waits) {
-      if (wait.lastStep > this.#step) continue
+      if (wait.lastStep + extraSteps > this.#step) continue
       this.#waits.delete(wait)
       wait.giveUp()
     }
