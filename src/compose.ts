@@ -1,4 +1,4 @@
-/** The composition root: opens each room once, and determines the order in which routes see a request. */
+/** The composition root: opens each room once, and defines the order of the routes. */
 
 import type { Logger } from 'pino'
 
@@ -66,13 +66,13 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** For a new key ring, only the parts that hold keys are made again. */
+  /** A new key ring rebuilds only the parts that hold keys. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)
     for (const each of first) engine.use(each)
     engine.use(discovery.keepEngineDocuments(upstream.published))
-    // `answers` comes before the engine, because the engine's responses pass through it.
+    // `answers` comes before the engine, because it rewrites the engine's responses.
     const routes = [
       resource.userinfo,
       resource.introspection,

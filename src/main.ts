@@ -10,7 +10,7 @@ import type { WorkerSide } from './platform/process/worker.ts'
 const config = await readOrExit()
 const log = openLog(config.logLevel, config.workers)
 
-// Workers load only what workers need, and a single process does not load `cluster`.
+// Import lazily: workers load only what they need, and a single process does not load `cluster`.
 if (config.workers === 1) await run(serve)
 else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
 else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
@@ -28,10 +28,10 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
   side?.leave()
 }
 
-/** Runs the process that the operator sees, which starts, replaces and stops the workers. */
+/** Runs the primary, which starts, replaces and stops the workers. */
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
-  // Open the metrics port before any worker, so that a port in use is reported before there is anything to stop.
+  // Open the metrics port before starting workers, so a port in use is reported before there is anything to stop.
   await using _metrics = await openHostMetrics(config.metricsAddress)
   const counting = config.redis === undefined
   await runWorkers({ count: config.workers, counting, logger: log, onServing: greet })
@@ -48,11 +48,11 @@ async function serve(side?: WorkerSide): Promise<void> {
   const isWorker = side !== undefined
   const watchers = watching.use(await openWatchers(config, isWorker, log))
   await using service = await openGatehouse(config, log, { worker, watchers })
-  // The engine reads the time from Date.now and has no setting for it. With the database clock there, its codes,
-  // sessions and id_tokens agree with those of every other process.
+  // The engine always reads the time from Date.now. Replace it with the database clock, so codes, sessions and
+  // id_tokens agree between processes.
   Date.now = service.now
   const server = await openServer(service.handler, config)
-  // A worker leaves SIGHUP to the primary. For a single process, it means that the terminal was closed.
+  // In a worker, the primary handles SIGHUP. For a single process, SIGHUP means that the terminal was closed.
   const signals = side ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
   const stop = Promise.race(signals.map((signal) => once(process, signal)))
   if (side) {

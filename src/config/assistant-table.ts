@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// The format of `config/assistants.json`. A row has the redirect URIs of an assistant (`callbacks`), and the ways to
+// The format of `config/assistants.json`. An entry has an assistant's redirect URIs (`callbacks`) and the ways to
 // connect it. For members, the assistant uses the client_id of the site's application; for operators, it registers
 // itself. See docs/how-to/connect-an-assistant.md.
 
@@ -47,7 +47,7 @@ const wayOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
 const steps = wayOf('steps', {
   steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
-/** Lines of separate words, so that each word can be quoted for the shell. */
+/** Shell commands, as lists of words, so each word can be quoted. */
 const command = wayOf('command', { lines: list(list(word, 30), 5) })
 /** Lines to enter in the assistant itself, not in a shell. */
 const session = wayOf('session', { lines: list(word, 5) })
@@ -58,7 +58,7 @@ const table = z.strictObject({
   values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
 const toml = wayOf('toml', { file, tables: list(table, 5) })
-/** A URL that opens the assistant. The content becomes its last parameter. */
+/** A URL that opens the assistant. The content becomes the last parameter of the URL. */
 const link = wayOf('link', {
   label: title,
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
@@ -68,7 +68,7 @@ const link = wayOf('link', {
 const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
 
 const ownCallback = z.strictObject({
-  /** The part before the variable segment. */
+  /** The part of the callback before the variable segment. */
   prefix: z.url({ protocol: /^https$/ }).regex(/\/$/, 'must end with a slash'),
   find: sentence,
   differs: sentence,

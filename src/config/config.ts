@@ -13,7 +13,7 @@ import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), and policy from
- * `config/*.json`. Parts of the service receive only the values that they need.
+ * `config/*.json`. Each part of the service receives only the values that it needs.
  */
 export type Config = ReturnType<typeof readConfig>
 
@@ -40,7 +40,7 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** A copy is validated when it is used, like a fetched document. */
+/** Copies are validated when they are used, like fetched documents. */
 const documentCopy = z.looseObject({
   client_id: z
     .string()
@@ -53,7 +53,7 @@ const conformanceSettings = z.strictObject({
   clients: z.array(
     z.strictObject({
       client_id: z.string().min(1),
-      // The suite signs with it, and a key must have at least 32 bytes.
+      // The suite signs with this secret as an HMAC key, which needs at least 32 bytes.
       client_secret: z.string().min(32),
       token_endpoint_auth_method: z.enum(['client_secret_basic', 'client_secret_post']),
     }),
@@ -64,8 +64,8 @@ const conformanceSettings = z.strictObject({
 /**
  * Reads the environment and `config/*.json`.
  *
- * @param defaultFolder the folder with the configuration files, if CONFIG_DIR is not set. Its assistants.json is also
- * the default for a CONFIG_DIR without one
+ * @param defaultFolder the configuration folder if CONFIG_DIR is not set. Its assistants.json is also used if
+ * CONFIG_DIR has none
  * @throws one error that lists every problem
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
@@ -99,10 +99,10 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     integrations,
     /** Copies of metadata documents by URL, for use if fetching fails. */
     documentCopies: copies,
-    /** The assistants that operators can connect with one click. */
+    /** The assistants for which operators can create an application with one click. */
     assistants,
     demoFolder: join(folder, 'demo'),
-    /** Undefined if the conformance profile is off. */
+    /** The clients and settings of the conformance suite; undefined if the profile is off. */
     conformance,
     mayServeDemo: mayServeDemo(env),
   })

@@ -21,7 +21,7 @@ const baseUrl = z.string().transform((value, context) => {
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
   const bare = value.replace(/\/$/, '')
   if (origin === bare) return bare
-  // Do not repeat a value that contains @, because it may include a password.
+  // Do not quote a value that contains @, because it may include a password.
   const shown = value.includes('@') ? '' : `, not ${JSON.stringify(value)}`
   const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
   context.addIssue(`BASE_URL must be scheme, host and port only${shown}${hint}`)
@@ -148,7 +148,7 @@ const monitoringVariables = {
 
 /**
  * All environment variables, with their validation, defaults and descriptions. `config/example.env` is generated from
- * them. Error messages never repeat a value that may contain a secret, even if it was set in the wrong variable.
+ * them. Error messages never quote a value that may contain a secret, even if the secret was put in the wrong variable.
  */
 export const environmentVariables = z.object({
   BASE_URL: baseUrl.optional().meta({
@@ -252,7 +252,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,
-    /** The number of processes that serve; with 1, this process serves itself. */
+    /** The number of processes that accept requests; with 1, there is no primary. */
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
@@ -265,7 +265,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** Whether the clients of the OpenID conformance suite can be used (design 26). */
+    /** Whether the conformance profile is on, which adds the clients of the OpenID conformance suite (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     /** The destination of the audit stream. */
     auditStream: data.AUDIT_STREAM,
@@ -307,7 +307,7 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** Returns the problems of variables in combination. */
+/** Returns the problems of combinations of variables. */
 function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
@@ -339,7 +339,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   yield `S3 storage also needs ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set, if it must. A generated secret is only for local use with SQLite. */
+/** Returns why a secret must be set. A generated secret suffices only for local use with SQLite. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`
@@ -347,7 +347,7 @@ function whySecretIsNeeded(url: string, store: string | undefined): string | und
   return store && `${store} is set, and every process must have the same secret`
 }
 
-/** Whether the demo campus may be served, although its passwords are public. */
+/** Whether the service may start with the demo campus, although its passwords are public. */
 export function mayServeDemo(
   env: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl' | 'host'>,
 ): boolean {

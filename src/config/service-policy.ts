@@ -9,7 +9,7 @@ const DAY_SECONDS = 86_400
 /** A whole number of seconds, at least 1. */
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** The maximum within one window. */
+/** The maximum number of points in one window. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
 /** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
@@ -140,20 +140,20 @@ export const servicePolicy = z.strictObject({
   lifetimes: z.strictObject({
     authorizationCodeSeconds: seconds(600),
     accessTokenSeconds: seconds(DAY_SECONDS),
-    // The specification prescribes this value.
+    // The value that the specification prescribes.
     idTokenSeconds: z.literal(600),
-    // Counted from the last use.
+    // The time since the last use.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    // For a whole family of refresh tokens.
+    // The lifetime of a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    // How long a repeated refresh with the same token returns the same response.
+    // How long a replaced refresh token may be used again, to get the same response.
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // Sessions of /admin and /account. After that, the browser session renews them without a prompt.
+    // The lifetime of sessions on /admin and /account. The browser session then renews them without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
-  /** Length limits of authorization requests, which are stored for unauthenticated callers. */
+  /** Length limits of authorization requests. The service stores them for unauthenticated callers. */
   authorizationRequests: z
     .strictObject({
       stateBytesMax: z.int().min(512).max(12_000),
@@ -175,7 +175,7 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often counted calls and refusals are written to the database.
+    // How often counts of calls and refusals are written to the database.
     usageFlushSeconds: seconds(60),
     // How often one process checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
@@ -199,16 +199,16 @@ export const servicePolicy = z.strictObject({
   upstreams: upstreams.default([]),
   /** File uploads by operators. */
   files: z.strictObject({
-    // The maximum of a GraphQL Int.
+    // The maximum of a GraphQL Int (2^31 − 1).
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
     siteFilesMax: z.int().min(1).max(100_000),
     siteBytesMax: z.int().min(1000),
-    // The server closes a connection after 30 s without a complete request (platform/process/server.ts).
+    // The server closes a connection if a request takes longer than 30 s (platform/process/server.ts).
     uploadSeconds: seconds(28),
     downloadSeconds: seconds(DAY_SECONDS),
   }),
   mcp: z.strictObject({
-    // Origins of browser clients; `*` allows all. With a loopback BASE_URL, loopback origins are always allowed.
+    // `*` allows all origins. With a loopback BASE_URL, loopback origins are always allowed.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
     bodyBytesMax: z.int().min(1000).max(4_000_000),
     requestsPerAddressMax: z.int().min(1).max(1_000_000),
@@ -222,7 +222,7 @@ export const servicePolicy = z.strictObject({
     // How long a self-registered client without a grant is kept.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // Callbacks per platform that matched a pattern in integrations.json.
+    // The maximum number of stored callbacks per platform that match a pattern in integrations.json.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // How long a callback without a grant is kept.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
@@ -238,8 +238,8 @@ export const servicePolicy = z.strictObject({
 
 /**
  * Returns the problems of upstream audiences. A token signed for an audience would also be a valid id_token for a
- * client with the same id. So an audience must not be the issuer, a listed client_id, or the possible URL of a
- * metadata document. The last applies even if the configuration does not allow that host today.
+ * client whose id equals that audience. So an audience must not be the issuer, a configured client_id, or a possible
+ * URL of a metadata document. URLs are excluded even on hosts that the configuration does not allow today.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],

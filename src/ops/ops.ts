@@ -1,4 +1,4 @@
-/** Composes what administrators use: import and export, demo campus, backup, doctor, clean-up and commands. */
+/** Composes the tools of administrators: import and export, demo campus, backup, doctor, clean-up and commands. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -16,7 +16,7 @@ export async function makeOps(
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
   const demoPeople = await settleDemo(database, demo)
-  // From the first token of a family to the expiry of the last.
+  // The maximum time from the first token of a family to the expiry of the last.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds

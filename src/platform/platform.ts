@@ -1,4 +1,4 @@
-/** The base of any service: HTTP, stores, limits, monitoring, audit. Does not depend on clients, people or sites. */
+/** The base of the service: HTTP, stores, limits, monitoring, audit. Does not depend on clients, people or sites. */
 
 import type { Logger } from 'pino'
 
@@ -23,7 +23,7 @@ export interface PlatformOptions {
   readonly now?: () => number
   /** Sends requests to clients' servers. Tests replace it to reach local hosts. */
   readonly fetch?: SendOutgoing
-  /** Set if this process is one of several behind one port. */
+  /** This process's part, if it is one of several behind one port. */
   readonly worker?: WorkerShare | undefined
   readonly watchers?: Watchers
 }

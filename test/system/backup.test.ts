@@ -73,7 +73,7 @@ describe('a backup of the embedded database', () => {
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
     expect(await run(['backup', '--with-secret', folder], { DATA_DIR, PORT })).to.include(
-      'The backup contains the root secret, which can sign as this service',
+      'The backup contains the root secret. Anyone who has it can impersonate this service',
     )
     for (const part of ['database.sqlite', 'secret', 'manifest.json']) {
       expect(statSync(join(folder, part)).mode & 0o777, part).to.equal(0o600)

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly browserId?: string | undefined
 }
 
-/** The limits that counted an attempt. Unless it fails, their points are returned. */
+/** The limits that an attempt was charged to. If the attempt does not fail, their points are returned. */
 type Taken = readonly (readonly [LimitName, string])[]
 
 export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
@@ -21,18 +21,17 @@ export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Limits failed sign-ins. Attempts are counted before the password check, so that parallel guesses cannot bypass the
- * limits. The count is undone on success, or if no password was checked.
- * A browser that has signed in before has its own limit, which attackers cannot exhaust. For other browsers, three
- * limits apply: failures per network, per account and network, and per account. If attackers exhaust the limit of an
- * account, networks without failures for it still get a few reserved attempts. To lock someone out of new browsers,
- * attackers thus need more and more unrelated networks.
- * Successful sign-ins are limited per account, so that one person cannot occupy all hash threads.
+ * Limits failed sign-ins. Attempts are counted before the password check, so parallel guesses cannot bypass the
+ * limits. The charge is undone if the sign-in succeeds, or if no password was checked. A browser that has signed in
+ * before has its own limit, which attackers cannot exhaust. For other browsers, three limits apply: failures per
+ * network, per account and network, and per account. If attackers exhaust the limit of an account, networks without
+ * failures for it still get a few reserved attempts. So locking someone out of new browsers takes ever more unrelated
+ * networks. Successful sign-ins are limited per account, so one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<Begun> => {
     for (const [name, key] of wanted) {
-      // One by one, because an exceeded limit must not charge the limits after it.
+      // Charge the limits in sequence, because an exceeded limit must not charge those after it.
       const exceeded = await limits.takeTogether(name, key)
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     }

@@ -8,7 +8,7 @@ export type SignIn =
   | {
       readonly kind: 'signed-in'
       readonly personId: string
-      /** The new cookie of known browsers. */
+      /** The new known-browser cookie. */
       readonly browser: string
     }
   | NotSignedIn
@@ -25,7 +25,7 @@ export type NotSignedIn =
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
-  /** The browser's cookie of known browsers, if it sent one. */
+  /** The known-browser cookie, if the browser sent one. */
   readonly browser?: string | undefined
 }
 
@@ -38,13 +38,13 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Longer input is refused without hashing, to limit the cost.
+// The maximum input length. Longer input is rejected without hashing, to limit the cost.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Makes the check of an e-mail address and a password. Unknown addresses, wrong passwords and disabled accounts take
- * the same path and the same time, so the caller can respond identically.
+ * Creates the function that checks an e-mail address and a password. Unknown addresses, wrong passwords and disabled
+ * accounts take the same code path and the same time, so the caller can respond identically.
  */
 export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
@@ -66,7 +66,7 @@ export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts):
 }
 
 /**
- * Returns the browser id, unless the person has signed out everywhere since. Only known browsers cost this extra
+ * Returns the browser's id, unless the person has since signed out everywhere. Only known browsers cost this extra
  * query.
  */
 async function stillKnown(
@@ -93,8 +93,8 @@ async function check(
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // The check may have waited for seconds. If the password changed or the account was disabled in the meantime, the
-    // sign-out of its sessions would miss this new one.
+    // The check may have waited for seconds. If the password changed or the account was disabled in the meantime, its
+    // sessions were already ended, and this new session would remain.
     const { account: now } = await store.findCredentials(login)
     if (now?.passwordHash !== account.passwordHash) {
       return { kind: 'refused', why: 'wrong password', personId }

@@ -8,12 +8,12 @@ import type { HashTask, HashTaskResult } from './password.ts'
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** If both need the same core, a hash thread gets a tenth of the request thread's share. */
+/** The niceness of hash threads. On a shared core, a hash thread gets a tenth of the request thread's CPU time. */
 const BELOW_REQUESTS = 10
 const LOWEST = 19
 
-// Every hash thread lowers its own priority. Only on Linux do threads have separate priorities. The priority is
-// relative to that of the process, because raising it is not permitted.
+// Lowers the priority of this thread. Only Linux has per-thread priorities. The new priority is relative to that of
+// the process, because raising a priority is not permitted.
 if (process.platform === 'linux') setPriority(Math.min(LOWEST, getPriority() + BELOW_REQUESTS))
 
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))

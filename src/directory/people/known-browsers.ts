@@ -11,7 +11,7 @@ interface KnownBrowsersPorts {
   /** The current key, followed by older keys, which still verify cookies. */
   readonly browserKeys: readonly Buffer[]
   readonly now: () => number
-  /** How long a browser is known after its last sign-in. */
+  /** How long a browser stays known after its last sign-in. */
   readonly seconds: number
 }
 
@@ -27,7 +27,7 @@ const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 
 /**
  * Recognizes browsers that have signed in before, to count their failures separately (OWASP, device cookies). The
  * cookie has one entry per account: a random id, a time, and an HMAC over both and the account. An entry is valid for
- * one account, cannot be forged and does not reveal the account. It does not replace the password.
+ * one account, cannot be forged and does not reveal the account. The password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>

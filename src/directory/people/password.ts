@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 
 export type Passwords = ReturnType<typeof makePasswords>
 
-/** Thrown if the queue of password checks is full. Nothing was checked. */
+/** Thrown if the queue of password checks is full. The password was not checked. */
 export class TooManyHashes extends Error {
   override readonly name = 'TooManyHashes'
 }
@@ -20,9 +20,9 @@ const defaultStandIn =
 
 /**
  * Hashes passwords in low-priority threads, with Argon2id, 19 MiB and two passes (OWASP's first choice). By default,
- * one core stays free for requests. A limited number of hashes can wait; further ones are refused.
+ * one core stays free for requests. The queue is limited; hashes beyond the limit are rejected.
  *
- * @param processes how many processes of this host share the parallel hashes; each runs at least one
+ * @param processes the number of processes on this host that share the parallel hashes; each runs at least one
  */
 export function makePasswords(
   { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,
@@ -35,10 +35,10 @@ export function makePasswords(
     waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
-     * Verifies a password against a hash. If there is no valid hash (unknown address, or no password), it checks the
-     * stand-in and returns false. So the time does not reveal whether an account exists.
+     * Verifies a password against a hash. Without a valid hash (unknown address, or no password), checks the stand-in
+     * and returns false, so the time does not reveal whether the account exists.
      *
-     * @param standIn the hash of another account, which has a typical cost
+     * @param standIn the hash of another account, which has a typical cost to check to check
      * @throws {TooManyHashes} if the queue is full
      */
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
@@ -77,7 +77,7 @@ export interface HashTask {
   readonly passwordHash?: string
 }
 
-/** The new hash, whether the password matches, or `unreadable` for an invalid hash. */
+/** The new hash, whether the password matches, or `unreadable` if the hash is invalid. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 type RunInThread = (task: HashTask) => Promise<string | boolean>
@@ -85,7 +85,8 @@ type RunInThread = (task: HashTask) => Promise<string | boolean>
 const idle: RunInThread[] = []
 
 /**
- * Runs a task in a low-priority thread. Threads start on demand and are kept. The caller limits how many run at once.
+ * Runs a task in a low-priority thread. Threads start on demand and are reused. The caller limits how many tasks run
+ * at once.
  */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
   const run = idle.pop() ?? startThread()
@@ -118,18 +119,18 @@ function startThread(): RunInThread {
   return run
 }
 
-/** The accepted form of Argon2id hashes: version 1.3, cost, salt and hash. */
+/** The accepted format of Argon2id hashes: version 1.3, cost, salt and hash. */
 const form =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
-/** The maximum memory of one check, in KiB. Parallel checks need it several times. */
+/** The maximum memory of one check, in KiB. Each parallel check needs that much. */
 const MEMORY_KIB_MAX = 262_144
-/** The maximum of memory times passes, which determines the cost. Common defaults use at most a quarter of it. */
+/** The maximum of memory times passes, which determines the cost. Common defaults are at most a quarter of it. */
 const WORK_KIB_MAX = 1_048_576
 const LANES_MAX = 16
 
 /**
- * Describes why an imported password hash is not acceptable, as the end of a sentence. Returns undefined if it is
+ * Returns why an imported password hash is not acceptable, as the end of a sentence. Returns undefined if the hash is
  * valid and cheap enough to check at a sign-in.
  */
 export function problemOfPasswordHash(text: string): string | undefined {
@@ -147,7 +148,7 @@ export function problemOfPasswordHash(text: string): string | undefined {
   return `must be an Argon2id hash with p up to ${LANES_MAX}, m up to ${MEMORY_KIB_MAX} and m × t up to ${WORK_KIB_MAX}; a larger one makes each sign-in too expensive`
 }
 
-/** Whether this is canonical base64 without padding; Argon2 rejects other forms. */
+/** Whether text is canonical base64 without padding; Argon2 rejects anything else. */
 function isBase64(text: string): boolean {
   return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text
 }

@@ -11,7 +11,7 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
-  /** Sessions that began before this time are invalid. Undefined if the person never signed out everywhere. */
+  /** When the person last signed out everywhere; earlier sessions are invalid. Undefined if that never happened. */
   readonly signedOutAt?: number | undefined
   /** Whether the given session was signed out, even if its store still contains it. */
   readonly sessionEnded?: boolean | undefined
@@ -19,16 +19,16 @@ export interface Person {
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Makes the functions that read and write people. Each runs one query. */
+/** Creates the functions that read and write people. Each function runs one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
      * Finds the account with an e-mail address, and a stand-in hash to check if there is none. The stand-in is the
-     * hash of the alphabetically next address. Imported hashes differ in cost, so a fixed stand-in would reveal by
-     * its time whether an account exists.
+     * hash of the alphabetically next address. Imported hashes differ in cost, so with a fixed stand-in, the time of
+     * the check would reveal whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
-      // PostgreSQL fails on NUL, which no address contains.
+      // PostgreSQL raises an error on NUL instead of matching no row. No address contains it.
       if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
       const row = await kysely
         .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
@@ -44,7 +44,7 @@ export function makePersonStore({ kysely }: Database) {
       if (row.id === null) return { account: undefined, standIn }
       const account = {
         personId: row.id,
-        /** Undefined if the account has no password. */
+        /** The password hash; undefined if the account has no password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
@@ -55,7 +55,7 @@ export function makePersonStore({ kysely }: Database) {
     /**
      * Finds a person whose account is not disabled.
      *
-     * @param sessionId the browser session, to read whether it was signed out
+     * @param sessionId the browser session; if given, also reads whether that session was signed out
      */
     async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
@@ -79,7 +79,7 @@ export function makePersonStore({ kysely }: Database) {
       }
     },
 
-    /** Records that a session was signed out, because a restored session store may contain it again. */
+    /** Records that a session was signed out. Needed because a restored session store may contain the session again. */
     async signOutSession(
       sessionId: string,
       { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
@@ -105,8 +105,8 @@ export function makePersonStore({ kysely }: Database) {
 }
 
 /**
- * Normalizes an e-mail address, for lookups and uniqueness. Ignores case and the order of combining marks. Folds
- * nothing else (full-width characters, dots), because that could make the addresses of two people equal.
+ * Normalizes an e-mail address, for lookups and uniqueness. Ignores case and the order of combining marks. Ignores no
+ * other difference (full-width characters, dots), because that could make the addresses of two people equal.
  */
 export function canonicalEmail(typed: string): string {
   // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.
@@ -116,7 +116,7 @@ export function canonicalEmail(typed: string): string {
 /** How many accounts `hashNear` reads to find one with a password. */
 const NEIGHBOURS = 50
 
-/** Selects the first hash after an address, from a few rows of an index. */
+/** Selects the first password hash after an address, by reading a few rows of an index. */
 function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
   const near = kysely
     .selectFrom('person')

@@ -10,13 +10,13 @@ export interface Scope {
   readonly name: string
   readonly audience: Audience
   readonly access: ScopeAccess
-  /** The wording of the specification, for discovery documents and docs. */
+  /** The description in the specification, for discovery documents and docs. */
   readonly grants: string
-  /** How "can see …" or "can change …" continues on the consent page. */
+  /** The end of the sentence "can see …" or "can change …" on the consent page. */
   readonly sentence: string
 }
 
-/** Scopes that the code refers to. */
+/** Scopes that the code refers to by name. */
 export const OPENID = 'openid'
 export const MEMBER_READ = 'account:read'
 export const MEMBER_WRITE = 'account:write'
@@ -71,7 +71,7 @@ export function findScope(name: string): Scope | undefined {
 /**
  * Returns the scope that lets operators read an area of the site.
  *
- * @throws for an unknown area, so that typos are noticed at start-up
+ * @throws for an unknown area, to reveal typos at start-up
  */
 export function readScope(area: string): string {
   return operatorScope(area, 'read')
@@ -89,7 +89,7 @@ function operatorScope(area: string, access: ScopeAccess): string {
   return scope.name
 }
 
-/** Returns the names of all scopes, or of those for one audience, in catalogue order. */
+/** Returns the names of all scopes, or of one audience's scopes, in catalogue order. */
 export function scopeNames(audience?: Audience): string[] {
   return catalogue
     .filter((scope) => audience === undefined || scope.audience === audience)

@@ -1,8 +1,9 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * The origin of a client (design decision 2): created by a site operator, an integration from
- * `config/integrations.json`, self-registered with a loopback callback, or a Client ID Metadata Document.
+ * The origin of a client (design decision 2): a client that a site operator created, an integration from
+ * `config/integrations.json`, a client that registered itself with a loopback callback, or a Client ID Metadata
+ * Document.
  */
 export type ClientOrigin = 'site' | 'integration' | 'loopback' | 'document'
 
@@ -16,7 +17,7 @@ export interface ScopeStatus {
 
 /**
  * Returns the scopes that a client may request, in catalogue order (specification, Authentication 6 and 8). They
- * become the client's own `scope`, so that the engine rejects all others with `invalid_scope` instead of dropping
+ * become the client's own `scope`, so the engine rejects all others with `invalid_scope` instead of dropping
  * them silently.
  */
 export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[] {
@@ -28,8 +29,8 @@ export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[
 
 function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean {
   if (scope.audience === 'identity') return true
-  // No client has both audiences. Only operators create clients with member scopes, and such clients never get
-  // operator scopes.
+  // No client gets scopes of both audiences. Only operators create clients with member scopes, and those clients
+  // never get operator scopes.
   if (scope.audience === 'member') return origin === 'site'
   if (origin === 'site') return false
   return origin !== 'document' || reviewed || scope.access === 'read'

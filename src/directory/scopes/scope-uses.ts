@@ -11,7 +11,7 @@ export type ScopeUses = ReturnType<typeof makeScopeUses>
 /**
  * Finds the URLs of this deployment at which an operator scope is useful.
  *
- * @param list is called once, at the first lookup
+ * @param list returns the URLs; called once, at the first lookup
  */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
@@ -28,8 +28,8 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
 }
 
 /**
- * Describes what scopes allow an application, as the ends of "can see …" and "can change …", in the order of the
- * names. Marks scopes that this deployment does not use.
+ * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …", in the order of
+ * the scope names. Marks scopes that this deployment does not use.
  */
 export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {
   const known = names.flatMap((name) => findScope(name) ?? [])

@@ -14,12 +14,12 @@ import { holdsWords } from '../../platform/store/search.ts'
 export type PublicSites = ReturnType<typeof makePublicSites>
 
 interface SiteQuestion {
-  /** Text in the name or slug, ignoring case. */
+  /** Matches sites with this text in the name or slug, ignoring case. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Lists the platform's sites for anonymous callers, with cheap queries. */
+/** Queries the platform's sites for anonymous callers, cheaply. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -55,7 +55,7 @@ export function makePublicSites({ kysely }: Database) {
   }
 }
 
-/** Sorts after every character that a slug may contain. */
+/** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
 /** Whether a site offers something to the public. Others are not listed. */
@@ -96,14 +96,14 @@ interface Published {
 }
 
 interface PublishedQuestion extends Published {
-  /** Text in the title, slug or summary, ignoring case. */
+  /** Matches courses with this text in the title, slug or summary, ignoring case. */
   readonly words?: string | undefined
 }
 
-/** The maximum number of lectures listed for a course. `lectureCount` includes the rest. */
+/** The maximum number of lectures listed for a course. `lectureCount` counts all of them. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Lists a site's published courses for anonymous callers, with cheap queries. */
+/** Queries a site's published courses for anonymous callers, cheaply. */
 export function makePublicCourses({ kysely }: Database) {
   const findSiteBy = (column: 'id' | 'slug') => {
     const find = compiled(kysely, (value: Valued<{ key: string }>) =>
@@ -137,7 +137,7 @@ export function makePublicCourses({ kysely }: Database) {
     ): Promise<CountedPage<PublishedCourse>> {
       if (words !== undefined) return await searchCourses(kysely, published, words, request)
       const { first, after: [slug, id] = ['', ''] } = request
-      // One extra row shows whether another page follows, as in `platform/store/keyset.ts`.
+      // An extra row shows whether another page follows, as in `platform/store/keyset.ts`.
       const [{ rows: found }, { rows: counted }] = await Promise.all([
         page({ ...published, limit: first + 1, slug, id }),
         count(published),

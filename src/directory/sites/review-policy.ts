@@ -1,6 +1,6 @@
 import type { DocumentReview } from '../../platform/store/schema.ts'
 
-/** A review of a metadata document with this fingerprint. */
+/** A review of the metadata document that has this fingerprint. */
 export interface Decision {
   readonly review: DocumentReview
   readonly fingerprint: string | null
@@ -18,8 +18,9 @@ export interface Decisions {
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Determines the review state of the current document at a site (design 31). A block by either side wins, and the
- * other side cannot lift it. An approval by either side suffices, but only for the document with its fingerprint.
+ * Determines the review state of the current document at a site (design 31). A block by either side takes precedence,
+ * and the other side cannot lift it. An approval by either side suffices, but only for the document with the approved
+ * fingerprint.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)
@@ -28,7 +29,7 @@ export function decideReview({ platform, site }: Decisions, fingerprint: string)
   return decisions.some((decision) => decision.fingerprint === fingerprint) ? 'approved' : 'changed'
 }
 
-/** Converts the two columns of a decision. */
+/** Converts the two columns of a decision to a review. */
 export function decisionOf(
   review: DocumentReview | null | undefined,
   fingerprint: string | null | undefined,

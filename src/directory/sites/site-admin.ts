@@ -1,5 +1,5 @@
 /**
- * The site data of operator pages, and the switch of the beta feature. Roles and the choice of a site are in
+ * Site data for operator pages, and the switch for the beta feature. Roles and the choice of a site are in
  * `site-choice.ts`.
  */
 
@@ -7,10 +7,10 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
 
-/** The beta feature *MCP connections* of a site (specification, What the service does 9). */
+/** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
 
-/** A site, as needed by its operator pages. */
+/** A site, as its operator pages need it. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /**
@@ -49,7 +49,7 @@ export async function listOperatedSites(database: Database, personId: string): P
 /**
  * Switches MCP connections on or off for a site, and records an audit event.
  *
- * @returns whether this changed anything
+ * @returns whether the setting changed
  */
 export async function switchMcpConnections(
   { kysely }: Database,

@@ -20,16 +20,16 @@ export interface HeldSite {
   readonly documentReview?: Decision | undefined
 }
 
-/** Which site a new authorization is bound to (design 15 and 16). */
+/** The site that a new authorization is bound to (design 15 and 16). */
 export type SiteDecision =
-  /** A plain sign-in, which involves no site. */
+  /** A sign-in without any site. */
   | { readonly kind: 'none' }
   | { readonly kind: 'bound'; readonly site: HeldSite }
   | { readonly kind: 'choose'; readonly sites: readonly HeldSite[] }
   | { readonly kind: 'refused'; readonly why: string }
 
 export interface SiteQuestion {
-  /** The site of the client, if it belongs to one. */
+  /** The site that the client belongs to, if any. */
   readonly clientSiteId: string | undefined
   /** Whether operator scopes are requested. */
   readonly operator: boolean
@@ -39,11 +39,11 @@ export interface SiteQuestion {
   readonly admits: (site: HeldSite) => boolean
   /** The site that the person has just chosen on the page. */
   readonly chosenSiteId: string | undefined
-  /** The site of the grant that the session remembers. */
+  /** The site of the grant that is stored in the session. */
   readonly rememberedSiteId: string | undefined
 }
 
-/** Decides the site from the sites that `listHeldSites` found. A pure function. */
+/** Chooses the site from those that `listHeldSites` found. A pure function. */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
@@ -76,8 +76,8 @@ export function decideSite(question: SiteQuestion): SiteDecision {
 }
 
 /**
- * Makes the query for the sites where a person has a role, by name, with their reviews of a client. It is compiled
- * once, because the Member API runs it in nearly every request.
+ * Creates the query for the sites where a person has a role, by name, with their reviews of a client. Compiled once,
+ * because the Member API runs it in nearly every request.
  */
 export function makeFindHeldSites({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>

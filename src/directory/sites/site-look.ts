@@ -19,7 +19,7 @@ export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
-/** Finds the appearance of a person's site, if they have roles at only one, with one query. */
+/** Finds the appearance of a person's site, with one query. Finds nothing if the person has roles at several sites. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
@@ -49,7 +49,7 @@ function looks(kysely: Database['kysely']) {
     ])
 }
 
-/** Finds the current logo of a site by its digest. No other file is public. */
+/** Finds a site's current logo by its digest. No other file is public. */
 export async function findLogo({ kysely }: Database, siteId: string, digest: string) {
   return await kysely
     .selectFrom('site_appearance as chosen')
@@ -84,7 +84,7 @@ function sheetOf(colors: SiteColors): ColorSheet | undefined {
   return colorSheet(paletteOf(colors))
 }
 
-/** Generates the stylesheet with this file name. The name contains the colors, so nothing is stored. */
+/** Generates the stylesheet with this file name. The name contains the colors, so no stylesheet is stored. */
 export function findColorSheet(file: string): ColorSheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
@@ -93,7 +93,7 @@ export function findColorSheet(file: string): ColorSheet | undefined {
   return sheet?.file === file ? sheet : undefined
 }
 
-/** The color of cards and of text on buttons. Text on a background is this color or DARK. */
+/** The color of cards and of button text. Other text is this color or DARK. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 
@@ -107,12 +107,12 @@ function paletteOf({ accentColor, backgroundColor }: SiteColors) {
   }
 }
 
-/** Returns DARK or WHITE, whichever has more contrast on this background. */
+/** Returns DARK or WHITE, whichever contrasts more with this background. */
 export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
 
-/** The required contrast of text (WCAG 2.2, success criterion 1.4.3). */
+/** The minimum contrast of text (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
 /** Returns the contrast of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2, contrast ratio). */

@@ -1,4 +1,4 @@
-/** Makes a backup of a running or stopped service. */
+/** Backs up a running or stopped service. */
 
 import { existsSync } from 'node:fs'
 import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
@@ -25,8 +25,8 @@ export interface BackupSource extends ServicePlace {
 }
 
 /**
- * Makes a backup in a new or empty folder. It does not migrate, so that a new version can back up the database of the
- * previous one.
+ * Creates a backup in a new or empty folder. Does not migrate the database, so a new version can back up the database
+ * of the previous one.
  *
  * @throws if the folder is not empty, or if data cannot be read
  */
@@ -38,14 +38,14 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
-  // Create the file first, so that only its owner can ever read it.
+  // Create the file first, so only its owner can ever read it.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   const { fileIds, ...contents } =
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
   const paths = new Set<string>([database])
-  // Copy files after the database, so that every row in the copy has its file.
+  // Copy files after the database, so every row in the copy has its file.
   const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
   for (const path of files) paths.add(path)
   if (secretFile !== undefined) {
@@ -71,7 +71,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies uploaded files. They never change, so each one is either complete or absent. */
+/** Copies uploaded files. Files never change, so each one is either complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {

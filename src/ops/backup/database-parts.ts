@@ -14,12 +14,12 @@ import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
-/** Greater than the number of pages in any file. */
+/** A number of pages that no file exceeds, to copy the whole file in one step. */
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use, within one read transaction, so that the copy is consistent while writes continue. A copy
- * in steps would restart whenever another process writes.
+ * Copies a database in use. Copies within one read transaction, so the copy is consistent although writes continue. A
+ * copy in several steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -34,7 +34,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
   const copy = new BetterSqlite(target)
   try {
-    // Makes the copy a single file, without a separate log.
+    // Turn the copy into a single file, without a separate log.
     copy.pragma('journal_mode = DELETE')
     return await readSqliteContents(copy)
   } finally {
@@ -42,7 +42,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
 }
 
-/** Reads a copy without changing it. @throws if SQLite finds damage */
+/** Opens a copy without changing it. @throws if SQLite finds damage */
 export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
   try {
@@ -78,7 +78,7 @@ const LOCK_WAIT_MS = 10_000
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/** Dumps a database in use with pg_dump. Counts its rows in the same snapshot, so that counts and dump match. */
+/** Dumps a database in use with pg_dump. Counts its rows in the same snapshot, so the counts match the dump. */
 export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
   return await withClient(access.url, STATEMENT, async (client) => {
     await refuseUnfinished(client)
@@ -97,8 +97,8 @@ export async function dumpPostgres(access: ServerAccess, target: string): Promis
 const DUPLICATE_TABLE = '42P07'
 
 /**
- * Restores a dump into an empty database, completely or not at all. No service can open the database before
- * `finishPostgres`.
+ * Restores a dump into an empty database, completely or not at all. No service can open the database until
+ * `finishPostgres` is called.
  *
  * @throws if another restore into this database has begun
  */
@@ -121,7 +121,7 @@ export async function restorePostgres(access: ServerAccess, dump: string): Promi
   return await withClient(access.url, STATEMENT, readPostgresContents)
 }
 
-/** Marks a restore as finished, so that services can open the database. */
+/** Marks a restore as finished, so services can open the database. */
 export async function finishPostgres(url: string): Promise<void> {
   await withClient(url, STATEMENT, (client) => client.query(`drop table ${UNFINISHED_RESTORE}`))
 }
@@ -194,7 +194,7 @@ async function runTool(
   }
 }
 
-/** Separates the password from a URL. One in the query takes precedence, as in the service. */
+/** Separates the password from a URL. A password in the query takes precedence, as in the service. */
 function connectionOf(url: string): readonly [words: readonly string[], password: string] {
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
@@ -209,7 +209,7 @@ function describeFailure(program: string, error: unknown): Error {
   if (codeOf(error) === 'ENOENT') {
     return new Error(
       `${program} is not installed. Install the PostgreSQL client programs (postgresql-client) in ` +
-        'the version of the server or newer, and add them to PATH.',
+        "the server's major version or later, and add them to PATH.",
     )
   }
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''

@@ -14,7 +14,7 @@ export interface ServicePlace {
   readonly dataDir: string
   /** Whether uploaded files are below `dataDir` instead of in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file with the generated root secret, if the backup includes it. */
+  /** The file with the generated root secret; undefined if the secret is configured. */
   readonly secretFile: string | undefined
   /** The environment for child processes. */
   readonly environment: NodeJS.ProcessEnv
@@ -23,14 +23,14 @@ export interface ServicePlace {
 /** The version of the manifest format. Other versions are rejected. */
 export const BACKUP_FORMAT = 1
 
-/** A path that stays in the folder: letters, digits, `-`, `_`, a dot, subfolders. */
+/** A path that stays below its folder: letters, digits, `-`, `_`, a dot, subfolders. */
 const partPath = z.string().regex(/^(?!.*\.\.)[\w-][\w.-]*(\/[\w-][\w.-]*)*$/)
 
 const manifestShape = z.strictObject({
   format: z.literal(BACKUP_FORMAT),
-  /** The version of the service that made the backup. */
+  /** The version of the service that created the backup. */
   version: z.string(),
-  /** When the backup was made, by the clock of that machine. */
+  /** When the backup was created, by the clock of that machine. */
   madeAt: z.iso.datetime(),
   issuer: z.string(),
   engine: z.enum(['sqlite', 'postgres']),
@@ -40,7 +40,7 @@ const manifestShape = z.strictObject({
   rows: z.record(z.string(), z.int().min(0)),
   /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
-  /** Ids of files that the database names and DATA_DIR lacked; another host may have them. */
+  /** The ids of files that the database names but DATA_DIR lacked; another host may have them. */
   missingFiles: z.array(z.string()),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
@@ -65,7 +65,7 @@ export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pg
 export const SECRET_PART = 'secret'
 export const FILES_FOLDER = 'files'
 
-/** Writes the manifest last, under its final name. A folder without it is not a backup. */
+/** Writes the manifest, as the last step of a backup. A folder without a manifest is not a backup. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const draft = join(folder, `${MANIFEST_FILE}.part`)
   const text = `${JSON.stringify(manifest, null, 2)}\n`
@@ -73,7 +73,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await rename(draft, join(folder, MANIFEST_FILE))
 }
 
-/** @throws if there is no manifest, or this version cannot read it */
+/** Reads the manifest of a backup. @throws if there is none, or if this version cannot read it */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
     throw new Error(
@@ -125,7 +125,7 @@ export async function partOf(folder: string, path: string): Promise<Part> {
   }
 }
 
-/** Describes missing and damaged parts, one sentence each. */
+/** Describes missing and damaged parts, with one sentence per part. */
 export async function findDamagedParts(folder: string, { parts }: Manifest): Promise<string[]> {
   const damages: string[] = []
   for (const part of parts) {
@@ -139,7 +139,7 @@ export async function findDamagedParts(folder: string, { parts }: Manifest): Pro
   return damages
 }
 
-/** Describes how a database differs from its manifest, one sentence per difference. */
+/** Describes how a database differs from its manifest, with one sentence per difference. */
 export function findDifferences(manifest: Counted, found: Counted): string[] {
   const tables = new Set([...Object.keys(manifest.rows), ...Object.keys(found.rows)])
   const differences = [...tables]

@@ -27,7 +27,7 @@ import {
  * Checks a backup without restoring it: the digest of every part, and the tables, rows and migrations of the
  * database.
  *
- * @returns descriptions of the damage, and of the checks that were not possible here
+ * @returns descriptions of all damage, and of the checks that were not possible on this machine
  * @throws if there is no manifest
  */
 export async function verifyBackup(folder: string) {
@@ -39,7 +39,7 @@ export async function verifyBackup(folder: string) {
       damages.push(...(await checkDatabasePart(folder, manifest)))
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
-      // All digests match. The other checks need the missing program.
+      // All digests match, but the other checks need a PostgreSQL program that is not installed.
       if (message.includes('is not installed')) notes.push(message)
       else damages.push(message)
     }
@@ -56,7 +56,7 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Describes why a backup cannot be restored here, one sentence per obstacle. */
+/** Describes why a backup cannot be restored here, with one sentence per obstacle. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,
@@ -75,7 +75,7 @@ export async function* findObstacles(
   }
 }
 
-/** SQLite would apply these files to a database of the same name. */
+/** SQLite would apply these log files to a database with the same name. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
@@ -92,7 +92,7 @@ async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator
   if (existsSync(draftOf(file))) yield restoreUnderWay(file)
 }
 
-/** Returns the name of the database file until its restore is complete. */
+/** Returns the temporary name of a database file while it is being restored. */
 function draftOf(file: string): string {
   return `${file}.restoring`
 }
@@ -118,7 +118,7 @@ export async function placeParts(
   const part = join(folder, databaseParts[manifest.engine])
   const { location, environment } = target
   if (location.kind === 'sqlite') {
-    // First, because only one restore can create the temporary file.
+    // Restore the database first, because only one restore can create its temporary file.
     const draft = await createDraft(part, location.file)
     await placeFiles(folder, manifest, target)
     return {
@@ -145,12 +145,12 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Never replaces a file that was created in the meantime, because both would use the same log. */
+/** Renames the restored file. Never replaces a database created in the meantime, because both would use the same log. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
   } catch (error) {
-    // Network drives and some systems do not support hard links.
+    // Network drives and some operating systems do not support hard links.
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(

@@ -13,7 +13,7 @@ export interface CleanUpPorts {
   readonly database: Database
   readonly keeping: Keeping
   readonly logger: Logger
-  /** The time limit of one run. The next run continues where it stopped. */
+  /** The time limit of one run. The next run continues where this run stopped. */
   readonly runSeconds: number
   readonly now: () => number
   /** A monotonic clock, in milliseconds. */
@@ -22,18 +22,18 @@ export interface CleanUpPorts {
 }
 
 export interface Keeping {
-  /** The maximum lifetime of tokens. Copies of client documents are needed for as long. */
+  /** The maximum lifetime of tokens, for which copies of client documents are needed. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
 
 /** One kind of expiring rows. */
 type Expiring = ExpiringRows & {
-  /** Returns the latest expiry that counts as passed; `nowMs` by default. */
+  /** Returns the latest expiry of rows to delete; `nowMs` by default. */
   readonly until?: (nowMs: number) => number
   /** The maximum number of rows per statement. With cascades, this deletes about a thousand rows. */
   readonly rowsMax?: number
-  /** Child tables to clean up first, so that cascades stay small. */
+  /** Child tables to clean up first, to keep cascades small. */
   readonly after?: readonly ExpiringRows['table'][]
 }
 
@@ -48,7 +48,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // A notice's five attempts usually end long before.
+    // The five attempts to deliver a notice usually end long before it expires.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'change_key', expiry: 'expires_at' },
@@ -64,14 +64,14 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
-      // Cascades to the grant's scopes and its latest days of use.
+      // Deleting a grant also deletes its scopes and its latest days of use.
       table: 'oauth_grant',
       expiry: 'expires_at',
       rowsMax: 16,
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Authorization requests create these rows. They are kept if they have a review.
+      // Authorization requests create these rows. Reviewed documents are kept.
       table: 'document_client',
       expiry: 'fetched_at',
       unset: 'review',
@@ -82,15 +82,15 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * The target duration of a statement. SQLite blocks the process meanwhile, and for twice as long at a checkpoint.
- * PostgreSQL cancels a statement after `storage.answerWithinMs`.
+ * The target duration of a statement. With SQLite, a statement blocks the process, and for twice as long at a
+ * checkpoint. PostgreSQL cancels a statement after `storage.answerWithinMs`.
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 
-/** The share of its time limit that a run uses. One that lasts until the next turn would make it skip that turn. */
+/** The share of its time limit that a run uses. If a run lasted until the next one is due, that one would be skipped. */
 const RUN_SHARE = 0.95
 
-/** The clock of statements. SQLite runs in this thread, whose CPU time does not include waiting for a busy machine. */
+/** The clock that measures statements. SQLite runs in this thread, so its CPU time excludes waits for a busy machine. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()
@@ -99,26 +99,26 @@ const statementClock = {
   postgres: () => performance.now(),
 } as const
 
-/** Pauses this multiple of a statement's duration, so that a third of the time is work. */
+/** The pause after a statement, as a multiple of its duration. With 2, a third of the time is work. */
 const PAUSES_PER_STATEMENT = 2
 
 /** The progress of one kind of rows. */
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** The expiry to continue from, which skips index entries of deleted rows. */
+  /** The expiry to continue from, to skip the index entries of deleted rows. */
   from: number
-  /** Whether there may be more expired rows. */
+  /** Whether there may be further expired rows. */
   more: boolean
-  /** Whether this run still has to process it. */
+  /** Whether this run still has to process this kind. */
   due: boolean
   /** The number of rows deleted by this run, without cascades. */
   removed: number
 }
 
 /**
- * Makes the task that deletes expired rows in small statements. A run ends if no rows are left, at its time limit, or
- * at the signal.
+ * Creates the task that deletes expired rows in small statements. A run ends when no expired rows are left, at its
+ * time limit, or at the signal.
  *
  * @throws errors of the database, except statement timeouts
  */
@@ -142,7 +142,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
       while (!signal.aborted && clock() < startedMs + RUN_SHARE * runSeconds * 1000) {
         const line = lines.find((candidate) => candidate.due && !waits(candidate))
         if (!line) break
-        // Move it to the end, so that all kinds take turns, even across runs.
+        // Move this kind to the end, so all kinds take turns, even across runs.
         lines.push(...lines.splice(lines.indexOf(line), 1))
         const batchStartedMs = statementClockMs()
         const { kind, from, size } = line
@@ -212,9 +212,9 @@ function report(
 type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
- * Adapts the number of rows per statement to its duration. It starts small, doubles after a fast statement, and
- * halves after a slow one. Only a cancelled statement reduces it below the initial number: on a slow disk, fewer rows
- * would not help.
+ * Adapts the number of rows per statement to its duration. The number starts small, doubles after a fast statement,
+ * and halves after a slow one. Only a cancelled statement reduces it below the initial number: on a slow disk,
+ * deleting fewer rows would not help.
  *
  * @param statementMs the target duration of a statement
  */
@@ -225,12 +225,12 @@ export function makeBatchSize(rowsMax: number, statementMs: number) {
     get rows(): number {
       return rows
     },
-    /** @param full whether the statement deleted as many rows as it could */
+    /** Adapts the number after a statement. @param full whether the statement deleted as many rows as allowed */
     took(ms: number, full: boolean): void {
       if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
       else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)
     },
-    /** @returns false if the cancelled statement was for one row */
+    /** Reduces the number after a cancelled statement. @returns false if the number was already one */
     cancelled(): boolean {
       if (rows === 1) return false
       rows = Math.floor(rows / 2)

@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** Rows appear at most this late, because counted events are written after their minute. */
+/** The maximum delay of rows. Counted events are written after their minute. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
@@ -52,7 +52,7 @@ export async function printAudit(
   })
 }
 
-/** Yields each existing and then each new event once, until the signal. */
+/** Yields each existing event once, then each new event, until the signal. */
 async function* following(
   database: Database,
   filter: AuditFilter,
@@ -105,7 +105,7 @@ async function readFilter(database: Database, values: Values): Promise<AuditFilt
     action,
     clientId: client,
     siteId: site === undefined ? undefined : await findSiteId(database, site),
-    // Also accept the id of a deleted person.
+    // The id of a deleted person is also accepted.
     personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
     fromMs: readTime('since', values.since) ?? Date.now() - DAY_MS,
     untilMs: readTime('until', values.until),

@@ -26,13 +26,13 @@ function placeOf(config: Config) {
     location: locationOf(storesOf(config)),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
-    // The generated root secret, if no secret is configured.
+    // The file with the generated root secret; undefined if a secret is configured.
     secretFile: config.secrets === undefined ? join(config.dataDir, 'secret') : undefined,
     environment: process.env,
   }
 }
 
-/** `backup <folder>`: backs up a running or stopped service, and describes the content of the backup. */
+/** `backup <folder>`: backs up a running or stopped service, and describes the backup. */
 export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
   const place = placeOf(config)
   const { location, secretFile } = place
@@ -106,7 +106,7 @@ function inShort({ engine, rows, schema, parts, secret, files }: Manifest): stri
 /** Returns what the operator must keep in addition to the backup. */
 function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
   if (secret === 'included') {
-    yield 'The backup contains the root secret, which can sign as this service. Store it safely.'
+    yield 'The backup contains the root secret. Anyone who has it can impersonate this service, so store the backup safely.'
   } else {
     yield 'The backup does not contain the root secret. Store it separately: without it, the keys cannot be decrypted.'
   }
@@ -118,8 +118,8 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
 }
 
 /**
- * `restore <folder>`: restores a backup to an empty place. Ends all grants and sessions, because some may have been
- * ended after the backup.
+ * `restore <folder>`: restores a backup into an empty database and folder. Ends all grants and sessions, because some
+ * may have been ended since the backup.
  *
  * @param keepGrants whether to keep the grants and sessions of the backup
  * @throws {CommandRefused} with all obstacles, before anything is written
@@ -199,7 +199,7 @@ async function confirm(question: string): Promise<boolean> {
 async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
-  // Sign-ins have a resolution of one second. Wait, so that new sign-ins are later than this end.
+  // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than this time.
   await delay(1000 - (nowMs % 1000))
   return ended
 }

@@ -1,4 +1,4 @@
-/** A command failed, but has a report to print. */
+/** The error of a command that failed but has a report to print. */
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused'
   readonly report: string

@@ -5,7 +5,7 @@ import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase, type StoreSettings } from '../../platform/store/open-stores.ts'
 
-/** Longer than for requests, so that a store under load can respond. */
+/** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
 /** Opens the configured database for a command, with the database clock. */

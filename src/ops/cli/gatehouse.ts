@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import type { Config } from '../../config/config.ts'
 import { CommandRefused } from './command-output.ts'
 
-// Each command loads its modules lazily, so that the help is fast.
+// Each command loads its modules lazily, to show the help quickly.
 
 const help = `npm run gatehouse -- <command>
 
@@ -75,7 +75,7 @@ interface Command {
   /** Whether the name is followed by an argument. */
   readonly takesWord?: true
   readonly options?: readonly (keyof typeof options)[]
-  /** @returns the text to print */
+  /** Runs the command. @returns the text to print */
   run(word: string, given: Given): Promise<string>
 }
 
@@ -191,7 +191,7 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   const { positionals: words, values } = parsed
   if (words.length === 0 && values.help) return async () => help.trimEnd()
   const named = (name: readonly string[]) => new Map(Object.entries(commands)).get(name.join(' '))
-  // `backup verify` without a path must not back up to the path `verify`.
+  // `backup verify` without a path must not create a backup in a folder named `verify`.
   const command = named(words) ?? named(words.slice(0, -1))
   const takesWord = named(words) === undefined
   if (!command || takesWord !== (command.takesWord ?? false)) return undefined

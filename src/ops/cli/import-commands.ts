@@ -15,10 +15,10 @@ import { asOneLine, CommandRefused } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
- * `import <path>`: writes records into the database, also while the service is running. Never marks them as demo
+ * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo
  * data.
  *
- * @param rejects the file for rejected lines. It is written at the end, so it may be the imported file itself
+ * @param rejects the file for rejected lines. It is written at the end, so it may be the file that is imported
  * @throws CommandRefused with the invalid lines; all lines that do not depend on them are written
  */
 export async function importCampus(
@@ -73,7 +73,7 @@ async function openRejects(path: string) {
 }
 
 const BAR_WIDTH = 30
-/** The number of progress lines without a terminal, and the time until the first one. */
+/** Without a terminal: the maximum number of progress lines, and the time until the first one. */
 const PROGRESS_LINES = 10
 const SILENT_MS = 2000
 
@@ -104,7 +104,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the invalid lines first, then counts the lines that only depend on them. */
+/** Describes the invalid lines first, then counts the lines that were rejected only because they depend on them. */
 function problems({ rejected, rejectedCount, dependents }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),
@@ -121,7 +121,7 @@ function summary(path: string, report: ImportReport, missing: Missing | undefine
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'string') {
-    parts.push(`Missing people were not determined, because ${absent}.`)
+    parts.push(`Did not look for missing people, because ${absent}.`)
   } else if (absent !== undefined) {
     const what = missing === 'end' ? 'disabled and signed out' : 'kept'
     parts.push(`People of earlier imports who are missing, ${what}: ${absent}.`)
@@ -148,8 +148,8 @@ async function open(path: string) {
 }
 
 /**
- * `export <folder>`: writes one NDJSON file per kind, numbered so that `import` reads parents before children. Only
- * the owner can read the files, because they contain e-mail addresses and password hashes.
+ * `export <folder>`: writes one NDJSON file per kind. File names are numbered, so `import` reads parents before
+ * children. Only the owner can read the files, because they contain e-mail addresses and password hashes.
  */
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -170,7 +170,7 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
   })
 }
 
-/** @returns the number of records */
+/** Writes the file of one kind. @returns the number of records */
 async function writeFile(database: Database, type: KindName, path: string): Promise<number> {
   let count = 0
   const lines = async function* () {

@@ -27,7 +27,7 @@ export async function rotateSigningKeys(
 ): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const dependencies = keysOf(config, { database, now })[use]
-    // Fails before any change if the secret is wrong.
+    // With a wrong secret, this fails before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, {
       force,

@@ -7,7 +7,7 @@ import {
 } from '../../platform/store/open-stores.ts'
 import { storesOf } from './configured-stores.ts'
 
-/** Longer than at start-up, because building an index of a large table takes time. */
+/** The time limit of one statement. Longer than at start-up, because building an index on a large table takes time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */
@@ -22,7 +22,7 @@ export async function migrateDatabase(config: Config): Promise<string> {
   return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
 }
 
-/** `migrate status`: lists pending migrations and what they lock. Changes nothing. */
+/** `migrate status`: lists pending migrations and the locks that they take. Changes nothing. */
 export async function describeMigrations(config: Config): Promise<string> {
   const { appliedCount, pending } = await readStatus(config)
   if (pending.length === 0) {

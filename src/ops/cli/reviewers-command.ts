@@ -23,7 +23,7 @@ export async function listReviewers(config: Config): Promise<string> {
 }
 
 /**
- * `reviewers add` and `reviewers remove`: grant or revoke the role, from the next request on.
+ * `reviewers add` and `reviewers remove`: grant or revoke the role, effective from the next request.
  *
  * @throws if there is no such account, or if the role would be granted to a disabled one
  */

@@ -1,6 +1,6 @@
-/** The findings of doctor: their severity, the remedy, and the standard behind them. */
+/** The findings of doctor: their severity, their remedy, and the standard that they are based on. */
 
-/** `weak` works, but helps an attacker. `wrong` does not work, or is insecure. */
+/** The severity of a finding: `weak` works, but helps an attacker; `wrong` does not work, or is insecure. */
 export type Severity = 'note' | 'weak' | 'wrong'
 
 const check = (severity: Severity) => (cure: string, section?: string) => ({
@@ -120,7 +120,7 @@ export type CheckName = keyof typeof checks
 /** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** What was found, without the remedy. */
+  /** The description of the finding, without the remedy. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string
@@ -131,7 +131,7 @@ export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }
 
-/** Makes a finding. @param sentence without a full stop, because the remedy follows */
+/** Creates a finding. @param sentence the description, without a full stop, because the remedy follows */
 export function found(check: CheckName, sentence: string): Finding {
   return { check, sentence, ...checks[check] }
 }

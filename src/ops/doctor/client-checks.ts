@@ -4,7 +4,7 @@ import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** What applications and configured integrations have in common. */
+/** The data that applications and configured integrations have in common. */
 type AnyClient = Pick<ClientFacts, 'clientId' | 'name' | 'redirectUris' | 'redirectPatterns'>
 
 /** The data of a site's application. Times are in epoch milliseconds. */
@@ -40,7 +40,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for clients that operators can change. The callbacks of an integration are chosen by its vendor. */
+/** Rules for clients that operators can change; not for integrations, whose callbacks the vendor chooses. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
@@ -146,12 +146,12 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the number of days since a time; NaN if there is no such time. */
+/** Returns the number of days since a time; NaN if the time is undefined. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
 
-/** Returns the data of an integration, which is in the configuration instead of the database. */
+/** Returns the data of an integration, which is configured in a file instead of the database. */
 export function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
@@ -204,7 +204,7 @@ export async function readClientFacts({ kysely }: Database, now: number) {
     postLogoutUris: postLogoutUris(row.clientId),
     /** When each active secret was created. */
     secretsMadeAt: secrets(row.clientId),
-    /** When a token was last used, or when a person last gave consent. */
+    /** When a token of the client was last used, or when a person last gave consent. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
     /** The scopes of the application's active grants. */

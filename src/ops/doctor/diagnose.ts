@@ -8,7 +8,7 @@ import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
 
-/** The exit code if nothing is wrong, but something is weak. */
+/** The exit code if there are `weak` findings, but no `wrong` ones. */
 const EXIT_CODE_WEAK = 3
 
 /** All checks, in the order of the report. A check that fails does not stop the others. */
@@ -39,7 +39,7 @@ export async function diagnose(
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
-    : // Operators and clients chose the names that it contains.
+    : // Operators and clients chose the names in the report, so make it safe for a terminal.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],

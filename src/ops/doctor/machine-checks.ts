@@ -27,7 +27,7 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
   else if (!secrets && existsSync(secret)) yield ok(`Only the owner can read ${secret}.`)
   if (databaseUrl !== undefined || !isOpen(dataDir)) return
-  // A file that was copied here keeps its mode, and it contains password hashes.
+  // A copied database file keeps its mode. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', said(file))
 }
@@ -138,7 +138,7 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // A collector may require a key, which only the exporter has.
+    // A collector may require a key, which only the exporter knows.
     if (status < 500 && status !== 404) return yield ok(`${name} responds.`)
     yield found('traces.collector', `${name} responds with status ${status}`)
   } catch {

@@ -11,16 +11,16 @@ import { type Finding, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** Longer than any response of the service. Reading stops at this length. */
+/** The maximum response length, which is longer than any response of the service. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
-/** Allows for network delay, and for `Date` having a resolution of one second. */
+/** The accepted clock difference. Allows for network delay and for the one-second resolution of `Date`. */
 const CLOCK_DIFFERENCE_MAX_MS = 5_000
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_DAYS_MIN = 21
 
-/** The Origin header that the page of a client sends. */
+/** The Origin header of a page on another origin. */
 const foreignPage = { origin: 'https://a-page-of-a-client.example' }
 
 type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
@@ -28,7 +28,7 @@ type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
 /**
- * Reads discovery as clients do: through DNS, proxies and caches that may change it.
+ * Reads discovery as clients do: through DNS, and through proxies and caches that may change it.
  *
  * @param demanded whether an unreachable service is `wrong`, instead of a note
  */
@@ -46,7 +46,7 @@ export async function checkOutside(baseUrl: string, demanded: boolean): Promise<
 
 /**
  * Sends a request and reads the response, without following redirects. Trusts the same certificate authorities as
- * this machine (NODE_EXTRA_CA_CERTS adds to them).
+ * this machine, plus those in NODE_EXTRA_CA_CERTS.
  */
 async function readAnswer(request: http.ClientRequest) {
   const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
@@ -178,7 +178,7 @@ async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
     const { status } = await ask(path)
     if (status !== 200) yield found('outside.status', `${path} responds with status ${status}`)
   }
-  // A wrong token gets `invalid_token`. Without a token, there is no error code (RFC 6750 §3.1).
+  // A response to a wrong token contains `invalid_token`. Without a token, it contains no error code (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`

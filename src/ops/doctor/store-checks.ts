@@ -44,7 +44,7 @@ export async function* checkDatabase(config: Config): Findings {
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
   yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
-  // SQLite uses the machine clock, and Gatehouse sets its durability.
+  // SQLite needs no further checks: it uses the machine clock, and Gatehouse sets its durability.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
@@ -66,7 +66,7 @@ async function* orFound(check: CheckName, complaint: string, look: () => Finding
   }
 }
 
-/** Compares clocks, because processes must agree about what has expired. */
+/** Compares clocks, because processes must agree on what has expired. */
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.abs(Math.round(theirsMs - (beforeMs + Date.now()) / 2))
   const clocks = `The clocks of this machine and of ${other}`
@@ -124,7 +124,7 @@ async function checkClients({ integrations, service }: Config, database: Databas
   return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
 }
 
-/** Finds sites whose slug is the same as a route that was added later. */
+/** Finds sites whose slug is now a path of the service, because a later version added that route. */
 async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
@@ -146,7 +146,7 @@ export function pathOfFile(id: string): string {
   return diskPath(storageKey(id))
 }
 
-/** Finds files that the database names and DATA_DIR lacks, for example because hosts do not share it. */
+/** Finds files that the database names but DATA_DIR lacks, for example because hosts do not share it. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   const files = await kysely.selectFrom('stored_file').select('id').execute()
@@ -158,7 +158,7 @@ async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): 
 
 const DAY_MS = 86_400_000
 
-/** Checks whose X-Forwarded-For is trusted, and whether one of the last day was ignored. */
+/** Checks whose X-Forwarded-For is trusted, and whether this header was ignored in the last day. */
 async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,
@@ -198,7 +198,7 @@ export async function* checkRedis({ redis: address, service }: Config): Findings
       yield compareClocks('Redis', theirsMs, before)
       for (const { kind, sentence } of servers.flatMap(judgeDurability)) {
         const check = kind === 'wrong' ? 'redis.forgets' : 'redis.loses'
-        // The remedy follows the sentence, so remove its full stop.
+        // The remedy follows this sentence, so remove the full stop.
         yield kind === 'ok' ? ok(sentence) : found(check, sentence.replace(/\.$/, ''))
       }
     } finally {

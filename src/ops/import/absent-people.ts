@@ -4,12 +4,12 @@ import type { Database } from '../../platform/store/database.ts'
 
 const PEOPLE_PER_PAGE = 500
 
-/** What to do with imported people who are missing from a new import. */
+/** What to do with previously imported people who are missing from a new import. */
 export type Missing = 'end' | 'keep'
 
 /**
- * Finds the enabled people of earlier imports who are missing from this one. With `end`, disables them and ends all
- * their access.
+ * Finds people who were imported earlier, are enabled, and are missing from this import. With `end`, disables them
+ * and ends all their access.
  *
  * @param present the ids in the import, including those of rejected lines
  * @returns the number of missing people

@@ -7,8 +7,8 @@ import type { Row } from './record-rows.ts'
 /**
  * Replaces the id of a person whom an operator added with the platform's id, if the e-mail addresses are equal.
  * Otherwise, an operator of one site could block the platform's import of that address.
- * Only applies to a person without a password who was never imported. Without a credential, the person never had a
- * session or a grant, so no account in use is taken over.
+ * Applies only to people who have no password and were never imported. Without a password, they never had a session
+ * or a grant, so no account in use is taken over.
  *
  * @param rows the rows of the import, before they are written
  */
@@ -41,7 +41,7 @@ export async function adoptPeople(
   }
 }
 
-/** Marks people whom an operator had added as imported. */
+/** Marks people who were added by an operator as imported. */
 export async function markImported(
   trx: Transaction<Schema>,
   rows: readonly Row[],

@@ -25,9 +25,9 @@ const form = z
     name: text(120),
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
-    /** The id of the assistant for which it was created (config/assistants.json). */
+    /** The id of the assistant for which the application was created (config/assistants.json). */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
-    // See oauth/clients/optional-protocols.ts.
+    // Fields of optional protocols (oauth/clients/optional-protocols.ts).
     jwks: optional(keySet),
     jwksUri: optional(serverUrl),
     pushedRequestsRequiredAt: optional(time),
@@ -37,13 +37,14 @@ const form = z
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
-    // 43 characters contain 256 random bits. A shorter secret could be guessed from its plain digest.
+    // At least 43 characters, which can hold 256 random bits. A shorter secret could be guessed from its unsalted
+    // digest.
     secret: optional(
       z
         .string()
         .regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 characters of A-Z, a-z, 0-9, _ and -'),
     ),
-    /** Secrets from an export. */
+    /** Digests of secrets, from an export. */
     secrets: list(secretDigest, 2),
     createdBy: optional(id('per')),
     createdAt: time,
@@ -56,7 +57,8 @@ const form = z
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
-    // A resource server introspects tokens of its site, or of the whole deployment if it has no site.
+    // A resource server introspects the tokens of its site. Without a site, it introspects the tokens of the whole
+    // deployment.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
     must(
       isSite === redirectUris.length > 0,

@@ -19,7 +19,7 @@ const form = z.strictObject(
   ),
 )
 
-/** Reads all .json files of a folder as one campus. A list may be split between files. */
+/** Reads all .json files of a folder as one campus. A list may be split across several files. */
 export async function readCampusFolder(folder: string): Promise<Campus> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
   if (files.length === 0) throw new Error(`${folder} does not contain a .json file`)
@@ -47,8 +47,8 @@ async function readCampusFile(path: string): Promise<object> {
 }
 
 /**
- * Validates the form of a campus. References are left to the database. The result can be validated again and stays the
- * same.
+ * Validates a campus against the schema. The database checks references. Validating the result again does not change
+ * it.
  *
  * @throws an error that lists every problem with its path
  */

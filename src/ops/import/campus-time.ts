@@ -1,6 +1,6 @@
 /**
- * Times in a campus, all in UTC. An import has absolute times ("2026-03-01T09:00:00Z"). The demo has times relative
- * to when it is loaded ("30 days ago", "in 14 days at 18:00", "now"), so that it stays current.
+ * Times in import records and in a campus, all in UTC. A time is absolute ("2026-03-01T09:00:00Z"), or relative to
+ * when it is loaded ("30 days ago", "in 14 days at 18:00", "now"). The demo uses relative times to stay current.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
@@ -13,7 +13,7 @@ export function isTime(text: string): boolean {
   return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
 }
 
-/** Converts a time to epoch milliseconds. Relative times are relative to `nowMs`. */
+/** Converts a time to epoch milliseconds. `nowMs` is the base of relative times. */
 export function resolveTime(text: string, nowMs: number): number {
   if (text === 'now') return nowMs
   const groups = RELATIVE.exec(text)?.groups

@@ -11,7 +11,7 @@ import { hashPasswords } from './write-batch.ts'
 import { writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
-/** Small enough for a single statement on both databases. */
+/** The number of rows per insert, small enough for a single statement on both databases. */
 const RECORDS_PER_WRITE = 250
 
 export interface DemoSettings {
@@ -26,8 +26,8 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty SQLite database. Its passwords are public, so a service that others can reach
- * refuses to start with it.
+ * Loads the demo campus into an empty SQLite database. The passwords in the demo campus are public, so a service that
+ * others can reach refuses to start with it.
  *
  * @returns the sample accounts; empty if the demo campus is not served
  */
@@ -56,7 +56,8 @@ function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
 }
 
 /**
- * Writes the demo campus into an empty database, in one transaction. Adds a marker, because its passwords are public.
+ * Writes the demo campus into an empty database, in one transaction. Also marks the database as one with public
+ * passwords.
  *
  * @returns false if the database is not empty
  */
@@ -66,12 +67,12 @@ export async function loadDemo(
   { hashPassword, now }: Pick<DemoSettings, 'hashPassword' | 'now'>,
 ): Promise<boolean> {
   const batch = readBatch(campusLines(campus))
-  // Hashing is deliberately slow, so do it before the transaction takes locks.
+  // Hashing is slow by design, so hash before the transaction takes locks.
   const records = batch.lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
   return await database.kysely.transaction().execute(async (trx) => {
-    // Another process may have filled it in the meantime.
+    // Another process may have filled the database in the meantime.
     if (!(await isEmpty({ kysely: trx }))) return false
     const rejected = [...batch.rejected]
     const rejectedIds = trackRejectedIds()

@@ -8,7 +8,7 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads all records of a kind, in the form that `import` accepts. It reads page by page without a snapshot. A record
+ * Reads all records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot. A record
  * that changes in the meantime is exported in its old or new state.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
@@ -38,7 +38,7 @@ async function* pagesOf(
   keys: readonly string[],
 ): AsyncGenerator<readonly Row[]> {
   const order = sql.join(keys.map((column) => sql.ref(column)))
-  // A removed post remains until its notifications are deleted.
+  // Skip removed posts, which remain in the table until their notifications are deleted.
   const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
@@ -63,7 +63,7 @@ async function entriesOf(
   return rows
 }
 
-/** Makes a function that converts a row of a list to an entry, which is an object or a string. */
+/** Creates a function that converts a row to an entry of its list. An entry is an object or a string. */
 function entryReader({ form }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
   const { element } = (form.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
   if (element instanceof z.ZodObject) return (row) => fieldsOf(element, row)

@@ -4,7 +4,8 @@ import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-pro
 import { isTime } from './campus-time.ts'
 
 /**
- * Validates data. Each problem has its path and a description: the form's own message, or one from `describeIssue`.
+ * Validates data against a schema. Each problem has a path and a description: the schema's own message, or one from
+ * `describeIssue`.
  */
 export function readForm<Form extends z.ZodType>(form: Form, input: unknown) {
   const { data, error } = form.safeParse(input, { error: describeIssue })
@@ -43,7 +44,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-// The forms of single fields, each with a limit.
+// The schemas of single fields, each with a limit.
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -61,7 +62,7 @@ export const url = z
   .url({ protocol: /^https?$/ })
   .max(2000)
   .refine(hasNoNul, NO_NUL)
-/** A URL on the client's server. The resolved IP address is checked when it is used. */
+/** A URL on the client's server. The IP address of the server is checked when the URL is used. */
 export const serverUrl = url.refine(
   (address) => address.startsWith('https://'),
   'must be an https URL',
@@ -80,11 +81,11 @@ export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
 
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as #336699')
 
-/** A tag as in BCP 47; the language need not exist. */
+/** Matches language tags (BCP 47). The language need not exist. */
 const TAG = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/
 export const languageTag = matching(35, TAG, 'must be a language like de-AT')
 
-/** A name as in the IANA time zone database; the zone need not exist. */
+/** Matches names of time zones (IANA). The time zone need not exist. */
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/
 export const timeZone = matching(60, ZONE, 'must be a time zone like Europe/Vienna')
 

@@ -16,7 +16,7 @@ import { writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
-/** Update the statistics of a table after at least this many rows. */
+/** The number of written rows after which to update the statistics of a table. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -25,11 +25,11 @@ export interface ImportSettings {
   readonly hashPassword: (password: string) => Promise<string>
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly now: () => number
-  /** What to do with imported people who are missing from the sources; undefined to ignore them. */
+  /** What to do with previously imported people who are missing from the sources; undefined to ignore them. */
   readonly missing?: Missing | undefined
   /** Called after each batch with its number of lines and its size, in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
-  /** Called with each rejected line as it was read, unless it is longer than 1 MiB. */
+  /** Called with each rejected line, exactly as it was read, unless it is longer than 1 MiB. */
   readonly onReject?: (text: string) => void
 }
 
@@ -41,11 +41,11 @@ export interface ImportReport {
   /** The first invalid lines, up to a maximum. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
-  /** By kind, the lines that were rejected only because they refer to a rejected record. */
+  /** The number of lines, by kind, that were rejected only because they refer to a rejected record. */
   readonly dependents: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** The number of missing people, or why it is unknown. */
+  /** The number of missing people, or why they were not determined. */
   absent: number | string | undefined
 }
 
@@ -61,8 +61,8 @@ interface Run extends ImportSettings {
 
 /**
  * Imports records in batches, each in one transaction. An invalid line is rejected, and so are the lines that depend
- * on its record; all others are written. If an import of a file is interrupted, the next one resumes after the last
- * batch before which everything was written.
+ * on its record; all others are written. If an import of a file is interrupted, the next run resumes after the last
+ * batch before the first rejected line.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -74,7 +74,7 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
     const place = await openPlace(database, source)
-    // To find missing people, read all lines.
+    // Read all lines if missing people must be found.
     const after = missing === undefined ? place.line : 0
     report.skipped += after
     for await (const batch of batchesOf(source, after, database.engine)) {
@@ -148,12 +148,12 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
     }
     return [...batch.rejected, ...found]
   })
-  // SQLite has a single writer. Pause, because waiting requests retry only at intervals.
+  // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
   return rejected
 }
 
-/** Keeps the hash of an unchanged password, because a new hash would end the person's sessions. */
+/** Finds the stored hash of a password. Keeping it matters, because a new hash would end the person's sessions. */
 async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {
   const person = await database.kysely
     .selectFrom('person')
@@ -164,7 +164,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** @returns the number of missing people, or why it is unknown, in which case nobody's access ends */
+/** Handles missing people. @returns their number, or why they were not determined, in which case nothing changes */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,
@@ -176,8 +176,8 @@ async function settleAbsent(
 }
 
 /**
- * Updates PostgreSQL's statistics. Until autovacuum runs, it would plan queries as if tables were nearly empty.
- * SQLite does not need this.
+ * Updates PostgreSQL's statistics. Without that, PostgreSQL would plan queries as if tables were nearly empty until
+ * autovacuum runs. SQLite does not need this.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -192,11 +192,11 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
 
 /** The progress in a source, which is stored with each batch. */
 interface Place {
-  /** Undefined if the source can only be read once. */
+  /** Identifies the content of the source; undefined if it can only be read once. */
   readonly name: string | undefined
   /** The last line that an earlier run wrote. */
   readonly line: number
-  /** Whether everything up to now was written. */
+  /** Whether all lines so far were written. */
   isComplete: boolean
 }
 
@@ -207,7 +207,7 @@ async function openPlace({ kysely }: Database, { digest }: Source): Promise<Plac
   return { name, line: Number((await readSetting(kysely, name)) ?? 0), isComplete: true }
 }
 
-/** Deletes the progress, so that the next import of the source starts at the beginning. */
+/** Deletes the progress. The next import of the source then starts at the beginning. */
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

@@ -11,7 +11,7 @@ import type { Fields } from './record-rows.ts'
 /** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
 export interface Source {
   readonly name: string
-  /** In bytes, or in lines for a campus; 0 if unknown. */
+  /** The size in bytes, or in lines for a campus; 0 if unknown. */
   readonly size: number
   /** Identifies the content for a later run; undefined if it can only be read once. */
   readonly digest?: () => Promise<string>
@@ -21,9 +21,9 @@ export interface Source {
 export interface Line {
   /** The line number, from 1. */
   readonly number: number
-  /** Names the record in problems, if the number means nothing to readers. */
+  /** The name of the record in problems, used if the line number would mean nothing to the reader. */
   readonly name?: string
-  /** The line as read, for the file of rejected lines; undefined if longer than 1 MiB. */
+  /** The line as it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined
   /** The parsed JSON; undefined if it is not valid. */
   readonly value: unknown
@@ -72,7 +72,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   }
 }
 
-/** Splits a stream into lines. For a line that is too long, the text is undefined and not buffered. */
+/** Splits a stream into lines. A line that is too long is not buffered, and its text is undefined. */
 async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0
@@ -101,7 +101,7 @@ async function* textLines(stream: NodeJS.ReadableStream) {
 
 const NEWLINE = 10
 
-/** Reads a whole campus, so that all its problems are reported before anything is written. */
+/** Reads a whole campus, to report all problems before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
   const lines = campusLines(await readCampusFolder(folder))
   return {
@@ -113,7 +113,7 @@ async function campusSource(folder: string): Promise<Source> {
   }
 }
 
-/** Converts a campus to lines of an import, which problems name by the record. */
+/** Converts a campus to the lines of an import. Problems name the record instead of the line. */
 export function campusLines(campus: Campus): Line[] {
   const records = kindNames.flatMap((type) =>
     campus[kinds[type].list].map((record: Fields) => ({ ...record, type })),

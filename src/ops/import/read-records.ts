@@ -6,10 +6,10 @@ import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
-/** Lines per transaction. SQLite takes fewer, because other writers have to wait. */
+/** The number of lines per transaction. Fewer on SQLite, where other writers have to wait. */
 const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
-/** A record with a valid form. The database checks its references. */
+/** A record that matches its schema. The database checks its references. */
 export interface DataRecord {
   readonly type: KindName
   /** The key, which is unique among records of the kind. */
@@ -30,7 +30,7 @@ export interface Batch {
   readonly size: number
 }
 
-/** A line whose record has a valid form. */
+/** A line whose record matches its schema. */
 export interface ReadLine {
   readonly line: Line
   readonly record: DataRecord
@@ -39,7 +39,7 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
-  /** The record's kind, if it was rejected only because it refers to a rejected record. */
+  /** The record's kind, if the line was rejected only because it refers to a rejected record. */
   readonly dependent?: KindName
 }
 
@@ -59,7 +59,7 @@ export async function* batchesOf(
   for await (const line of source.lines()) {
     if (line.number <= after) continue
     const id = keyOfLine(line)
-    // A single statement cannot write the same row twice.
+    // A statement cannot write the same row twice, so start a new batch.
     if (lines.length >= BATCH_LINES[engine] || ids.has(id)) {
       yield readBatch(lines)
       lines = []
@@ -79,7 +79,7 @@ function keyOfLine({ number, value }: Line): string {
   return id === '' ? String(number) : `${type} ${id}`
 }
 
-/** Validates the form of lines, and sorts the valid ones. */
+/** Validates lines against their schemas, and sorts the valid ones. */
 export function readBatch(read: readonly Line[]): Batch {
   const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
   for (const line of read) {

@@ -10,7 +10,7 @@ import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, slug, text, time, url, word } = forms
 
-/** The fields of everything that a site can offer. */
+/** The fields that all offers of a site have in common. */
 const offerForm = {
   site: id('sit'),
   slug,
@@ -64,14 +64,14 @@ export const kinds = {
       email: z.email().max(254),
       name: text(120),
       picture: optional(url),
-      /** When the platform verified the e-mail address. An import does not verify it. */
+      /** When the platform verified the e-mail address. An import does not verify addresses. */
       emailVerifiedAt: optional(time),
       preferredUsername: optional(text(120)),
       locale: optional(forms.languageTag),
       timeZone: optional(forms.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** The hash from an export, so that people can keep their passwords. */
+      /** The password hash from an export, so people can keep their passwords. */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
           const problem = problemOfPasswordHash(hash)
@@ -80,7 +80,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** Ends all access that began before this time. An export does not contain it. */
+      /** Ends all access that began before this time. Exports do not contain this field. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({
@@ -248,7 +248,7 @@ export const kinds = {
     form: z.strictObject({
       ...purchaseForm,
       course: id('crs'),
-      // Lifetime access is an explicit null.
+      // An explicit null means lifetime access.
       expiresAt: time.nullable(),
     }),
     inOrder: ['purchasedAt', 'expiresAt'],
@@ -314,7 +314,7 @@ export const kinds = {
     }),
     inOrder: ['createdAt', 'publishedAt'],
     derived: {
-      // Marked as delivered, because the notifications of a published post are imported too.
+      // Mark the post as delivered, because its notifications are imported too.
       delivered_at: {
         fields: ['publishedAt'],
         make: ({ publishedAt }, { nowMs }) => publishedAt && resolveTime(publishedAt, nowMs),
@@ -367,7 +367,7 @@ export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
 }
 
-/** All records in one document, with a list for each kind, as in `config/demo`. */
+/** The schema of a campus: all records in one document, with a list for each kind, as in `config/demo`. */
 export type Campus = {
   [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
 }

@@ -10,7 +10,7 @@ type Table = keyof Schema & string
 
 export interface Writing {
   readonly nowMs: number
-  /** By person id. */
+  /** The password hashes by person id. */
   readonly passwordHashes: ReadonlyMap<string, string>
 }
 
@@ -24,7 +24,7 @@ export interface InnerList<Values = Fields> {
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries to the list. */
   readonly also?: string
-  /** Returns the entries, if they are not simply those of the field. */
+  /** Returns the entries, if they are not simply the value of the field. */
   entriesOf?(record: Values): readonly unknown[]
 }
 
@@ -35,11 +35,11 @@ interface DerivedColumn<Values> {
 }
 
 /**
- * A kind of record: its form in an import, and its rows in the database. By default, each field has a column of the
+ * A kind of record: its schema in an import, and its rows in the database. By default, each field has a column of the
  * same name (`columnOf`).
  */
 export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fields> {
-  /** The name of its list in a campus, and the maximum length. */
+  /** The name of the kind's list in a campus, and the maximum length of that list. */
   readonly list: string
   readonly listMax: number
   readonly table: Table
@@ -148,7 +148,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** Returns the columns that are determined by the fields of a line. */
+/** Returns the columns that depend on the fields of a line. */
 export function columnsGiven(
   { derived = {} }: RecordKind,
   given: ReadonlySet<string>,
@@ -160,7 +160,7 @@ export function columnsGiven(
   )
 }
 
-/** Converts a row to the fields of a form. The inverse of `recordRow`. */
+/** Converts a row to the fields of a record. The inverse of `recordRow`. */
 export function fieldsOf(form: { readonly shape: object }, row: Row): Record<string, unknown> {
   const known = Object.keys(form.shape).flatMap((field) => {
     const value = row[columnOf(field)]

@@ -5,10 +5,10 @@ import type { ReadLine } from './read-records.ts'
 import { isKindName, kindOf } from './record-kinds.ts'
 import { type Fields, referencesIn } from './record-rows.ts'
 
-/** Beyond this number, dependent lines are reported as invalid themselves. */
+/** The maximum number of tracked records. Beyond it, dependent lines are reported as invalid themselves. */
 const IDS_MAX = 200_000
 
-/** Returns the table that a reference points to. Sections and lectures are part of a course record. */
+/** Returns the table of a kind. Sections and lectures are part of a course record, so their kind is the table name. */
 export function tableOf(kind: string): string {
   return isKindName(kind) ? kindOf(kind).table : kind
 }
@@ -30,7 +30,7 @@ export function trackRejectedIds() {
       for (const section of [sections].flat()) addId('section', section)
       for (const lecture of [lectures].flat()) addId('lecture', lecture)
     },
-    /** Finds the lines that refer to a rejected record, unless an earlier state of it is in the database. */
+    /** Finds the lines that refer to a rejected record, unless the database has an earlier version of that record. */
     async findDependents(
       trx: Transaction<Schema>,
       lines: readonly ReadLine[],

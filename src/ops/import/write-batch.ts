@@ -65,7 +65,8 @@ export async function writeBatch(
       await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
     }
     const kept = ofKind.filter((record) => !record.deleted)
-    // A statement writes rows with the same columns. Usually, all lines of a file have the same fields.
+    // Group lines with the same fields, because one statement writes the same columns in all rows. Usually, all lines
+    // of a file have the same fields.
     const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
     for (const some of alike.values()) await writeAlike(trx, type, some, writing)
   }
@@ -125,7 +126,7 @@ async function changePeople(
 }
 
 /**
- * Writes rows with one statement. Unchanged rows are not written, so that no trigger runs for them.
+ * Writes rows with one statement. Does not write unchanged rows, so no trigger runs for them.
  *
  * @param changed the columns to update in existing rows
  */
@@ -170,7 +171,7 @@ async function replaceInner(
     const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`)
     await sql`delete from ${sql.table(table)} where ${sql.join(same, sql` and `)}`.execute(trx)
   }
-  // Free the positions first, because they must be unique at all times.
+  // Clear the positions first, because they must be unique at all times.
   if (position === 'unique') {
     await sql`update ${sql.table(table)} set position = -position ${whose} and position > 0`.execute(
       trx,
@@ -187,7 +188,7 @@ function columnList(columns: readonly string[]): RawBuilder<unknown> {
 interface Rule {
   readonly type: KindName
   readonly says: string
-  /** Selects the rows `r` to check. */
+  /** The SQL that selects the rows `r` to check. */
   readonly from: string
   readonly where: string
   /** The columns with the record's key, if their names differ. */
@@ -208,7 +209,7 @@ const orderRule = (type: KindName, item: string): Rule => ({
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
-// `node(id:)` of the Member API finds a record only by its id.
+// `node(id:)` of the Member API finds a record by its id alone, so ids must differ between kinds.
 const idRules = purchases.map((type): Rule => {
   const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
   return {
@@ -252,7 +253,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** Returns the first violated rule. Makes one query per rule that applies to the batch. */
+/** Returns the first violated rule. Runs one query for each rule that applies to the batch. */
 async function findContradiction(
   trx: Transaction<Schema>,
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
@@ -263,7 +264,7 @@ async function findContradiction(
     if (written.length === 0) continue
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
-    // Match complete keys, to use the index: a lecture may have many watch positions.
+    // Match complete keys, which use the index: a lecture may have many watch positions.
     const { rows } = await sql`select 1 from ${sql.raw(from)}
       where (${sql.join(columns)}) in (values ${sql.join(keys)}) and (${sql.raw(where)}) limit 1`.execute(
       trx,

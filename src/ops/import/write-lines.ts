@@ -9,8 +9,8 @@ import { type RejectedIds, tableOf } from './rejected-ids.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
 /**
- * Writes lines together. If the database rejects one, it writes each half separately, down to single lines. So an
- * invalid line only affects itself and the lines that depend on its record.
+ * Writes lines together. If the database rejects any, writes each half separately, down to single lines. So an
+ * invalid line affects only itself and the lines that depend on its record.
  *
  * @param lines parents before children
  * @returns the rejected lines; all others are written
@@ -43,7 +43,7 @@ export async function writeLines(
   return rejected
 }
 
-/** Writes lines, or none of them. @returns the error if the database rejects one */
+/** Writes all lines, or none. @returns the error if the database rejects a line */
 async function tryLines(
   trx: Transaction<Schema>,
   lines: readonly ReadLine[],
@@ -66,7 +66,7 @@ async function tryLines(
   }
 }
 
-/** SQLite names constraint errors. PostgreSQL has the classes 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
+/** Whether the data caused an error. PostgreSQL's classes are 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
 function isRejection(error: unknown): error is Error {
   if (error instanceof Contradiction) return true
   return (

@@ -1,4 +1,4 @@
-/** Changes, recorded in their own transaction. Each description follows the actor's name. */
+/** Actions that change data, recorded in the transaction of the change. Each description follows the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed the application to access the account',
   'grant.revoked': "revoked a person's authorization of the application",
@@ -79,7 +79,7 @@ export const changeActions = {
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
-/** All other events. They are written a few seconds later, so requests do not wait for them. */
+/** All other actions. They are written a few seconds later, so requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
@@ -94,7 +94,7 @@ export const eventActions = {
   'audit.dropped': 'lost events, because they arrived faster than they could be stored',
 } as const satisfies Record<string, string>
 
-/** Events that can be caused without a session. The trail keeps fewer distinct rows for them. */
+/** Actions that anyone can cause without a session. The trail keeps fewer distinct rows for them. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
   'consent.refused',
@@ -105,8 +105,8 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
 ])
 
 /**
- * Events that name a site only if the person belongs to it. Otherwise a site's operators would see what other people
- * do, and which unknown addresses were tried.
+ * Actions that are recorded with a site only if the person belongs to it. Otherwise the site's operators would see
+ * what other people do, and which unknown addresses were tried.
  */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',

@@ -7,15 +7,15 @@ import { describeAction } from './audit-actions.ts'
 
 /** Filters of the audit trail; an absent filter matches every event. */
 export interface AuditFilter {
-  /** Also matches reviews of metadata documents that apply to every site. */
+  /** Matches events of this site, and reviews of metadata documents for all sites. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   readonly clientId?: string | undefined
-  /** The actor or the person concerned. */
+  /** Matches events in which the person is the actor or affected. */
   readonly personId?: string | undefined
-  /** In epoch milliseconds, inclusive. */
+  /** The earliest time, in epoch milliseconds. */
   readonly fromMs?: number | undefined
-  /** In epoch milliseconds, exclusive. */
+  /** The end of the period (exclusive), in epoch milliseconds. */
   readonly untilMs?: number | undefined
 }
 
@@ -74,7 +74,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   const page = await readPage(findEvents(database, filter), order, request)
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
-    /** Undefined if the person was deleted. */
+    /** The person's current name; undefined if the person was deleted. */
     actorName: row.actor_name ?? undefined,
     /** Whether the actor was signed in. */
     hasActor: row.actor_person_id !== null,

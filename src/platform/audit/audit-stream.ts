@@ -18,7 +18,7 @@ const EVENTS_PER_READ = 200
 const LEASE = 'audit_stream'
 
 /**
- * Streams every row of the audit trail as one line of JSON. It reads the rows from the database, so that stream and
+ * Streams every row of the audit trail as one line of JSON. Reads the rows from the database, so the stream and the
  * trail agree. Only the process that holds the lease sends. Delivery is at least once: a row is marked after its line
  * is stored, so a crash in between repeats the line with the same id.
  */
@@ -116,7 +116,7 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {
-    // One write per line, so that log lines cannot split an event.
+    // One write per line, so log lines cannot split an event.
     for (const line of lines) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       process[place].write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
@@ -125,7 +125,7 @@ export function openEventSink(place: string): EventSink {
   }
 }
 
-/** Opens the file for each batch, so that log rotation works. */
+/** Opens the file for each batch, to support log rotation. */
 async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()

@@ -13,7 +13,7 @@ type HeardRequest = { readonly id: string } & Partial<
 
 /** The maximum number of buffered events; further ones are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
-/** A small batch, because SQLite blocks the process while it writes. */
+/** The maximum number of events per write. Small, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
 
 interface TrailPorts {
@@ -44,8 +44,8 @@ export function openAuditTrail(
 }
 
 /**
- * Makes the trail for events outside transactions. Events are buffered and written every few seconds, so that no
- * request waits for them. A process that is killed loses its buffer.
+ * Creates the trail for events outside transactions. Events are buffered and written every few seconds, so no request
+ * waits for them. A process that is killed loses its buffer.
  */
 export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts) {
   const counted = countEvents()
@@ -79,7 +79,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 
-    /** Writes the events that are due. Failed writes are retried at the next flush. */
+    /** Writes the events that are due. A failed write is retried at the next flush. */
     flush: async () => await write(false),
 
     /** Writes all events. If that fails, logs how many are lost. */
@@ -105,7 +105,7 @@ interface Tally {
   readonly minute: number
   isReported: boolean
   at: number
-  /** Occurrences not reported yet. */
+  /** The number of occurrences that were not reported yet. */
   times: number
 }
 
@@ -139,7 +139,7 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Returns and resets the events that are due: new ones, and counts of past minutes. `all` skips the wait. */
+    /** Removes and returns the events that are due: new ones, and counts of past minutes. `all` ignores the wait. */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts'
 import { type EventAction, memberEvents } from './audit-actions.ts'
 import type { AuditRow } from './record-audit-event.ts'
 
-/** An event to record. Must not contain a secret, a token or text that a person typed. */
+/** An event to record. Must not contain a secret, a token or text that a person entered. */
 export interface AuditNote {
   readonly action: EventAction
   /** The actor, if signed in. */
@@ -31,11 +31,11 @@ export interface WaitingEvent {
   readonly grantId: string | undefined
 }
 
-/** Longer than all of our reasons; longer text from callers is truncated. */
+/** The maximum length of a reason. All our reasons are shorter; longer text from callers is truncated. */
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
-/** Makes the row of a buffered event. */
+/** Creates the row for a buffered event. */
 export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
   const { action, personId, aboutPersonId, clientId, siteId, grantId } = note
   const [kind, id] =
@@ -58,7 +58,7 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** Removes characters that databases reject; one of them would fail the whole batch. */
+/** Removes characters that databases reject. A single one would fail the whole batch. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
@@ -94,8 +94,8 @@ export async function withSites(
 }
 
 /**
- * Removes the site from events of people who do not belong to it. Otherwise operators could learn from failed
- * sign-ins at their application who has an account at another site, and that person's name.
+ * Removes the site from events of people who do not belong to it. Otherwise failed sign-ins at an application would
+ * show its operators who has an account at another site.
  */
 async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(

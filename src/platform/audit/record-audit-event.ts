@@ -1,4 +1,4 @@
-/** The audit trail: events, and changes with their values before and after. Access is checked elsewhere. */
+/** Records events in the audit trail, and changes with their values before and after. Callers check access. */
 
 import { randomUUID } from 'node:crypto'
 

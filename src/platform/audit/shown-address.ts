@@ -5,7 +5,7 @@ const IPV6_NETWORK_BITS = 48
 
 /**
  * Shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or an IPv6 /48, which identifies a provider
- * or place but rarely a person. Drops text that is not an IP address. The log keeps the full address.
+ * or place but rarely a person. Returns nothing for text that is not an IP address. The log keeps the full address.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   return (address: string) => {

@@ -6,7 +6,7 @@ const LENGTH_MAX = 512
  * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be https with a public
  * host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
- * @param privateHosts private hosts with ports that the configuration allows
+ * @param privateHosts private hosts, with ports, that the configuration allows
  * @param callbacks if given, the port must be 443 or that of one of these
  * @returns what is wrong, or undefined
  */
@@ -37,10 +37,10 @@ function isPublicName(hostname: string): boolean {
 }
 
 /**
- * Parses a client_id that is the URL of a metadata document; undefined if it is not. The URL must be canonical https
+ * Parses a client_id as the URL of a metadata document; undefined if it is not one. The URL must be canonical https
  * with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
- * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query, but with one, a host
- * could have any number of clients.
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query. This service rejects it,
+ * because it would give a host any number of clients.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
   if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX) return undefined

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 const allowHeaders = [
   'Authorization,Content-Type,DPoP,Idempotency-Key',
   'MCP-Protocol-Version,Mcp-Method,Mcp-Name,Mcp-Session-Id,Last-Event-ID',
-  // GraphQL clients such as Apollo and urql send these by default, to prevent CSRF.
+  // Request headers that GraphQL clients such as Apollo and urql send by default, to prevent CSRF.
   'apollographql-client-name,apollographql-client-version,apollo-require-preflight',
   'x-apollo-operation-name,x-apollo-operation-id,x-apollo-operation-type',
   'graphql-preflight,graphql-require-preflight,GraphQL-CSRF,X-CSRF-Token,X-Requested-With',
@@ -27,7 +27,7 @@ export function openCors(methods: readonly string[]): Middleware {
 
 /**
  * Sets the CORS headers of a protocol endpoint for any origin, as the engine does at its endpoints (design 28).
- * `isForeignToPages` decides later whether pages may use the client.
+ * `isForeignToPages` later decides whether pages may use the client.
  *
  * @returns whether it responded to the request, which was an OPTIONS request
  */
@@ -39,7 +39,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
     ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate')
     return false
   }
-  // An OPTIONS request that is not a preflight is a 404.
+  // An OPTIONS request that is not a preflight gets a 404.
   if (!ctx.get('Access-Control-Request-Method')) return true
   ctx.set('Access-Control-Allow-Origin', origin)
   ctx.set('Access-Control-Max-Age', '3600')
@@ -50,13 +50,13 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** The error description, which is the same for every client. */
+/** The error description, the same for every client. */
 export const FOREIGN_TO_PAGES =
   'the client has a secret, so pages of other origins must not use it; use a public client'
 
 /**
  * Whether a page of another origin uses a confidential client, whose secret would then be in every browser. If so,
- * removes the CORS header. The page cannot read the response, and the developer notices.
+ * removes the CORS header: the page then cannot read the response, so the developer notices the mistake.
  */
 export function isForeignToPages(
   ctx: Context,

@@ -14,8 +14,8 @@ export interface ErrorBody {
 }
 
 /**
- * Error handler of our own routes. The engine has its own, which also calls `sendError`. A refusal is sent to the
- * caller. For a fault, the caller gets only an error id, and the log gets the cause.
+ * Error handler of our own routes. The engine has its own, which also calls `sendError`. Deliberate errors are sent
+ * to the caller. For any other error, the caller gets only an error id, and the cause is logged.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
@@ -49,10 +49,10 @@ const CHECK_URL = `${NOTHING_HERE}; check the URL`
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `${NOTHING_HERE}; remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 
-/** Sends an error as JSON to programs, or as a page to browsers. */
+/** Sends an error: as JSON to programs, as a page to browsers. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
-  // JSON comes first, so clients that accept anything get JSON.
+  // JSON comes first, so clients that accept any type get JSON.
   if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
 }
@@ -75,7 +75,7 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
 /**
  * Renders the error page; the status is already set.
  *
- * @param sentAddress the rejected redirect URI, which is safe to show
+ * @param sentAddress the rejected redirect URI, to show on the page
  */
 export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
   const page = errorPage({
@@ -88,13 +88,13 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: strin
   sendPublicPage(ctx, page)
 }
 
-/** Returns the error body for a fault, which has only the id of its log line. */
+/** Returns the response body for an unexpected error, which contains only the id of its log line. */
 export function faultBody(ctx: Context): ErrorBody {
   const error_description = `the service failed; try again later, or report error ID ${requestIdOf(ctx)} to the operator of this service`
   return { error: 'server_error', error_description }
 }
 
-/** When to retry after a storage failure. */
+/** The `Retry-After` of responses to storage failures. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */

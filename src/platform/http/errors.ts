@@ -1,12 +1,12 @@
 import { errors } from 'oidc-provider'
 
 /**
- * A deliberate error response. Our code uses the engine's error classes, so that hooks and routes respond alike.
- * docs/reference/errors.md lists these errors and those of the engine.
+ * A deliberate error response. Our code uses the engine's error classes, so hooks and routes respond alike.
+ * docs/reference/errors.md lists these errors and the engine's.
  */
 type Refusal = errors.OIDCProviderError
 
-/** Whether an error is a deliberate response; every other error is a fault. */
+/** Whether an error is a deliberate response, not a failure of the service. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof errors.OIDCProviderError && error.expose
 }
@@ -116,7 +116,7 @@ export const nothingHere = (): Refusal =>
 export const methodNotAllowed = (allowed: string): Refusal =>
   invalidRequest(405, `this endpoint accepts only ${allowed}`)
 
-/** The request contains a NUL character, which the stores cannot store. */
+/** The request contains a NUL character, which PostgreSQL cannot store. */
 export const nulInRequest = (): Refusal =>
   invalidRequest(400, 'the request contains a NUL character; remove it')
 export const unsupportedBody = (expected: string): Refusal =>
@@ -126,7 +126,7 @@ export const bodyTooLarge = (bytesMax: number): Refusal =>
 export const addressTooLong = (charactersMax: number): Refusal =>
   invalidRequest(414, `the URL is longer than ${charactersMax} characters; send the query by POST`)
 
-/** The caller sets the headers of the limit. */
+/** Too many requests. The caller sets the headers that describe the limit. */
 export const tooManyRequests = (): Refusal =>
   custom(429, 'too_many_requests', 'too many requests; retry after the delay in Retry-After')
 
@@ -136,7 +136,7 @@ export function storageUnavailable(cause: unknown): Refusal {
     'the service cannot reach its storage right now; retry later',
   )
   error.cause = cause
-  // The engine uses 400 for this class; 503 tells clients to retry.
+  // The engine's class uses status 400; 503 tells clients to retry.
   return withStatus(error, 503)
 }
 
@@ -176,7 +176,7 @@ function invalidRequest(status: number, description: string): Refusal {
   return new errors.InvalidRequest(description, status)
 }
 
-/** An error for which the engine has no class. */
+/** Creates an error for which the engine has no class. */
 function custom(
   status: number,
   error: string,

@@ -12,7 +12,7 @@ import { rememberStorageFailure } from './storage-guard.ts'
 interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> {
   readonly baseUrl: string
   readonly serviceName: string
-  /** Notes an ignored X-Forwarded-For; undefined if the proxy is trusted. */
+  /** Records that X-Forwarded-For was ignored; undefined if the proxy is trusted. */
   readonly noteIgnoredProxy: ((ctx: Context) => void) | undefined
   /** Limits requests by client network. Also sees the responses to allowed requests. */
   readonly gate: Middleware
@@ -25,7 +25,7 @@ interface EveryRequestPorts {
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** The middleware that runs before every route, in order. `hear` receives each request's log line. */
+/** Lists the middleware that runs before every route, in order. `hear` receives each request's log line. */
 export function everyRequest(
   { baseUrl, serviceName, noteIgnoredProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,

@@ -1,13 +1,13 @@
 /**
- * The allowed hosts of loopback URLs. Only this file lists them, so that the issuer, redirect URIs, pages and the
- * tool endpoint agree.
+ * The allowed hosts of loopback URLs. Only this file lists them, so the issuer, redirect URIs, pages and the tool
+ * endpoint agree.
  */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
 /** The default listening address. */
 export const [loopbackAddress] = loopbackHosts
 
-/** Whether this is one of the hosts above, in exactly that form. */
+/** Whether a host is listed above, in exactly that spelling. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
@@ -23,8 +23,8 @@ export function isLoopbackUrl(url: string): boolean {
 }
 
 /**
- * Whether a host is this machine in any form: all of 127.0.0.0/8 and the names below localhost count (RFC 6761 §6.3).
- * For messages and the metrics port; URLs must use a host listed above.
+ * Whether a host means this machine in any spelling, including all of 127.0.0.0/8 and subdomains of localhost (RFC
+ * 6761 §6.3). For messages and the metrics port; URLs must use a host listed above.
  */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)

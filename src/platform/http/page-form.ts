@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { foreignForm, nulInRequest } from './errors.ts'
 
 /**
- * Rejects forged forms (RFC 6749 §10.12). Checks the browser's Sec-Fetch-Site header and the token of the page.
+ * Rejects forged forms (RFC 6749 §10.12). Checks the browser's Sec-Fetch-Site header and the page's CSRF token.
  *
  * @throws foreignForm
  */
@@ -30,7 +30,7 @@ function checkToken(ctx: Context, token: string, given: string): void {
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw foreignForm()
 }
 
-/** Rejects a form field with a NUL character, on which PostgreSQL would fail. @throws nulInRequest */
+/** Rejects a form field with a NUL character, because PostgreSQL would raise an error. @throws nulInRequest */
 export function refuseNul(ctx: Context): void {
   const values = Object.values(fieldsOf(ctx)).flat()
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()

@@ -1,7 +1,7 @@
-/** HTTP without domain logic: paths, middleware in front of every route, and responses. */
+/** Every path of the service. */
 
-// Every path of the service, relative to {base_url}. Routers, the engine, discovery documents, pages and the request
-// log read these tables.
+// Paths are relative to {base_url}. Routers, the engine, discovery documents, pages and the request log read these
+// tables.
 
 /** Paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {
@@ -42,14 +42,14 @@ export const paths = {
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',
-  /** The path in an earlier draft, which site scanners still use. */
+  /** The path from an earlier draft, which site scanners still request. */
   serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
   ready: '/readyz',
 } as const
 
-/** The metrics for Prometheus, on a separate port. */
+/** Metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 
 /** Paths for programs that respond with 404 unless a setting enables them. */
@@ -91,11 +91,11 @@ export const pages = {
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
 
-  /** The redirect URI for signing in to the pages below (`relying-party/sign-in.ts`). */
+  /** The redirect URI of the sign-in to the pages below (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
 
-  /** How to connect an assistant: for all sites, and for one site. */
+  /** Instructions for connecting an assistant: for all sites, and for one site. */
   connectHome: '/connect',
   connect: '/connect/:site',
 
@@ -157,7 +157,7 @@ export function addressOf(pattern: string, values: Readonly<Record<string, strin
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
 }
 
-/** Names below /admin/ that have another meaning, so no site slug may use them in paths. */
+/** Path segments below /admin/ that the service uses itself, so they cannot name a site. */
 export const takenSlugs: ReadonlySet<string> = new Set(
   [...Object.values(paths), ...Object.values(pages)].flatMap((address) => {
     const [, name] = /^\/admin\/([^/:]+)/.exec(address) ?? []
@@ -165,7 +165,7 @@ export const takenSlugs: ReadonlySet<string> = new Set(
   }),
 )
 
-/** Returns the name of a site in page paths: its slug, or its id if the slug is taken. */
+/** Returns the name of a site in page paths: its slug, or its id if the slug is reserved. */
 export function nameOfSite({ id, slug }: { readonly id: string; readonly slug: string }): string {
   return takenSlugs.has(slug) ? id : slug
 }

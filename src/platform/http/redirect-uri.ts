@@ -2,14 +2,14 @@ import { isLoopbackHost } from './loopback.ts'
 
 const URI_LENGTH_MAX = 512
 
-/** `http://<host>[:<port>]/<path>`, with only the characters of RFC 3986 §3.3. */
+/** Matches `http://<host>[:<port>]/<path>`, with only the path characters of RFC 3986 §3.3. */
 const loopbackForm =
   /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
 
 /**
  * Whether this is a canonical loopback redirect URI (RFC 8252 §7.3; specification, Client registration 3). Rejects
  * forms on which URL parsers disagree: decimal, hexadecimal, shortened and IPv4-mapped hosts, userinfo, query,
- * fragment, port 0 and dot segments. The port is optional: it changes with each authorization anyway, and VS Code and
+ * fragment, port 0 and dot segments. The port is optional, because it may change with each authorization. VS Code and
  * the metadata document of Claude Code omit it.
  *
  * @param hosts the allowed subset of `loopbackHosts` (design 7)
@@ -17,7 +17,7 @@ const loopbackForm =
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // The parser resolves dot segments, even encoded ones, so they change the path.
+  // The parser resolves dot segments, even encoded ones, so a path that contains them differs from the parsed path.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
@@ -35,7 +35,7 @@ export function differInPortOnly(uri: string, listed: string): boolean {
   return host === listedHost && path === listedPath
 }
 
-/** Whether a URI has a private-use scheme (RFC 8252 §7.1), and not one that browsers handle. */
+/** Whether a URI has a private-use scheme (RFC 8252 §7.1). Excludes schemes that browsers handle themselves. */
 function isAppAddress(uri: string): boolean {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
   return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)
@@ -71,8 +71,8 @@ export function isUnderHost(uri: string, document: URL): boolean {
 }
 
 /**
- * Whether an application of this type may use a redirect URI. Plain http is only for loopback (RFC 8252 §7.3), and
- * private-use schemes are only for native applications (§7.1). A native application may use https, but not with a
+ * Whether an application of this type may use a redirect URI. Plain http requires a loopback host (RFC 8252 §7.3),
+ * and private-use schemes require a native application (§7.1). A native application may use https, but not with a
  * loopback host (§7.2). The engine checks the same for native clients, but less for web clients.
  */
 export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
@@ -91,12 +91,12 @@ export function isWebAddress(uri: string): boolean {
 }
 
 /**
- * The variable part of a redirect pattern. Some platforms give each connection its own callback: an https URI that
- * differs in one path segment (design 6).
+ * The variable part of a redirect pattern. Some platforms use a separate callback for each connection: https URIs
+ * that differ in one path segment (design 6).
  */
 export const FREE_SEGMENT = '{segment}'
 
-/** Only characters on which all parsers agree: no dot, no slash, nothing encoded. */
+/** A path segment with only characters on which all parsers agree: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Whether a pattern is a canonical https URI with exactly one variable segment. */
@@ -114,8 +114,8 @@ export function isRedirectPattern(pattern: string): boolean {
 }
 
 /**
- * Whether a URI matches a redirect pattern. Everything except the segment must be equal, which excludes dot segments,
- * encoded characters, a query, a fragment, userinfo and other hosts or ports.
+ * Whether a URI matches a redirect pattern. Everything except the variable segment must be equal. That excludes dot
+ * segments, encoded characters, a query, a fragment, userinfo, and other hosts or ports.
  */
 export function matchesPattern(uri: string, pattern: string): boolean {
   const [before = '', after = ''] = pattern.split(FREE_SEGMENT)

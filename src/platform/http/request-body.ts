@@ -5,22 +5,21 @@ import type { Context, Middleware } from 'koa'
 import { bodyTooLarge, unsupportedBody } from './errors.ts'
 
 /**
- * Reads a request body up to a limit, as the bytes that were sent. request-target.ts has already rejected compressed
- * bodies.
+ * Reads the bytes of a request body, up to a limit. request-target.ts has already rejected compressed bodies.
  *
  * @throws bodyTooLarge without buffering more than the limit
  */
 export async function readRequestBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   if (Number(ctx.get('content-length')) > bytesMax) throw bodyTooLarge(bytesMax)
   const stream = ctx.req
-  // Events are faster than an async iterator.
+  // Use events, because they are faster than an async iterator.
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let length = 0
   const add = (chunk: Buffer) => {
     length += chunk.length
     if (length <= bytesMax) return void chunks.push(chunk)
-    // Discard the rest: destroying the stream would also lose the response.
+    // Discard the rest, because destroying the stream would also lose the response.
     stream.off('data', add).resume()
     reject(bodyTooLarge(bytesMax))
   }
@@ -73,12 +72,12 @@ export async function readForm(ctx: Context): Promise<URLSearchParams> {
   return new URLSearchParams((await readRequestBody(ctx, FORM_BYTES_MAX)).toString())
 }
 
-/** Returns a parameter; undefined if absent or empty (RFC 6749 §3.2). */
+/** Returns a parameter; undefined if it is absent or empty (RFC 6749 §3.2). */
 export function parameterOf(parameters: URLSearchParams, name: string): string | undefined {
   return parameters.get(name) || undefined
 }
 
-/** Returns the error if a request repeats one of these parameters (RFC 6749 §3.2). */
+/** Returns an error if a request repeats one of these parameters (RFC 6749 §3.2). */
 export function repetitionIn(
   parameters: URLSearchParams,
   names: readonly string[],
@@ -87,7 +86,7 @@ export function repetitionIn(
   return repeated && `'${repeated}' parameter must not be provided twice`
 }
 
-/** How long, and up to how many bytes, the rest of a body is read before the response. */
+/** How long, and how many bytes, to read of the rest of a body before the response. */
 const DROP_MS = 200
 const DROP_BYTES_MAX = 1_048_576
 
@@ -106,7 +105,7 @@ export function endUnreadBody(): Middleware {
   }
 }
 
-/** @returns whether the body ended in time */
+/** Reads the rest of a body. @returns whether the body was complete in time */
 async function dropRest(stream: IncomingMessage): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let bytes = 0

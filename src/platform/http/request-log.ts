@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
-  /** The called tool, or the prompt or kind of resource, at the tool endpoint. */
+  /** The called tool, the prompt, or the kind of resource, at the tool endpoint. */
   tool?: string | undefined
   /** The upstream of a forwarded request. */
   upstream?: string | undefined
@@ -18,7 +18,7 @@ export interface LogFields {
   /** The outcome of a refresh, introspection, tool call or GraphQL operation, if the status does not show it. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
-  /** The reason, which is not sent to the caller. */
+  /** The reason for a refusal, which is not sent to the caller. */
   detail?: string | undefined
   cause?: unknown
 }
@@ -50,9 +50,9 @@ export interface RequestListeners {
 }
 
 /**
- * Writes one JSON line per request. It has the matched route pattern instead of the URL, which may contain a code, a
- * token or an interaction id. The request id is also in the `X-Request-Id` header and on error pages, so that a
- * reported id leads to the line.
+ * Writes one JSON line per request. The line has the matched route pattern instead of the URL, which may contain a
+ * code, a token or an interaction id. The request id is also in the `X-Request-Id` header and on error pages, so the
+ * line can be found from a reported id.
  */
 export function requestLog(
   logger: Logger,
@@ -91,7 +91,7 @@ export function requestLog(
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Makes request ids. Gets random bytes for many ids at once, because each call is expensive. */
+/** Creates request ids. Gets random bytes for many ids at once, because each call is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length
@@ -105,7 +105,7 @@ function makeIds(): () => string {
   }
 }
 
-/** Replaces an error with its stack, because JSON omits the properties of errors. */
+/** Converts an error to its stack trace, because JSON omits the properties of errors. */
 function printable({ cause, ...fields }: LogFields): LogFields {
   if (cause === undefined) return fields
   return { ...fields, cause: cause instanceof Error ? cause.stack : cause }

@@ -4,15 +4,15 @@ import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
-/** The setting with the time when a proxy was last ignored, in epoch milliseconds; `doctor` reads it. */
+/** The setting with the time when X-Forwarded-For was last ignored, in epoch milliseconds. `doctor` reads it. */
 export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**
- * Makes {base_url} the only URL under which the service knows itself (design 1).
- * The engine derives every advertised URL and the cookies' `secure` flag from Host and X-Forwarded-*. With the
- * original headers, `Host: evil.example` would appear in discovery. So they are replaced before anything reads them.
- * `state.presentedHost` keeps the original Host for endpoints that reject foreign hosts.
- * X-Forwarded-For is kept only behind a trusted proxy, and only its last entry, which that proxy added.
+ * Makes the service derive all its URLs from {base_url} (design 1). The engine derives every advertised URL and the
+ * cookies' `secure` flag from Host and X-Forwarded-*. Otherwise, a request with `Host: evil.example` would get that
+ * host in discovery. So this middleware replaces these headers before anything reads them. `state.presentedHost`
+ * keeps the original Host for endpoints that reject foreign hosts. X-Forwarded-For is kept only behind a trusted
+ * proxy, and only its last entry, which that proxy added.
  *
  * @param noteIgnored called before the header is dropped; undefined if the proxy is trusted
  */
@@ -44,7 +44,7 @@ function pathOf(target: string): string {
 }
 
 /**
- * Responds with 404 to noncanonical forms of the engine's paths, as `router.ts` does for ours. The engine's router
+ * Responds with 404 to noncanonical spellings of the engine's paths, as `router.ts` does for ours. The engine's router
  * ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
  */
 export function canonicalPath(): Middleware {
@@ -62,21 +62,21 @@ export function canonicalPath(): Middleware {
 
 const upstream = addressOf(paths.upstream, { path: '' })
 const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
-/** These endpoints reject compressed bodies themselves, so that the response has all its headers. */
+/** These endpoints reject compressed bodies themselves, so the response has all its headers. */
 const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
  * Rejects requests that no route can process: a compressed body, or a target with a NUL, invalid UTF-8 or a fragment.
- * PostgreSQL would fail on a NUL. Protocol endpoints validate their own parameters, and requests to the platform API
- * are validated when they are forwarded.
+ * PostgreSQL would raise an error on a NUL. Protocol endpoints validate their own parameters, and requests to the
+ * platform API are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */
 export function plainRequest(): Middleware {
   return (ctx, next) => {
     const { path, url, querystring } = ctx
-    // A target has no fragment (RFC 9112 §3.2), and a proxy could parse it differently.
+    // A request target must not contain a fragment (RFC 9112 §3.2), and a proxy could parse it differently.
     if (url.includes('#')) throw nothingHere()
     if (path.startsWith(upstream)) return next()
     if (methodsWithBody.has(ctx.method) && !answeredInFull.has(path)) refuseCompressed(ctx)

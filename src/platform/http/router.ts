@@ -5,12 +5,12 @@ import { answerCors } from './cors.ts'
 import { responseTo, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
 
-/** Makes a router that is strict about letter case and trailing slashes (docs/decisions/0003-canonical-paths-only.md). */
+/** Creates a router that respects letter case and trailing slashes (docs/decisions/0003-canonical-paths-only.md). */
 export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
 
-/** A path for programs that bypasses the routers, because it is called very often. */
+/** A path for programs that bypasses the routers for speed, because it is called very often. */
 export interface ProgramRoute {
   readonly path: string
   /** The route name in the log. */
@@ -30,12 +30,12 @@ export function programRoute(route: ProgramRoute): Middleware {
 async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRoute) {
   const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
   if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
-  // For the log; routers store the matched pattern here.
+  // The request log reads the matched pattern here, where routers store it.
   Object.assign(ctx, { _matchedRoute: name })
   if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
 }
 
-/** Responds without caching, with errors as JSON regardless of `Accept`. */
+/** Disables caching, and sends errors as JSON regardless of `Accept`. */
 export async function answerUncached(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   try {
@@ -46,7 +46,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   }
 }
 
-/** A router, which serves its own paths, or middleware, which sees every request. */
+/** A router, which handles its own paths, or middleware, which handles every request. */
 export type Surface = Router | Middleware
 
 /**

@@ -5,7 +5,7 @@ import type { Middleware } from 'koa'
  * its self-submitting form only to that directive.
  *
  * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) to which a form may lead.
- * Chromium also applies form-action to redirects after a form, so include the client's redirect URI
+ * Chromium also applies form-action to redirects after a form was submitted, so include the client's redirect URI
  */
 export function contentSecurityPolicy(formTargets: readonly string[] = []): string {
   return [
@@ -31,8 +31,8 @@ export function securityHeaders(baseUrl: string): Middleware {
   const headers = {
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    // Page URLs contain the interaction id, which other origins must not see. `no-referrer` would also remove the
-    // Origin header of our own forms.
+    // Page URLs contain the interaction id, which other origins must not see. Not `no-referrer`, which would also
+    // remove the Origin header of our own forms.
     'Referrer-Policy': 'same-origin',
     'Content-Security-Policy': contentSecurityPolicy(),
     ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000' }),

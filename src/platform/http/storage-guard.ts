@@ -14,8 +14,8 @@ export function rememberStorageFailure(): Middleware {
 
 /**
  * Converts a failed store call to 503 `temporarily_unavailable` (design 24). After the first failure, the request
- * makes no further store calls, so that the response takes one time limit instead of several. Every store is opened
- * with this guard (platform/store/open-stores.ts).
+ * makes no further store calls, so it waits for one time limit instead of several. Every store is opened with this
+ * guard (platform/store/open-stores.ts).
  *
  * @param isFailure whether an error means that the store is unavailable. Other errors are passed on, such as one that
  * rolls back a transaction
@@ -37,8 +37,8 @@ export async function orUnavailable<Result>(
 }
 
 /**
- * Whether PostgreSQL rejected text with a NUL. If our validation (request-target.ts, page-form.ts, the schemas)
- * missed one, it is still the caller's mistake.
+ * Whether PostgreSQL rejected text with a NUL. Even if our validation (request-target.ts, page-form.ts, the schemas)
+ * missed it, it is the caller's mistake.
  */
 function isNulError(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }

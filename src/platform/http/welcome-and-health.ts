@@ -21,7 +21,7 @@ const links = [
 ]
 
 const DAY = 'public, max-age=86400'
-/** For stylesheets, whose path contains a digest of the content. */
+/** `Cache-Control` for stylesheets, whose path contains a digest of the content. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 const assets = [
@@ -40,7 +40,7 @@ const assets = [
  * that its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time
- * @param conformance whether the conformance profile is on, which /healthz then shows (design 26)
+ * @param conformance whether the conformance profile is on, which /healthz shows (design 26)
  */
 export function welcomeAndHealth(
   welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>,
@@ -59,7 +59,7 @@ export function welcomeAndHealth(
   for (const { path, type, content, cached } of assets) {
     router.get(path, (ctx) => {
       ctx.set('Cache-Control', cached)
-      // Assistants show the icons on their own pages.
+      // Allow other origins, because assistants show the icons on their own pages.
       if (type !== 'css') ctx.set('Access-Control-Allow-Origin', '*')
       ctx.type = type
       ctx.body = content

@@ -11,9 +11,9 @@ import { answerTooMany, type ErrorShape } from './too-many-requests.ts'
 interface Gate {
   readonly limit: LimitName
   readonly shape: ErrorShape
-  /** Points to take before the request is read. */
+  /** Points to charge before the request is read. */
   readonly before?: (ctx: Context) => number
-  /** Points to take for the response. */
+  /** Points to charge for the response. */
   readonly after?: (ctx: Context, limits: Limits) => number
   /** Set if OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
@@ -59,11 +59,11 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.mcp, tools],
   [paths.mcpMember, tools],
   [paths.mcpAdmin, tools],
-  // The schema is public, although its path is below the operator pages.
+  // An exception: the schema is public, although its path is below the operator pages.
   [paths.adminSchema, undefined],
 ])
 
-/** Gates by path prefix, longest first. */
+/** The limits by path prefix, longest first. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
@@ -79,16 +79,16 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [pages.connectHome, page],
 ]
 
-/** Returns a pattern up to its first parameter. */
+/** Returns the part of a pattern before its first parameter. */
 function prefixOf(pattern: string): string {
   return pattern.slice(0, pattern.indexOf(':'))
 }
 
 /**
- * Limits requests by client network, before the request is read and before any store is used. At paths that
- * take credentials only failures count: many people and programs may share one address, and successful
- * requests are charged to the person or client. A valid credential passes there even when strangers at the
- * same address have used up its failures; `verifications` bounds what the invalid ones cost.
+ * Limits requests by client network, before the request is read and before any store is used. At paths that take
+ * credentials, only failures count: many people and programs may share one address, and successful requests are
+ * charged to the person or client. There, a valid credential is accepted even after others at the same address have
+ * exhausted the limit; `verifications` bounds the cost of invalid ones.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -119,7 +119,7 @@ function gateAt({ path, method }: Context): Gate | undefined {
 }
 
 const KILOBYTE = 1024
-/** The engine reads no more than this. */
+/** The engine's maximum body length, so a request costs no more than this. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
 /** Points for an authorization request. It is stored as sent, so it is charged by length. */

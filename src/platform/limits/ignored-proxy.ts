@@ -14,8 +14,8 @@ interface WarningPorts {
 }
 
 /**
- * Notes requests of a proxy whose X-Forwarded-For is ignored: all its users then share one address and its
- * limits. Only proxies at private addresses count, because anyone can send the header from elsewhere.
+ * Records requests from a proxy whose X-Forwarded-For is ignored: all its users then share one address and its
+ * limits. Only proxies at private addresses count, because anyone on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
   let isLogged = false

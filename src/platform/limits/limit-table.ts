@@ -3,14 +3,14 @@
 interface LimitRow {
   /**
    * Who is charged: a client network, an authenticated client, or a person using a client. The last two are charged
-   * only after authentication, or others could use up their limit.
+   * only after authentication; otherwise, others could exhaust their limit.
    */
   readonly by: 'address' | 'client' | 'person'
-  /** Path of the maximum in config/service.json. */
+  /** The path of the maximum in config/service.json. */
   readonly setting: `${keyof typeof windowSettings}.${string}`
 }
 
-/** Path of the window length, by section of config/service.json. */
+/** The path of the window length, by section of config/service.json. */
 const windowSettings = {
   limits: 'limits.windowSeconds',
   mcp: 'mcp.windowSeconds',
@@ -18,7 +18,7 @@ const windowSettings = {
   signIn: 'signIn.failureWindowSeconds',
 } as const
 
-/** Every request limit. docs/reference/limits.md describes where each applies and what costs points. */
+/** Every request limit. docs/reference/limits.md describes where each limit applies and what costs points. */
 export const limitTable = {
   authorizations: { by: 'address', setting: 'limits.authorizationKilobytesPerAddressMax' },
   oauthFailures: { by: 'address', setting: 'limits.oauthFailurePointsPerAddressMax' },

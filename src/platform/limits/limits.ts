@@ -6,7 +6,7 @@ import { type Count, WindowCounts } from './window-counts.ts'
 /** The limit that a request exceeded. */
 export interface Exceeded {
   readonly limit: LimitInForce
-  /** Seconds until the window ends; at least 1. */
+  /** The number of seconds until the window ends; at least 1. */
   readonly waitSeconds: number
 }
 
@@ -15,24 +15,24 @@ export type Limits = ReturnType<typeof makeLimits>
 /** How often processes exchange their counts. */
 const EXCHANGE_SECONDS = 1
 /**
- * The share of a limit that a process does not report. Most callers stay below it and cost no exchange. Sixteen
- * processes that all use this share let through at most twice the limit.
+ * The share of a limit below which a process does not report counts. Most callers stay below it, so they cost no
+ * exchange. Even if sixteen processes all use this share, they allow at most twice the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
 /** The maximum number of counts per exchange; the rest wait for the next one. */
 const EXCHANGED_MAX = 1000
-/** A longer key is replaced by its digest. */
+/** The maximum length of a key. A longer key is replaced by its digest. */
 const KEY_CHARACTERS_MAX = 120
 
 interface Counted {
   readonly limit: LimitInForce
   readonly counts: WindowCounts
-  /** Counts to report in the next exchange. */
+  /** The counts to report in the next exchange. */
   readonly unreported: Map<string, Count>
 }
 
 /**
- * Makes the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still apply
+ * Creates the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still apply
  * when the store is down, because each process keeps its own counts.
  *
  * @param policy the content of service.json, which has the maximums
@@ -54,7 +54,7 @@ export function makeLimits({
     }),
   ) as Record<LimitName, Counted>
 
-  /** Returns the limit if no points are left. Does not count. */
+  /** Returns the limit if no points are left. Does not charge any points. */
   const exceeded = (name: LimitName, key: string): Exceeded | undefined => {
     const { limit, counts } = counted[name]
     const found = counts.find(bounded(key))
@@ -90,7 +90,7 @@ export function makeLimits({
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Takes one point from the total of all processes. For operations that are expensive anyway. */
+    /** Takes one point from the total of all processes. Waits for a store, so only for expensive operations. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -122,7 +122,7 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
   return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
 }
 
-/** Makes one request for all limits. A failed report is repeated at the next exchange. */
+/** Exchanges the counts of all limits in one request. A failed report is repeated at the next exchange. */
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>
@@ -144,7 +144,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
       if (sum) settle(count, sum, now())
     }
   } catch {
-    // Not logged: other users of the store log that it is down.
+    // Do not log the failure: other users of the store log that it is down.
     for (const { unreported, key, count, points } of reported) {
       count.unsent += points
       if (count.endsAtMs > now()) unreported.set(key, count)
@@ -152,13 +152,13 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
   }
 }
 
-/** Sets a count to the total of all processes, plus what this process has counted since its report. */
+/** Sets a count to the total of all processes, plus the points that this process has counted since its report. */
 function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.points = points + count.unsent
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Uses a digest as the key, so that the store has no addresses or accounts in plain text. */
+/** Hashes the key, so the store contains no addresses or accounts in plain text. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }
@@ -167,7 +167,7 @@ function bounded(key: string): string {
   return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
 }
 
-/** The key of a person using one client, so that one of the person's programs cannot block another. */
+/** Returns the key for a person using one client, so one of the person's programs cannot block another. */
 export function personKey(person: {
   readonly personId: string
   readonly clientId: string

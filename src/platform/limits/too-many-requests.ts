@@ -8,7 +8,7 @@ import type { Exceeded } from './limits.ts'
 /** The format of an error response. */
 export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
 
-/** An implementation-defined server error of JSON-RPC 2.0 (§5.1). */
+/** The error code: an implementation-defined server error of JSON-RPC 2.0 (§5.1). */
 const TOO_MANY = -32_029
 const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
 
@@ -46,7 +46,7 @@ export function answerTooMany(
   return true
 }
 
-/** @throws tooManyRequests if a limit is exceeded */
+/** Rejects the request if a limit is exceeded. @throws tooManyRequests */
 export function refuseTooMany(
   ctx: Pick<Context, 'set' | 'state'>,
   exceeded: Exceeded | undefined,

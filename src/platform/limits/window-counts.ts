@@ -6,33 +6,33 @@ export interface Count {
   points: number
   /** Points not yet reported to the other processes. */
   unsent: number
-  /** Epoch milliseconds on the clock of this process. */
+  /** When the window ends, in epoch milliseconds by the clock of this process. */
   endsAtMs: number
 }
 
 /** The keys counted between two rotations. */
 interface Generation {
   readonly counts: Map<string, Count>
-  /** Points of the keys beyond the maximum. Allocated for the first of them. */
+  /** Points of the keys beyond the maximum, in shared cells. Allocated when first needed. */
   cells?: Uint32Array
 }
 
 /** How many keys per generation are counted individually, at about 200 bytes each. */
 const KEYS_MAX = 10_000
-/** Two digest bytes select a cell; the cells of a generation take 256 KiB. */
+/** The number of shared cells. Two digest bytes select a cell; the cells of a generation take 256 KiB. */
 const CELLS = 65_536
 
 /**
  * The counts of one limit in this process. A window begins with the first count of its key.
  * Nothing is evicted, so no caller can reset a count by creating many others. Instead, keys are in two generations.
- * The older one is dropped after a whole window, when all of its windows have ended. Beyond the maximum, the keys of
- * a generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
+ * The older one is dropped after a whole window, when all windows in it have ended. Beyond the maximum, the keys of a
+ * generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
  */
 export class WindowCounts {
   readonly #windowMs: number
   readonly #now: () => number
   readonly #keysMax: number
-  /** A random seed per process, so that no caller can choose which keys share a cell. */
+  /** A random seed per process, so no caller can choose which keys share a cell. */
   readonly #seed = randomUUID()
   #young: Generation = { counts: new Map() }
   #old: Generation = { counts: new Map() }
@@ -97,7 +97,7 @@ export class WindowCounts {
     this.#rotatesAtMs = nowMs + this.#windowMs
   }
 
-  /** Returns the cell of a key; 0 while no keys share cells, to save the digest. */
+  /** Returns the cell of a key. Returns 0 while no keys share cells, to avoid computing the digest. */
   #cellOf(key: string): number {
     const isFull = this.#young.cells ?? this.#old.cells ?? this.#young.counts.size >= this.#keysMax
     return isFull ? hash('sha256', this.#seed + key, 'buffer').readUInt16LE() : 0
@@ -107,7 +107,7 @@ export class WindowCounts {
     return pointsIn(this.#young, cell) + pointsIn(this.#old, cell)
   }
 
-  /** Subtracts points from a generation that has enough, so that no cell becomes negative. */
+  /** Subtracts points from a generation that has enough of them, so no cell becomes negative. */
   #giveBack(cell: number, points: number): void {
     const { cells } = [this.#young, this.#old].find((each) => pointsIn(each, cell) >= points) ?? {}
     if (cells) cells[cell] = (cells[cell] ?? 0) - points

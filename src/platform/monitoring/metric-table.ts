@@ -3,8 +3,8 @@
 import { storeOperations } from '../store/store-use.ts'
 
 /**
- * The allowed values of a label: a list, or a maximum number of distinct values. Any other value becomes `other`, for
- * example one that a client chose.
+ * The allowed values of a label: a list, or a maximum number of distinct values. Any other value, for example one
+ * that a client chose, becomes `other`.
  */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
@@ -14,7 +14,7 @@ export interface Metric {
   readonly labels?: Readonly<Record<string, LabelValues>>
   /** The upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[]
-  /** How to aggregate the values of a host's processes; `sum` by default. */
+  /** How to aggregate the values of all processes on a host; `sum` by default. */
   readonly ofHost?: 'sum' | 'max' | 'min'
 }
 
@@ -30,8 +30,8 @@ export const errorCodes = (
 ).split(' ')
 
 /**
- * Label values of refusals, by how the logged reason begins. A reason may quote client input, so the rest of it is
- * never a label.
+ * Label values for refusals, by the beginning of the logged reason. The rest of a reason may quote client input, so
+ * it is never a label.
  */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
@@ -67,7 +67,7 @@ export function nameOfReason(detail: string | undefined): string {
 const stores = ['sqlite', 'postgres', 'redis'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
-/** About 170 engine routes and router patterns exist. */
+/** The maximum number of route labels. About 170 engine routes and router patterns exist. */
 const routes = { valuesMax: 250 }
 
 /** Every metric, by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */

@@ -2,13 +2,13 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
-/** Where to read the values of each scrape. */
+/** The sources of the values that each scrape reads. */
 export interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
-  /** Undefined without back-channel logout. */
+  /** Counts undelivered sign-out notices; undefined without back-channel logout. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
-  /** `madeAt` is when each signing key was created, in epoch milliseconds, by what it signs. */
+  /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 
@@ -43,7 +43,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
 
 type Values = Readonly<Record<string, number | undefined>>
 
-/** Makes one reading per known value. */
+/** Returns one reading per known value. */
 function readingsOf(label: string, values: Values, divisor = 1) {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined ? [] : [{ labels: { [label]: name }, value: value / divisor }],
@@ -52,7 +52,7 @@ function readingsOf(label: string, values: Values, divisor = 1) {
 
 const LOOP_SAMPLE_MS = 20
 
-/** Measures event loop delay by how late a timer fires. */
+/** Measures the event loop delay: how late a timer fires. */
 function watchEventLoop(metrics: Metrics): Disposable {
   let expectedMs = performance.now() + LOOP_SAMPLE_MS
   const timer = setInterval(() => {

@@ -15,7 +15,7 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** Opens the metrics of this process: every metric of the table, in its own registry. */
+/** Opens the metrics of this process: every metric of the table, in a new registry. */
 export function openMetrics() {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()

@@ -44,8 +44,8 @@ export function reportMetrics() {
 }
 
 /**
- * Serves the metrics of all workers, in their primary, on a separate port. Includes the counters of workers that have
- * exited, so that no counter decreases when a worker is replaced.
+ * Serves the metrics of all workers from their primary, on a separate port. Includes the counters of workers that
+ * have exited, so no counter decreases when a worker is replaced.
  */
 export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
@@ -57,7 +57,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     latest.set(worker.id, snapshot)
     awaited.get(worker.id)?.resolve()
   })
-  // Sequential, so that concurrent sums do not overwrite each other.
+  // Collect sequentially, so concurrent sums do not overwrite each other.
   let summing = Promise.resolve()
   cluster.on('exit', ({ id }) => {
     const last = latest.get(id)
@@ -77,7 +77,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     await answered.promise
   }
   return await openScrapeServer(address, async () => {
-    // A worker that has never responded is not serving yet.
+    // A worker that has never responded has not started to accept requests, so do not wait for it.
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
     })
@@ -95,8 +95,8 @@ const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
 /**
- * Serves `GET /metrics` and nothing else. The separate port keeps it private without a secret, because a proxy in
- * front of the service does not forward to it.
+ * Serves `GET /metrics` and nothing else. The separate port keeps metrics private without a secret, because a proxy
+ * in front of the service does not forward to it.
  *
  * @param scrape returns the response to a scrape
  * @throws if the port cannot be opened, with a sentence for the operator if it is in use
@@ -111,7 +111,7 @@ async function openScrapeServer(
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
-    // Prevents DNS rebinding: a request from a foreign page has that page's host name.
+    // Prevents DNS rebinding: a request from a foreign page contains that page's host name.
     if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')

@@ -68,7 +68,7 @@ export type Traces = ReturnType<typeof openTraces>
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * Opens the traces. A span contains a route, a status, the kind and table of a statement, or the host of an outgoing
+ * Opens the traces. A span contains a route and status, the kind and table of a statement, or the host of an outgoing
  * request. It never contains a full path, a query, a header, statement values or personal data.
  */
 export function openTraces(settings: TraceSettings, logger: Logger) {
@@ -80,7 +80,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
   })
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
-    // The standard environment variables are merged last, so they take precedence.
+    // OTEL_RESOURCE_ATTRIBUTES is merged last, so it takes precedence.
     resource: defaultResource()
       .merge(resourceFromAttributes(own))
       .merge(detectResources({ detectors: [envDetector] })),
@@ -174,7 +174,7 @@ async function endSpanAfter<Result>(span: Span, work: Promise<Result>): Promise<
   try {
     return await work
   } catch (error) {
-    // The error message may contain a value, so the span omits it.
+    // The message of a store error may contain a value, so the span omits it.
     span.setStatus({ code: SpanStatusCode.ERROR })
     throw error
   } finally {
@@ -196,7 +196,7 @@ function logExportFailure(logger: Logger, reason: string): void {
   logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be exported')
 }
 
-/** Makes the sampler with this OpenTelemetry name. */
+/** Creates the sampler with this OpenTelemetry name. */
 function makeSampler(name: string, ratio: number): Sampler {
   const [, root] = /^parentbased_(.*)/.exec(name) ?? []
   if (root !== undefined) return new ParentBasedSampler({ root: makeSampler(root, ratio) })

@@ -42,7 +42,7 @@ export async function openWatchers(
   return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Serves the metrics of all workers of a host, in their primary. */
+/** Serves the metrics of all workers on a host, from their primary. */
 export async function openHostMetrics(
   address: ListeningAddress | undefined,
 ): Promise<AsyncDisposable | undefined> {
@@ -51,7 +51,7 @@ export async function openHostMetrics(
   return await serveHostMetrics(address)
 }
 
-/** Wraps the measured parts of a service. Without metrics and traces, they stay unwrapped. */
+/** Wraps the measured parts of a service. Without metrics and traces, returns them unwrapped. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {
@@ -137,7 +137,7 @@ async function counted<Result>(
   }
 }
 
-/** Counts a request from its log line, so that metrics and log agree. */
+/** Counts a request from its log line, so metrics and log agree. */
 function countRequest(metrics: Metrics, line: LoggedRequest): void {
   const { route, method, status, tookMs, tool, error, outcome } = line
   const labels = { route, method, status: classOf(status) }
@@ -178,7 +178,7 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
   metrics.add(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
 }
 
-/** A refusal by the platform API has its status. A failure to reach it has our own status. */
+/** Counts a forwarded request. A refusal has the status of the platform API; if that API failed, the status is ours. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
   // This service refused the request before forwarding it.

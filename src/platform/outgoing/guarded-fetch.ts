@@ -9,9 +9,9 @@ import { Readable } from 'node:stream'
 
 import ipaddr from 'ipaddr.js'
 
-/** Request options. The engine's other fields have no effect: its guard checks sockets after they connect. */
+/** Request options. The engine's other fields are ignored, such as its guard, which checks connected sockets. */
 export interface OutgoingInit extends RequestInit {
-  /** Set if the configuration names the host, which may then be in a private network. */
+  /** Whether the configuration names the host, which may then be in a private network. */
   readonly privateAddress?: boolean
 }
 
@@ -22,7 +22,7 @@ export interface GuardedFetchOptions {
   readonly lookUp?: LookUp
   /** Certificate authorities to trust instead of the system's. */
   readonly certificates?: Buffer
-  /** The port for every request, for tests without a public network. */
+  /** The port to use for every request, for tests without a public network. */
   readonly port?: number
 }
 
@@ -30,9 +30,9 @@ export interface GuardedFetchOptions {
 const ANSWER_WITHIN_MS = 2500
 
 /**
- * Makes a fetch that only connects to public addresses, by https, without redirects or compression. The name is
- * resolved once. If one of its addresses is not public, the request fails. Otherwise it connects only to these
- * addresses, so a second DNS response has no effect (DNS rebinding).
+ * Creates a fetch that only connects to public addresses, by https, without redirects or compression. It resolves the
+ * host name once. If one of the addresses is not public, the request fails. Otherwise it connects only to these
+ * addresses, so a later DNS response has no effect (DNS rebinding).
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
@@ -99,7 +99,7 @@ function headersOf(headers: RequestInit['headers'], body: string | undefined, ho
   return { ...Object.fromEntries(given), host, 'accept-encoding': 'identity', ...length }
 }
 
-/** Returns the body as text, if it is a form or text. @throws for any other body */
+/** Returns the body of a request as text. @throws if the body is neither text nor a form */
 function bodyOf({ body }: OutgoingInit): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)
@@ -132,19 +132,19 @@ function responseOf(incoming: IncomingMessage): Response {
 /** Resolves a name to all its addresses, until the signal aborts. */
 export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
-/** Resolves a name like other programs on this machine, with its hosts file and search list. */
+/** Resolves a name as other programs on this machine do, with its hosts file and search list. */
 const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
 
-/** Retries an unresponsive name server once, within the time limit of a request. */
+/** Time limit and attempts per name server: one retry, within the time limit of a request. */
 const RESOLVER_OPTIONS = { timeout: 600, tries: 2 }
 
 /** Resolves an untrusted name with the name servers of this machine. */
 const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
- * Makes a lookup that queries name servers directly. `dns.lookup` would block one of the two libuv threads that
- * resolve names. With it, sixteen names with unresponsive name servers blocked every lookup for over a minute,
- * including that of the database host after a lost connection.
+ * Creates a lookup that queries name servers directly. `dns.lookup` would block one of the two libuv threads that
+ * resolve names. With `dns.lookup`, sixteen names with unresponsive name servers blocked every lookup for over a
+ * minute, including lookups of the database host after a lost connection.
  *
  * @param servers addresses with ports; defaults to the name servers of this machine
  */

@@ -7,7 +7,7 @@ export interface BackgroundTask {
   readonly everySeconds: number
   /** Runs the task once. The signal aborts when the service stops, which then waits for the run to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
-  /** Skips the run if it returns false, for tasks that only one process per host runs. */
+  /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
 }
 

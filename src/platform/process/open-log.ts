@@ -1,10 +1,10 @@
 import { type Logger, pino } from 'pino'
 
-/** Pipes accept writes of this size atomically, so lines of several processes do not mix. */
+/** The size of a batch. Pipes accept writes of this size atomically, so lines from several processes do not mix. */
 const LOG_WRITE_BYTES = 4096
-/** The length of a long line. A batch is written once another such line might not fit. */
+/** The length of a long line. A batch is written once another line of this length might not fit. */
 const LOG_LINE_BYTES = 512
-/** The maximum time for which a line is buffered. */
+/** How long a line may be buffered. */
 const LOG_FLUSH_MS = 100
 
 /** Opens the log: JSON lines on standard output. With several workers, each line has its process id. */

@@ -6,7 +6,7 @@ import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import type { WorkerNews, WorkerOrder } from './worker.ts'
 
-/** How long a worker has to drain and close its stores. */
+/** How long a worker may take to finish its requests and close its stores. */
 const STOP_MS = 13_000
 /** The time limit of a replaced worker, which must also finish its open connections. */
 const HAND_OVER_MS = 20_000
@@ -16,12 +16,12 @@ const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
 
 export interface PrimaryOptions {
-  /** How many workers serve; a reload temporarily adds one. */
+  /** The number of workers; a reload temporarily adds one. */
   readonly count: number
   /** Whether the primary counts the request limits of all workers. */
   readonly counting: boolean
   readonly logger: Logger
-  /** Called once, when the first worker serves requests. */
+  /** Called once, when the first worker accepts requests. */
   readonly onServing: (demoPeople: readonly DemoPerson[]) => void
 }
 
@@ -30,18 +30,18 @@ interface Member {
   readonly worker: Worker
   readonly pid: number
   state: 'starting' | 'serving' | 'leaving'
-  /** The value of `performance.now()` when it began to serve; infinite before that. */
+  /** When the worker began to accept requests, by `performance.now()`; infinite before that. */
   servingSinceMs: number
   /** Why the worker could not start. */
   reason?: string
-  /** Resolves with whether the worker began to serve. */
+  /** Resolves to whether the worker began to accept requests. */
   readonly settled: PromiseWithResolvers<boolean>
   readonly gone: PromiseWithResolvers<void>
 }
 
 /**
- * Keeps a number of workers running behind one port. The primary serves no requests and opens no store. It accepts
- * connections and passes them on, so the socket stays open while workers are replaced.
+ * Keeps a number of workers running behind one port. The primary handles no requests and opens no store. It accepts
+ * connections and passes them to the workers, so the socket stays open while workers are replaced.
  */
 class Workers {
   readonly #options: PrimaryOptions
@@ -49,7 +49,7 @@ class Workers {
   readonly #restarts = new Set<NodeJS.Timeout>()
   readonly #reasons = new Set<string>()
   readonly #ended = Promise.withResolvers<readonly string[] | undefined>()
-  /** Resolves when all workers have exited: after `stop`, or with the reasons if none could start. */
+  /** Resolves when all workers have exited, with the reasons if no worker could start. */
   readonly ended = this.#ended.promise
   #servedOnce = false
   #stopping = false
@@ -66,8 +66,8 @@ class Workers {
   }
 
   /**
-   * Replaces the workers one by one. An old worker leaves once its successor serves. If the successor cannot start,
-   * the reload ends. A call during a reload starts another one afterwards.
+   * Replaces the workers one by one. Each old worker shuts down once its replacement accepts requests. If a
+   * replacement cannot start, the reload is aborted. A call during a reload starts another reload afterwards.
    */
   reload(): void {
     this.#reloadAgain = this.#reloading !== undefined
@@ -101,7 +101,7 @@ class Workers {
   }
 
   #start(): Member {
-    // Workers compute their share from this number, so pass the actual one even for `auto`.
+    // Workers compute their share from this number, so pass the actual number even for `auto`.
     const worker = cluster.fork({ WORKERS: String(this.#options.count) })
     const member: Member = {
       worker,
@@ -112,7 +112,7 @@ class Workers {
       gone: Promise.withResolvers(),
     }
     this.#members.add(member)
-    // Limits and metrics send messages on the same channel.
+    // Request limits and metrics use the same channel, so ignore their messages.
     worker.on('message', (news: WorkerNews | { readonly kind?: undefined }) => {
       if (news.kind === 'failed') member.reason = news.reason
       if (news.kind === 'ready') this.#noteServing(member, news.demoPeople)
@@ -144,7 +144,7 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // While this worker was counted, another one may have died without being restarted.
+      // Another worker may have died during the shutdown without being replaced, so start any missing one.
       this.#fillUp()
       return
     }
@@ -178,7 +178,7 @@ class Workers {
   #appointSweeper(): void {
     const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
     if (present?.state === 'serving') return
-    // Takes the oldest one, because a set keeps insertion order.
+    // Chooses the oldest worker, because a set keeps insertion order.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
@@ -201,7 +201,7 @@ class Workers {
   async #replace(member: Member): Promise<boolean> {
     const successor = this.#start()
     if (!(await successor.settled.promise)) return false
-    // If it died in the meantime, the successor has already replaced it.
+    // If the old worker died in the meantime, its replacement is already running.
     if (!this.#members.has(member)) return true
     member.state = 'leaving'
     member.worker.send('hand over' satisfies WorkerOrder)
@@ -213,7 +213,7 @@ class Workers {
   }
 }
 
-/** Serves with workers until the operator stops them, or none can start. */
+/** Runs the workers until the operator stops them, or until none can start. */
 export async function runWorkers(options: PrimaryOptions): Promise<void> {
   const workers = new Workers(options)
   process.on('SIGHUP', () => workers.reload())

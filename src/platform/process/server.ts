@@ -7,12 +7,12 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 
 /** How long requests may continue after the signal to stop. */
 const DRAIN_MS = 10_000
-/** How long a replaced process keeps idle connections open. Closing one could lose a request that is in flight. */
+/** How long a replaced process keeps idle connections open. Closing one at once could lose a request in flight. */
 const LINGER_MS = 5_000
-/** The shorter limit for a process that is stopping, because an operator is waiting for it. */
+/** How long a stopping process keeps idle connections open. Shorter, because an operator is waiting for it to exit. */
 const STOP_LINGER_MS = 1_000
 const READING_TURNS = 3
-/** The time limit for accepting queued connections before the listener closes. */
+/** How long to accept queued connections before the listener closes. */
 const ACCEPTING_MS = 2_000
 /** A turn of the event loop is short if it took less than 1/SHORT_TURNS of the time waited. */
 const SHORT_TURNS = 500
@@ -63,14 +63,14 @@ export async function openServer(handler: () => RequestListener, address: Listen
     },
     /**
      * Stops accepting connections, finishes running requests, and closes the remaining connections after ten seconds.
-     * Responses have `Connection: close`, because clients could otherwise keep this process alive. Idle connections
-     * stay open for a second, because a request may be in flight.
+     * Responses have `Connection: close`; otherwise, clients could keep this process alive. Idle connections stay
+     * open for a second, because a request may be in flight.
      */
     async drain(): Promise<void> {
       leave()
       const closed = once(server, 'close')
       const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
-      // After a hand-over, the process is no longer listening.
+      // After a hand-over, this process is no longer listening.
       if (server.listening) {
         await stopListening(STOP_LINGER_MS)
         // Read the data that has arrived before closing anything.
@@ -102,8 +102,8 @@ export async function listenAt(
 
 /**
  * Waits until the queue of connections is empty. Closing the listener resets queued connections. Later connections
- * are refused, so clients can safely retry. Node accepts one connection per turn of the event loop, so this returns
- * right after a short turn without a connection.
+ * are refused, so clients can safely retry. Node accepts one connection per turn of the event loop, so the queue is
+ * empty after a short turn without a connection.
  */
 async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<void> {
   const beganMs = performance.now()
@@ -112,14 +112,14 @@ async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<v
     accepted = true
   }
   server.on('connection', note)
-  // The current turn may have begun earlier, so ignore the rest of it.
+  // Ignore the rest of the current turn, which may have begun earlier.
   await nextTurn()
   for (let waitedMs = 0, isQuiet = false; !isQuiet && waitedMs < ACCEPTING_MS; ) {
     accepted = false
     await nextTurn()
     const tookMs = performance.now() - beganMs - waitedMs
     waitedMs += tookMs
-    // The longer this has waited, the longer a turn may take and still count as short.
+    // The longer this function has waited, the longer a turn may take and still count as short.
     isQuiet = !accepted && tookMs * SHORT_TURNS < waitedMs
   }
   server.off('connection', note)

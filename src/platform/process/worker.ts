@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 
 import type { DemoPerson } from './welcome.ts'
 
-/** A worker's only message to the primary: that it is serving, or why it could not start. */
+/** A worker's only message to the primary: that it accepts requests, or why it could not start. */
 export type WorkerNews =
   | { readonly kind: 'ready'; readonly demoPeople: readonly DemoPerson[] }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -34,7 +34,7 @@ export function workerSide() {
     replaced.resolve()
   })
   worker.on('disconnect', () => {
-    // Once the worker serves, prevent Node from exiting immediately on disconnect.
+    // Once the worker accepts requests, prevent Node from exiting immediately on disconnect.
     worker.exitedAfterDisconnect ||= serving
     sweeps = false
     orphaned.resolve()
@@ -57,7 +57,7 @@ export function workerSide() {
     },
     /** Reports why this worker could not start. The primary decides what to do. */
     failed: (reason: string) => send({ kind: 'failed', reason }),
-    /** Disconnects from the primary, so that this process can exit when its work is done. */
+    /** Disconnects from the primary, so this process can exit when its work is done. */
     leave(): void {
       if (worker.isConnected()) worker.disconnect()
     },

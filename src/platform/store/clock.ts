@@ -3,19 +3,19 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 
-/** How often the database clock is read. Machine clocks drift by about 2 ms in that time. */
+/** How often to read the database clock. Machine clocks drift by about 2 ms in that time. */
 export const CLOCK_READ_SECONDS = 10
 
-/** Larger differences are logged. Synchronized machines stay below this. */
+/** The largest difference that is not logged. Synchronized machines stay below it. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
-/** The fastest of several readings is the most accurate. */
+/** The number of readings. The fastest one is the most accurate. */
 const READINGS_AT_START = 3
 
 interface Reading {
   /** The time of the database clock, in epoch milliseconds. */
   readonly storeMs: number
-  /** `performance.now()` halfway through the query. */
+  /** The value of `performance.now()` halfway through the query. */
   readonly countedMs: number
   /** The maximum error of the reading. */
   readonly uncertaintyMs: number
@@ -36,7 +36,7 @@ export async function openStoreClock(database: Database) {
   }
   const timeAt = (countedMs: number) => reading.storeMs + countedMs - reading.countedMs
   const now = () => Math.round(timeAt(performance.now()))
-  // main.ts replaces Date.now with this clock, so keep the original.
+  // Keep the original Date.now, because main.ts replaces it with this clock.
   const { now: machineNow } = Date
   return {
     now,
@@ -47,7 +47,7 @@ export async function openStoreClock(database: Database) {
      */
     async measure() {
       const next = await readClock(database)
-      // Ignore differences within the error of the reading, to avoid jitter.
+      // Ignore differences smaller than the error of the reading, to avoid jitter.
       if (Math.abs(next.storeMs - timeAt(next.countedMs)) > next.uncertaintyMs) reading = next
       return machineNow.call(Date) - now()
     },
@@ -62,7 +62,7 @@ async function readClock({ kysely }: Database): Promise<Reading> {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Makes a task that reads the clock, and logs when the machine clock becomes wrong or right again. */
+/** Creates a task that reads the clock, and logs when the machine clock becomes wrong or right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,

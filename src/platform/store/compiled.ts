@@ -15,7 +15,7 @@ import type { Schema } from './schema.ts'
  * reads share connections.
  *
  * @param kysely the database or transaction
- * @param build makes the query; `value('name')` is the placeholder of a value
+ * @param build builds the query; `value('name')` is the placeholder of a value
  * @returns a function that runs the query with its values; the first call compiles it
  */
 export function compiled<Values extends object, Row>(
@@ -42,10 +42,10 @@ export type Valued<Values extends object> = <Name extends keyof Values>(name: Na
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>
 
-/** Runs a statement outside of transactions, without Kysely's overhead; undefined if Kysely has to run it. */
+/** Runs a statement outside of transactions, without Kysely's overhead; undefined if Kysely must run it. */
 export type RunStatement = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>> | undefined
 
-/** Kysely's executor, plus a direct way to run a statement. Transactions use Kysely's plain executor. */
+/** Kysely's executor, with a direct way to run a statement. Transactions use Kysely's plain executor. */
 export class StatementExecutor extends DefaultQueryExecutor {
   readonly run: Run
 

@@ -2,23 +2,23 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 
 import type { PlaceInList } from './keyset.ts'
 
-/** The name of a list, and what the cursor is bound to, such as the person. Each list needs its own scope. */
+/** The name of a list, and the values to which a cursor is bound, such as the person. Each list needs its own scope. */
 export type CursorScope = readonly string[]
 
 export type Cursors = ReturnType<typeof makeCursors>
 
 const MAC_BYTES = 16
-// The longest position contains the URL of a metadata document, as JSON in base64url.
+// The maximum length of a cursor. The longest position contains the URL of a metadata document, as JSON in base64url.
 const CURSOR_LENGTH_MAX = 2048
 
 /**
- * Makes cursors that contain a position and a MAC (HMAC-SHA256) over position and scope. They need no storage, and a
+ * Creates cursors from a position and a MAC (HMAC-SHA256) over position and scope. Cursors need no storage, and a
  * forged cursor never reaches a query.
  *
  * @param keys the first one signs; all of them verify
  */
 export function makeCursors(keys: readonly Buffer[]) {
-  // Made once, because making a key takes five times as long as signing.
+  // Create the keys once, because creating a key takes five times as long as signing.
   const secrets = keys.map((key) => createSecretKey(key))
   const [signingKey] = secrets
   if (!signingKey) throw new Error('cursors need at least one key')
@@ -27,7 +27,7 @@ export function makeCursors(keys: readonly Buffer[]) {
       const bytes = Buffer.from(JSON.stringify(place))
       return Buffer.concat([macOf(bytes, scope, signingKey), bytes]).toString('base64url')
     },
-    /** Returns the position, or undefined if the cursor was not made for this scope. */
+    /** Returns the position, or undefined if the cursor is not valid for this scope. */
     open(cursor: string, scope: CursorScope): PlaceInList | undefined {
       if (cursor.length > CURSOR_LENGTH_MAX) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
@@ -43,7 +43,7 @@ export function makeCursors(keys: readonly Buffer[]) {
 }
 
 function macOf(place: Buffer, scope: CursorScope, key: KeyObject): Buffer {
-  // JSON, so that different scopes never produce the same text.
+  // Use JSON, so different scopes never produce the same text.
   const hmac = createHmac('sha256', key).update(JSON.stringify(scope))
   return hmac.update(place).digest().subarray(0, MAC_BYTES)
 }

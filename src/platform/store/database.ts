@@ -1,11 +1,11 @@
-/** SQLite or PostgreSQL behind the same queries. Other folders define what the data means. */
+/** SQLite or PostgreSQL behind the same interface. Other folders define the meaning of the data. */
 
 import type { Kysely } from 'kysely'
 
 import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
-/** An open database. Only this folder depends on which engine it is. */
+/** An open database. Only this folder depends on the engine. */
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
@@ -23,7 +23,7 @@ export interface DatabaseOptions {
   /** The time limit of a query, including waits for a connection or lock. */
   readonly answerWithinMs?: number
   readonly now?: () => number
-  /** Called when an idle connection breaks. The pool replaces it. */
+  /** Called when an idle connection breaks. The pool replaces that connection. */
   readonly onIdleError?: (error: Error) => void
   /** Wraps every query. */
   readonly guard?: StoreGuard

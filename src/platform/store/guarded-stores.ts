@@ -13,8 +13,8 @@ import type { SqlStore, StoreUse } from './store-use.ts'
 /**
  * Wraps a store call, for error handling, metrics and traces.
  *
- * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as a refusal, are
- * not
+ * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as deliberate
+ * error responses, are passed on
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -56,7 +56,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
     const use = { store, statement: query.query }
     return guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, use)
   })
-  // Transactions use the connections of `executor`; closing also closes `plain`.
+  // Transactions use the connections of `executor`. Closing this database also closes `plain`.
   const within: Driver = {
     init: async () => {},
     acquireConnection: () => driver.acquireConnection(),
@@ -70,7 +70,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
 }
 
 /**
- * Makes a driver remember the errors it throws.
+ * Wraps a driver to remember the errors that it throws.
  *
  * @returns whether an error came from the driver, rather than from the code that uses its connections
  */
@@ -92,7 +92,7 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
     const connection = await acquire(options)
     if (!known.has(connection)) {
       known.add(connection)
-      // Replace the method in place, because the driver expects its own connections back. Streams are not used.
+      // Replace the method in place, because the driver expects its own connection objects back. Streams are not used.
       const execute = marked(connection.executeQuery.bind(connection))
       connection.executeQuery = execute as typeof connection.executeQuery
     }
@@ -106,7 +106,8 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
 
 /**
  * Whether an error means that the store is unavailable. All other errors are bugs that a retry does not fix, such as
- * invalid SQL, a wrong type or a violated constraint. Unknown errors count as failures, because a retry does no harm.
+ * invalid SQL, a wrong type or a violated constraint. Unknown errors count as unavailability, because a retry does no
+ * harm.
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
@@ -119,7 +120,7 @@ export function isStoreFailure(error: unknown): boolean {
   return !(isSqlState && sqlMistake.test(code))
 }
 
-/** Bugs in our code. Drivers throw a plain `Error` when a connection breaks. */
+/** Error classes of bugs in our code. Drivers throw a plain `Error` when a connection breaks. */
 const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /**

@@ -12,7 +12,7 @@ import {
 /** The position of a row in a list: its sort value, and its id to break ties. */
 export type PlaceInList = readonly [sortedBy: string | number, id: string]
 
-/** A request for one page. The caller has already limited `first`. */
+/** A request for one page. The caller must limit `first`. */
 export interface PageRequest {
   readonly first: number
   /** The last position of the previous page. */
@@ -31,7 +31,7 @@ export interface CountedPage<Row> extends Page<Row> {
   readonly totalCount: number
 }
 
-/** The sort order of a list. */
+/** The sort order of a list: the sort value of a row, and its direction. */
 export interface ListOrder<Row> {
   /** A column, or an expression that has an index. */
   readonly by: string | RawBuilder<unknown>
@@ -60,7 +60,7 @@ export function inTimeOrder<Row>(
   return { ...order, direction: wanted === 'OLDEST' ? 'asc' : 'desc' }
 }
 
-/** Reads a page with one query. It selects one extra row, to know whether another page follows. */
+/** Reads a page with one query. Selects one extra row, to know whether another page follows. */
 export async function readPage<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   { by, id, direction, placeOf }: ListOrder<Simplify<Row>>,
@@ -90,13 +90,13 @@ export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   return { ...page, totalCount }
 }
 
-/** A list that is read by page, and counted only on request. Each call makes one query. */
+/** A list that is read page by page, and counted only on request. Each call runs one query. */
 export interface PagedRows<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
 }
 
-/** Makes a list of the rows of a query. Pass `count` if a cheaper query can count them. */
+/** Creates a list of the rows of a query. Pass `count` if a cheaper query can count the rows. */
 export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,

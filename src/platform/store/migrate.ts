@@ -14,7 +14,7 @@ interface Migration {
 
 type Script = Migration & { readonly sql: string }
 
-/** A row of the table schema_migration. */
+/** An applied migration, as a row of the table schema_migration. */
 interface AppliedMigration extends Migration {
   /** Whether a version without this migration may run on the schema. */
   readonly effect: MigrationEffect
@@ -43,8 +43,8 @@ const createMigrationTable = `create table if not exists schema_migration (
 
 /**
  * Applies pending migrations: forward-only files, in order of their names, each in its own transaction. If several
- * processes start together, only one applies a file, because each checks again after it has the lock. Writes nothing
- * if nothing is pending, so that start-up stays fast.
+ * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes
+ * nothing if nothing is pending, to keep start-up fast.
  *
  * @throws if migrations are pending and `options.migrations` is 'refuse'
  */
@@ -87,7 +87,7 @@ export async function readMigrationStatus(session: MigrationSession) {
   }
 }
 
-/** Returns which of these migrations this version does not have with the same content. */
+/** Returns those of these migrations that this version does not have with the same content. */
 export async function unknownMigrations(
   listed: readonly Migration[],
   engine: Database['engine'],
@@ -101,7 +101,7 @@ const LOCK_RETRY_PAUSE_MS = 50
 
 /**
  * Runs a migration in a transaction, and retries while its tables are locked. A statement that waits for a table
- * blocks all later queries of it. So it waits only briefly, and requests can proceed between attempts.
+ * blocks all later queries on it. So each attempt waits only briefly, and requests can proceed between attempts.
  */
 async function retryWhileLocked(
   session: MigrationSession,
@@ -169,16 +169,16 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 }
 
 /**
- * How a migration affects processes of the previous version. With `expand`, they keep running and can start, because
- * it only adds. `contract` removes or restricts something that they may use.
+ * How a migration affects processes of the previous version. `expand` only adds, so they keep running and can start.
+ * `contract` removes or restricts something that they may use.
  */
 export type MigrationEffect = 'expand' | 'contract'
 
 export interface StatementEffect {
-  /** The beginning of the statement, to find it in the file. */
+  /** The beginning of the statement, for finding it in the file. */
   readonly text: string
   readonly effect: MigrationEffect
-  /** The queries that must wait while it runs. */
+  /** The queries that must wait while the statement runs. */
   readonly waits?: string
 }
 
@@ -224,7 +224,7 @@ const forms: readonly (readonly [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
     ([, unique, table = '', columns = ''], { made, added }) => {
       if (made.has(table)) return { effect: 'expand' }
-      // The previous version may write values that the index rejects, but never into a new column.
+      // The previous version may write values that a unique index rejects, but never into a new column.
       const own = columns.split(/,\s*/).some((column) => added.has(`${table}.${column.trim()}`))
       const effect = unique === undefined || own ? 'expand' : 'contract'
       return { effect, waits: `writes to ${table}, until the index is built` }
@@ -270,7 +270,7 @@ function judge(statement: string, own: Own): Judgement {
 }
 
 /**
- * Splits a file into statements of one line each. A semicolon at the end of a line ends a statement (a rule for our
+ * Splits a file into statements, each on one line. A semicolon at the end of a line ends a statement (a rule for our
  * files), except in the body of a function or SQLite trigger.
  */
 function split(sql: string): string[] {

@@ -12,7 +12,7 @@ import type { RecordOperation } from './store-use.ts'
 /** The first use of a record. */
 export interface Consumption {
   readonly consumedAtMs: number
-  /** True for exactly one caller, across all processes. */
+  /** Whether this call was the first; true for exactly one caller across all processes. */
   readonly first: boolean
 }
 
@@ -20,7 +20,7 @@ export interface Consumption {
  * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
  * - Codes and pushed requests are bearer values. The store has only digests of their ids, so a leaked copy is
- * useless. They are written once, so that a late duplicate cannot clear `consumed`. For other models, the last write
+ * useless. They are written once, so a late duplicate cannot clear `consumed`. For other models, the last write
  * wins.
  * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
  */
@@ -30,10 +30,11 @@ export interface StateAdapter
   /** Finds a session by its uid; for sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /**
-   * Consumes a record atomically. Every caller gets the time of the first call, or undefined if there is no record.
+   * Consumes a record atomically. Every caller gets the time of the first consumption, or undefined if there is no
+   * record.
    */
   consumeOnce(id: string): Promise<Consumption | undefined>
-  /** Stores an id until it expires. @returns true for exactly one caller */
+  /** Stores an id until it expires. @returns whether this call was the first; true for exactly one caller */
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
@@ -42,7 +43,7 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
-/** Models whose ids are bearer values. Access and refresh tokens have no records. */
+/** The models whose ids are bearer values. Access and refresh tokens have no records. */
 const bearerModels: ReadonlySet<string> = new Set([
   'AuthorizationCode',
   'PushedAuthorizationRequest',
@@ -212,7 +213,7 @@ function makeQueries(kysely: Kysely<Schema>) {
 const PREFIX = 'gatehouse:'
 
 const scripts = {
-  /** Puts the time before the payload, unless there already is one. Returns the stored time. */
+  /** Prepends the time to the payload, unless the record already has one. Returns the stored time. */
   gatehouseConsume: `
 local value = redis.call('GET', KEYS[1])
 if not value then return false end
@@ -221,7 +222,7 @@ if consumed then return {0, consumed} end
 redis.call('SET', KEYS[1], ARGV[1] .. '\\n' .. value, 'KEEPTTL')
 return {1, ARGV[1]}`,
 
-  /** Deletes a pointer if it still points to the same record. */
+  /** Deletes a session's uid entry if it still points to the same record. */
   gatehouseForget: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,

@@ -17,7 +17,7 @@ export interface StoreSettings {
   /** The folder of the SQLite database, used if there is no `databaseUrl`. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** If undefined, OAuth state is in the database. */
+  /** The Redis server for OAuth state. If undefined, OAuth state is in the database. */
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
@@ -31,7 +31,7 @@ export interface StoreSettings {
 /**
  * Opens the stores of a running service.
  *
- * @param processes how many processes of this host share its database connections
+ * @param processes the number of processes on this host that share its database connections
  */
 export async function openStores(
   settings: StoreSettings,
@@ -72,7 +72,7 @@ export async function openStores(
     now,
     /** `since` returns the time before which OAuth state may have been lost. */
     stateMemory,
-    /** For request counts; undefined without Redis. */
+    /** The Redis client for request counts; undefined without Redis. */
     redis,
     tasks,
     /** Rejects if a store does not respond in time, or if the database accepts no writes. */
@@ -81,10 +81,10 @@ export async function openStores(
   }
 }
 
-/** How often a readiness check writes; others only read. */
+/** How often a readiness check writes to the database. All other checks only read. */
 const WRITE_CHECK_MS = 5000
 
-/** Makes a check that fails while the database cannot write, for example because its disk is full. */
+/** Creates a check that fails while the database cannot write, for example because its disk is full. */
 function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   let writtenAtMs = 0
   return async (): Promise<void> => {

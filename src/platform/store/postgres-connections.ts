@@ -10,8 +10,9 @@ const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
 
 /**
- * Returns the name under which a query is prepared. Planning a large join takes several times as long as running it.
- * Only lists produce many different texts. Beyond the maximum, they are sent without a name.
+ * Returns the name of a query's prepared statement. Preparing saves time, because planning a large join takes several
+ * times as long as running it. Only lists produce many different texts. Beyond the maximum, queries are sent without
+ * a name.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)
@@ -28,14 +29,14 @@ export interface Query {
 
 export interface SendOptions {
   readonly timeout: StorageTimeout
-  /** When to time out, as returned by an earlier `limit()`; a full limit by default. */
+  /** When to time out, as returned by an earlier `limit()`. By default, a new limit begins. */
   readonly until?: number | undefined
   /** Called if the connection must no longer be used. */
   readonly onUnusable: (error: unknown) => void
 }
 
 /**
- * Sends a query under its prepared name. A query that times out leaves the connection in an unknown state: a late
+ * Sends a query as a prepared statement. A query that times out leaves the connection in an unknown state: a late
  * response may arrive, or a transaction may still be open.
  */
 export async function sendQuery(
@@ -48,7 +49,7 @@ export async function sendQuery(
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = isStalePlan(error)
-    // The query had no effect, so repeat it. In a transaction, the repetition fails.
+    // The query had no effect, so repeat it. Inside a transaction, the repetition fails.
     const again = stale ? answerTo(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)
@@ -66,7 +67,7 @@ export function answerTo(
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new StorageTimeoutError('PostgreSQL did not respond in time.'))
     const wait = timeout.start(giveUp, until)
-    // The callback form saves two promises and a stack trace.
+    // Use a callback, which saves two promises and a stack trace.
     void client.query(query, (error: Error | null, result) => {
       timeout.stop(wait, !error || error instanceof pg.DatabaseError)
       if (error) reject(error)
@@ -93,8 +94,8 @@ export interface PipelineOptions {
 }
 
 /**
- * Opens connections that requests share. Queries are sent without waiting for earlier responses, and those of one
- * event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
+ * Opens connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
+ * one event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
  * waits for a lock would block those behind it. The server cancels a query at the time limit. If it does not respond
  * at all, the connection is closed and all its queries fail.
  */
@@ -103,7 +104,7 @@ export function openPipelines(count: number, options: PipelineOptions) {
   return {
     count,
     countOpen: () => lanes.filter((lane) => lane.isOpen).length,
-    /** Sends a query on the lane with the fewest pending queries. */
+    /** Sends a query on the connection with the fewest pending queries. */
     send: async (query: Query) =>
       await lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best)).send(query),
     end: async () => await Promise.all(lanes.map((lane) => lane.end())),
@@ -176,7 +177,7 @@ class Lane {
     const { config, onConnect, onIdleError } = this.#options
     const client = new pg.Client({ ...config, pipeline: true })
     const connection: Connection = { client, pending: 0 }
-    // Without a listener, a closed connection would crash this process.
+    // Listen for errors: without a listener, a closed connection would crash this process.
     client.on('error', (error) => {
       if (this.#current !== connection) return
       this.#current = undefined

@@ -27,11 +27,11 @@ const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Short, because requests queue up behind a migration that waits for a table, and time out after 250 ms. */
+/** How long a migration waits for a lock. Short, because requests queue up behind it, and time out after 250 ms. */
 const MIGRATION_LOCK_WAIT_MS = 100
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** The advisory lock for migrations: "gate" in ASCII. */
+/** The id of the advisory lock for migrations: "gate" in ASCII. */
 const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
@@ -56,20 +56,20 @@ export async function openPostgres(
   const timeout = new StorageTimeout(answerWithinMs)
   const config: pg.ClientConfig = {
     connectionString: location.url,
-    // Longer than most callers wait, so that a slow connection serves the next caller.
+    // Longer than most callers wait: a connection that opens slowly serves the next caller.
     connectionTimeoutMillis: BUSY_LIMITS_MAX * answerWithinMs,
     keepAlive: true,
     types,
   }
-  // The server cancels a little earlier, so that the connection survives a slow query or a wait for a lock. This is
-  // set after connecting, because poolers reject it in the startup packet.
+  // The server cancels a little earlier, so the connection survives a slow query or a wait for a lock. Set this after
+  // connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
   }
   const pipelineCount = pipelinesWithin(location.connectionsMax)
   const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
-  // Without a listener, a closed idle connection would crash this process.
+  // Listen for errors: without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
   // The pool does not listen to connections in use. The next query reports the error.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -134,7 +134,7 @@ function statementRunner(
   }
 }
 
-/** Waits for a close operation up to a time limit, so that an unresponsive server does not block the exit. */
+/** Waits for a close operation up to a time limit, because an unresponsive server must not block the exit. */
 async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   await Promise.race([work, delay(timeoutMs, undefined, { ref: false })])
 }
@@ -157,7 +157,7 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
   })
 }
 
-/** A connection whose results have the driver's type. */
+/** A connection whose results have the type of the driver. */
 interface GuardedClient extends Pick<PostgresPoolClient, 'release'> {
   query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
 }
@@ -170,7 +170,7 @@ async function connectGuarded(
   pool: pg.Pool,
   timeout: StorageTimeout,
 ): Promise<GuardedClient & PostgresPoolClient> {
-  // The first query is part of the same limit, so that callers wait only once.
+  // The first query shares the same limit, so callers wait only once.
   let firstUntil: number | undefined = timeout.limit()
   const client = await acquire(pool, timeout, firstUntil)
   let broken: unknown
@@ -250,12 +250,12 @@ function migrationSession(client: pg.Client): MigrationSession {
 
 /**
  * A table that exists while a backup is being restored. In a restored dump, grants that were revoked since the backup
- * are active again. A supervisor may restart the service at any time, so it refuses the database until the restore
- * has ended those grants.
+ * are active again. A supervisor may restart the service at any time, so the service refuses the database until the
+ * restore has ended those grants.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** Checks that no restore into this database is unfinished. @throws if one is, with a sentence for the operator */
+/** Checks that no restore into this database is unfinished. @throws if there is one, with a sentence for the operator */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,

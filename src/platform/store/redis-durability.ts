@@ -22,7 +22,7 @@ async function lookAtServer(server: Redis) {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
-  // Undefined if the provider forbids CONFIG.
+  // The results of CONFIG GET; undefined if the provider forbids CONFIG.
   const setting = await server.config('GET', 'appendfsync').catch(() => undefined)
   return {
     address: `${server.options.host}:${server.options.port}`,
@@ -41,7 +41,7 @@ function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Logs what the servers could lose. The service starts even if INFO is forbidden. */
+/** Logs how the servers could lose data. The service starts even if INFO is forbidden. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {

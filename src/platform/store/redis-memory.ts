@@ -4,13 +4,13 @@ import type { RedisClient } from './redis.ts'
 /** The setting with the time when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** How often the servers of a cluster are checked, and thus how soon a failover is noticed. */
+/** How often to check the servers of a cluster, which determines how soon a failover is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
- * Tracks Redis servers by their run ids. A new run id may be a server that loaded an old snapshot, or a replica that
- * lacks writes. No setting rules this out, so all earlier writes count as lost. The ids are stored in the database
- * for processes that start later.
+ * Tracks Redis servers by their run ids. A server with a new run id may have loaded an old snapshot, or be a replica
+ * that lacks writes. No setting rules this out, so all earlier writes count as lost. The ids are stored in the
+ * database for processes that start later.
  */
 export async function openRedisMemory(
   client: RedisClient,
@@ -27,7 +27,7 @@ export async function openRedisMemory(
     const known = await kysely.selectFrom('redis_server').select('run_id').executeTakeFirst()
     await kysely
       .insertInto('redis_server')
-      // Nothing was stored before the first server, so nothing can be lost.
+      // Nothing was stored before the first server was used, so nothing can be lost.
       .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
@@ -55,7 +55,7 @@ export async function openRedisMemory(
     present = found
     if (connection === connections) unknownSince = undefined
   }
-  // After a reconnect, it may be a different server.
+  // After a reconnect, the server may be a different one.
   client.on('ready', () => {
     connections += 1
     unknownSince = now()

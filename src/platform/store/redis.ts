@@ -7,7 +7,7 @@ export type RedisClient = Redis | Cluster
 export type RedisLocation =
   | { readonly url: string }
   | {
-      /** Each is `host:port` or `redis://user:password@host:port`. The first one's credentials apply to all. */
+      /** The nodes, as `host:port` or `redis://user:password@host:port`. The first node's credentials apply to all. */
       readonly clusterNodes: readonly string[]
     }
 
@@ -59,7 +59,7 @@ export async function openRedis(
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {
-    // Send the commands of one turn in one write. A cluster client pipelines them itself.
+    // Send the commands of one event loop turn in one write. A cluster client batches commands itself.
     if (client instanceof Redis && client.stream) batchWritesOfThisTurn(client.stream)
     const wait = timeout.start(() => command.reject(new Error('Redis did not respond in time.')))
     command.promise.then(
@@ -89,7 +89,7 @@ function openCluster(nodes: readonly string[]): Cluster {
     // Each node has its own socket, so commands are batched before a node is chosen.
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
-    // Enough for a moved slot or a short failover.
+    // The number of redirections to follow: enough for a moved slot or a short failover.
     maxRedirections: 3,
     retryDelayOnFailover: 50,
     retryDelayOnClusterDown: 50,

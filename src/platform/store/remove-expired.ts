@@ -11,15 +11,15 @@ export type ExpiringRows = {
     readonly table: Table
     /** The column with the expiry, which must be the first column of an index. */
     readonly expiry: keyof Schema[Table] & string
-    /** Considers only rows in which this column is null, like the index. */
+    /** A column that must be null in the rows to delete, as in the index. */
     readonly unset?: keyof Schema[Table] & string
   }
 }[keyof Schema]
 
 /**
  * Deletes the earliest-expired rows with one statement: at most `rowsMax`, with an expiry from `from` to `until`
- * (inclusive). Deletes by physical position, so that the size of the table does not matter. On PostgreSQL, it skips
- * locked rows, so that two processes share the work without waiting for each other.
+ * (inclusive). Deletes by physical position, so the size of the table does not matter. On PostgreSQL, skips locked
+ * rows, so two processes share the work without waiting for each other.
  *
  * @returns the expiry of each deleted row; undefined if the statement was cancelled at the time limit
  */

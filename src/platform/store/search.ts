@@ -2,18 +2,18 @@ import { sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Whether a column contains this text, ignoring case. Scans all remaining rows. */
+/** Whether a column contains this text, ignoring case. Uses no index. */
 export function holdsWords(column: string, words: string) {
   const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
 }
 
-/** Sorts after every other character. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
+/** A character that sorts after every other. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
 type Engine = Pick<Database, 'engine'>
 
-/** The columns with prefix search. Each has an index on exactly this expression. */
+/** The columns that have prefix search. Each has an index on exactly this expression. */
 const foldedColumns = {
   name: sql<string>`lower(person.name)`,
   address: sql<string>`person.email_canonical`,

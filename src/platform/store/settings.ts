@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 
 import type { Schema } from './schema.ts'
 
-/** Reads a value that the service keeps about itself; undefined if it was never written. */
+/** Reads a stored setting of the service; undefined if it was never written. */
 export async function readSetting(
   kysely: Kysely<Schema>,
   name: string,
@@ -11,7 +11,7 @@ export async function readSetting(
   return (await query.executeTakeFirst())?.value
 }
 
-/** Writes or replaces a value, at a time in epoch milliseconds. */
+/** Writes or replaces a setting. `nowMs` is the time of the change. */
 export async function writeSetting(
   kysely: Kysely<Schema>,
   name: string,

@@ -12,7 +12,7 @@ import type { RedisClient } from './redis.ts'
 
 export interface CountToAdd {
   readonly key: string
-  /** Negative to return points. */
+  /** The points to add; negative to return points. */
   readonly points: number
   /** The length of the window that the first count of a key opens. */
   readonly windowSeconds: number
@@ -30,8 +30,8 @@ export interface SharedCounts {
 }
 
 /**
- * Opens counts in Redis if it is configured, or else in PostgreSQL. Without either, the primary of a host counts for
- * its workers. A single process shares no counts.
+ * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary of a host counts
+ * for its workers. A single process shares no counts.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -44,12 +44,12 @@ export function openSharedCounts(
   return isWorker ? throughLimiter(inPrimary()) : undefined
 }
 
-/** Makes this process, a primary, count for its workers. */
+/** Makes this primary count for its workers. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The library only counts. platform/limits/limit-table.ts defines the limits. */
+/** The library only counts, so allow any number. platform/limits/limit-table.ts defines the limits. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
 /** If the primary takes longer, a worker counts alone. */
@@ -65,7 +65,7 @@ function inPrimary(): RateLimiterAbstract {
 
 function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   return {
-    // The commands of one turn are sent in one write.
+    // The client sends the commands of one event loop turn in one write.
     add: async (counts) =>
       await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {

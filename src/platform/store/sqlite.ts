@@ -28,8 +28,8 @@ const MIGRATION_TIMEOUT_MS = 30_000
 const LOCKED_RETRY_MS = 5
 
 /**
- * Opens a file that several processes of a host may share. Every acknowledged write is durable. Calls are
- * synchronous, so a write of another process blocks this process for up to `answerWithinMs`.
+ * Opens a database file that several processes on a host may share. Every acknowledged write is durable. Calls are
+ * synchronous, so a write by another process blocks this process for up to `answerWithinMs`.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') createPrivately(file)
@@ -65,9 +65,9 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
 }
 
 /**
- * Runs statements directly on the only connection. During a transaction, a statement would become part of it, so
- * Kysely makes the statement wait. A second connection would be worse: its waits would block the process, and each
- * write of the first would invalidate its page cache.
+ * Runs statements directly on the only connection. During a transaction, such a statement would become part of the
+ * transaction, so Kysely makes the statement wait. A second connection would be worse: its waits would block the
+ * process, and each write on the first connection would invalidate its page cache.
  */
 function statementRunner(
   connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
@@ -112,7 +112,7 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   }
 }
 
-/** Creates the file with access only for its owner, because it will contain password hashes. */
+/** Creates the file with access only for its owner, because the database contains password hashes. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   closeSync(openSync(file, 'a', 0o600))
@@ -125,7 +125,7 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // The connection itself waits for the lock, so another wait is never needed.
+    // The connection itself waits for the lock, so no further wait is needed.
     isLockTimeout: () => false,
   }
 }

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream'
 
-/** The number of event loop steps in the limit. */
+/** The number of event loop steps that make up the limit. */
 const STEPS_PER_LIMIT = 10
 
-/** How many limits a call may take while the store responds to other calls: then it is busy, not unavailable. */
+/** How many limits a call may take while the store responds to other calls, and so is busy, not unavailable. */
 export const BUSY_LIMITS_MAX = 8
 
 interface Wait {
@@ -12,12 +12,12 @@ interface Wait {
 }
 
 /**
- * Limits how long to wait for a store (`storage.answerWithinMs`). Time in which this process could not read the
- * response, such as a long computation, does not count. For that, the limit is measured in event loop steps, and a
- * late step is one step. Responses that have arrived are read before a call times out.
- * One timer serves all waiting calls, and none runs while nothing waits. Unless the loop is blocked, a call times out
- * after the limit, at most a tenth later. While the store responds to other calls, a call may take `BUSY_LIMITS_MAX`
- * limits: on an overloaded machine, statements, locks and the connection pool are late although the store works.
+ * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read the
+ * response, such as a long computation, does not count. To achieve this, the limit is measured in event loop steps,
+ * and a late step counts as one step. Responses that have arrived are read before a call times out. One timer serves
+ * all waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at
+ * most a tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
+ * overloaded machine, statements, locks and the connection pool are slow although the store works.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()
@@ -45,7 +45,7 @@ export class StorageTimeout {
     this.#waits.add(wait)
     this.#timer ??= setInterval(() => {
       this.#step += 1
-      // Runs after the sockets have been read.
+      // Continue after the sockets have been read.
       setImmediate(() => this.#endExpired())
     }, this.#answerWithinMs / STEPS_PER_LIMIT)
     return wait
@@ -71,7 +71,7 @@ export class StorageTimeout {
   }
 }
 
-/** A call that timed out. The store may have executed it, or may still do so. */
+/** The error of a call that timed out. The store may have executed the call, or may still do so. */
 export class StorageTimeoutError extends Error {
   override readonly name = 'StorageTimeoutError'
 }
@@ -80,6 +80,6 @@ export class StorageTimeoutError extends Error {
 export function batchWritesOfThisTurn(stream: Writable): void {
   if (stream.writableCorked > 0) return
   stream.cork()
-  // Runs after all currently readable sockets have been read.
+  // Write after all currently readable sockets have been read.
   setImmediate(() => stream.uncork())
 }

@@ -26,7 +26,7 @@ const statementKinds: Readonly<Record<string, string>> = {
   DeleteQueryNode: 'delete',
 }
 
-/** All values of `operation`: those of SQL, then those of Redis. */
+/** All values of `operation`: SQL statements, then operations on OAuth state records. */
 export const storeOperations: readonly string[] = [
   ...Object.values(statementKinds),
   'transaction',
@@ -39,7 +39,7 @@ interface Description {
   readonly name: string
 }
 
-/** A cache, because the statements of requests are compiled only once (compiled.ts). */
+/** Caches the operation by statement, because the statements of requests are compiled only once (compiled.ts). */
 const described = new WeakMap<RootOperationNode, Description>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */

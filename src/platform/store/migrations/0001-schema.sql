@@ -1,6 +1,6 @@
--- The tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest. The common
--- subset: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows
--- instead of arrays. A child row without a meaning of its own is deleted with its parent. Statements end with a
+-- The tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest.
+-- Conventions: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows
+-- instead of arrays. A child row that is meaningless without its parent is deleted with it. Statements end with a
 -- semicolon at the end of a line.
 
 -- People.
@@ -39,7 +39,7 @@ create table signed_out_session (
 );
 create index signed_out_session_by_expiry on signed_out_session (kept_until);
 
--- Platform reviewers, who decide about metadata documents for all sites.
+-- Platform reviewers, who review metadata documents for all sites.
 create table platform_reviewer (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   granted_at bigint not null
@@ -109,7 +109,7 @@ create table site_appearance (
 );
 create index site_appearance_by_logo on site_appearance (logo_file_id);
 
--- What a client created under an idempotency key, so that a repeated request creates nothing new.
+-- The idempotency keys of clients, with the created row, so repeating a request creates nothing new.
 create table change_key (
   site_id text not null references site (id) on delete cascade,
   client_id text not null,
@@ -121,7 +121,7 @@ create table change_key (
 );
 create index change_key_by_expiry on change_key (expires_at);
 
--- The offers of a site. An archived row is hidden from visitors, but stays for its buyers.
+-- The offers of a site. An archived row is hidden from visitors, but remains available to its buyers.
 
 create table course (
   id text not null primary key,
@@ -234,7 +234,7 @@ create table customer_order (
   unique (site_id, number)
 );
 create index customer_order_by_time on customer_order (site_id, placed_at, id);
--- Orders of a person, also at one site. The site's orders are sorted by time.
+-- Finds a person's orders, at one site or all of them.
 create index customer_order_by_person_and_time on customer_order (person_id, site_id, placed_at, id);
 
 -- No expiry means lifetime access.
@@ -284,14 +284,14 @@ create table event_registration (
   unique (person_id, event_id)
 );
 create index event_registration_by_time on event_registration (event_id, registered_at, id);
--- For counting the registrations that are not cancelled.
+-- Counts registrations that are not cancelled.
 create index event_registration_standing on event_registration (event_id) where cancelled_at is null;
 create index event_registration_by_order on event_registration (order_id);
 
 -- Announcements and the inbox.
 
--- A published post is delivered to inboxes in steps: delivered_to is the last person of the previous step, and
--- delivered_at is set at the end. A removed post stays, hidden, until its notifications are deleted, which also takes
+-- A published post is delivered to inboxes in steps: delivered_to is the last recipient so far, and delivered_at is
+-- set when all have been reached. A removed post stays, hidden, until its notifications are deleted, which also takes
 -- several steps.
 create table post (
   id text not null primary key,
@@ -353,7 +353,7 @@ create table oauth_application (
   name text not null,
   auth_method text not null check (auth_method in ('none', 'client_secret_post', 'private_key_jwt')),
   application_type text not null check (application_type in ('web', 'native')),
-  -- The row of config/assistants.json from which the application was created.
+  -- The entry in config/assistants.json from which the application was created.
   assistant text,
   -- The public keys of the client as JSON, or the URL where they are published.
   jwks text,
@@ -361,7 +361,7 @@ create table oauth_application (
   -- Since when requests must be pushed, and tokens must be sender-constrained.
   pushed_requests_required_at bigint,
   bound_tokens_required_at bigint,
-  -- The back-channel logout URI, and since when every notice must contain the session id.
+  -- The back-channel logout URI, and since when each notice must contain the session id.
   backchannel_logout_uri text,
   backchannel_logout_session_required_at bigint,
   created_by text references person (id) on update cascade on delete set null,
@@ -371,7 +371,7 @@ create table oauth_application (
 );
 create index oauth_application_by_site on oauth_application (site_id);
 create index oauth_application_by_creator on oauth_application (created_by);
--- One application per site and assistant, so that pressing the button twice creates only one.
+-- One application per site and assistant, so pressing the button twice creates only one.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
 
@@ -412,8 +412,8 @@ create table integration_override (
   updated_at bigint not null
 );
 
--- Callbacks of platforms that use a separate callback for each connection. At registration, a callback had to match a
--- pattern of config/integrations.json. Since then, it is compared exactly.
+-- Callbacks of platforms that use a separate callback for each connection. At registration, a callback must match a
+-- pattern in config/integrations.json. Later requests must use exactly that callback.
 create table platform_callback (
   client_id text not null,
   uri text not null,
@@ -425,9 +425,9 @@ create table platform_callback (
   primary key (client_id, uri)
 );
 create index platform_callback_by_expiry on platform_callback (expires_at);
--- The first ones to be evicted when a platform has reached its maximum.
+-- The callbacks to evict first when a platform reaches its maximum.
 create index platform_callback_unused on platform_callback (client_id, registered_at) where used_at is null;
--- For limiting how many callbacks one person can protect from eviction.
+-- Limits how many callbacks one person can protect from eviction.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
 -- Self-registered clients without a grant, by network: a keyed digest of the IP address, or of its /64 for IPv6. The
@@ -459,8 +459,8 @@ create index document_client_by_time on document_client (first_seen_at, client_i
 create index document_client_by_fetch on document_client (fetched_at) where review is null;
 create index document_client_by_reviewer on document_client (reviewed_by);
 
--- The review of a metadata document by the operators of one site, for that site. It is kept when the copy of the
--- document is deleted, so that a blocked client stays blocked.
+-- The review of a metadata document by the operators of one site, for that site. The review outlives the copy of the
+-- document, so a blocked client stays blocked.
 create table document_site_review (
   client_id text not null,
   site_id text not null references site (id) on delete cascade,
@@ -498,9 +498,9 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 -- Grants and tokens.
 
 -- A person's authorization of a client. The engine's Grant model is built from it: "allowed" is the engine's part as
--- JSON (scopes by resource, claims, refusals), and everything that policy needs is a column. Names are those at the
--- time of consent, for clients without a row. An ended grant is kept until it expires, so that the log can state why
--- a token is invalid.
+-- JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. Names are stored
+-- as they were at the time of consent, for clients without a row. An ended grant is kept until it expires, so the log
+-- can state why its tokens are invalid.
 create table oauth_grant (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -516,7 +516,7 @@ create table oauth_grant (
   end_reason text,
   last_used_at bigint
 );
--- Queries by person or client need only active grants, and there may be many ended ones.
+-- Excludes ended grants: queries by person or client need only active ones.
 create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
 create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_of_site on oauth_grant (site_id, id);
@@ -539,13 +539,13 @@ create table oauth_grant_day (
 );
 create index oauth_grant_day_by_day on oauth_grant_day (day);
 
--- A family of refresh tokens is one row, however often it is refreshed. No token is stored: a token contains the id
--- of its family. "seed" and a key outside of the database prove that it is genuine (oauth/token/token-values.ts).
--- "token" contains what all tokens of the family have in common, as JSON.
+-- A family of refresh tokens. It stays one row, regardless of how often it is refreshed. No token is stored: a token
+-- contains the id of its family. "seed" and a key outside of the database prove that it is genuine
+-- (oauth/token/token-values.ts). "token" contains the properties shared by all tokens of the family, as JSON.
 --
--- The id of a family is the digest of its authorization code, so that a code can be exchanged only once. "steps" are
--- the times of the last refreshes in epoch milliseconds, or of the start if there was none. "kept_until" never
--- changes, so that a refresh updates no index.
+-- The id of a family is the digest of its authorization code, so a code can be exchanged only once. "steps" are
+-- the times of the last refreshes in epoch milliseconds; before the first refresh, the start of the family.
+-- "kept_until" never changes, so a refresh need not update any index.
 create table refresh_token_family (
   id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -560,8 +560,8 @@ create table refresh_token_family (
 create index refresh_token_family_by_grant on refresh_token_family (grant_id);
 create index refresh_token_family_by_end on refresh_token_family (kept_until);
 
--- Sessions at applications with back-channel logout. Each exchange of a code with openid adds a row, which is kept as
--- long as its tokens can live. "sid" is the sid of the id_token.
+-- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is
+-- kept until its tokens have expired. "sid" is the sid of the id_token.
 create table relying_party_session (
   family_id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -601,15 +601,15 @@ create table oauth_state (
 create index oauth_state_by_uid on oauth_state (uid) where uid is not null;
 create index oauth_state_by_expiry on oauth_state (expires_at);
 
--- The Redis servers that were used, by run id, and the time of first use. A server may lack what was written before.
--- The first server of all has the time 0. Rows are never deleted.
+-- The Redis servers used so far, by run id, with the time of first use. A server may lack data that was written
+-- before that time. The very first server has the time 0. Rows are never deleted.
 create table redis_server (
   run_id text not null primary key,
   seen_at bigint not null
 );
 
--- Keys that sign id_tokens, and keys that sign requests to the platform API: one current and one next key each. They
--- are in two tables, so that they cannot be confused.
+-- Signing keys for id_tokens and for platform API requests. Each table has at most one current and one next key, plus
+-- retired ones. Separate tables, so the keys cannot be mixed up.
 
 create table signing_key (
   kid text not null primary key,
@@ -644,7 +644,7 @@ create table setting (
 );
 
 -- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the
--- affected person, times is how many equal events of a minute the row counts, and streamed_at is when the event was
+-- affected person, times is the number of equal events within a minute, and streamed_at is when the event was
 -- streamed.
 create table audit_event (
   id text not null primary key,

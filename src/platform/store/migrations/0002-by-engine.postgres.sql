@@ -1,16 +1,17 @@
 -- SQL that is specific to PostgreSQL. The .sqlite.sql file of the same name has the counterpart.
 
--- For finding people by the beginning of their name or address (platform/store/search.ts). Bytes are compared,
--- because language collations do not keep equal prefixes together.
+-- Finds people by the beginning of their name or address (platform/store/search.ts). Compares bytes, because language
+-- collations do not keep equal prefixes together.
 create index person_by_folded_name on person (lower(name) collate "C", id);
 create index person_by_folded_address on person (email_canonical collate "C", id);
 
--- A refresh updates the row of its family, but no indexed column. With free space on the page, the new version stays
--- there and no index is written (a heap-only tuple). This makes all refreshes heap-only, instead of nine in ten.
+-- Leaves free space on each page. A refresh updates its family's row, but no indexed column. If the new version of
+-- the row fits on the same page, PostgreSQL writes no index (a heap-only tuple). With this space, all refreshes are
+-- heap-only; by default, nine in ten are.
 alter table refresh_token_family set (fillfactor = 80);
 
 -- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts). Unlogged, because
--- losing the counts in a crash is acceptable: each window soon ends anyway.
+-- losing the counts in a crash is acceptable: each window ends soon.
 create unlogged table request_count (
   key text not null primary key,
   points bigint not null,

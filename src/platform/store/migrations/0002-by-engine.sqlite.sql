@@ -1,7 +1,7 @@
 -- SQL that is specific to SQLite. The .postgres.sql file of the same name has the counterpart.
 
--- For finding people by the beginning of their name (platform/store/search.ts). SQLite compares bytes. The unique
--- index of addresses serves to find people by address.
+-- Finds people by the beginning of their name (platform/store/search.ts). SQLite compares bytes. Searches by address
+-- use the unique index on addresses.
 create index person_by_folded_name on person (lower(name), id);
 
 -- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts).
@@ -20,7 +20,7 @@ create table client_version (
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
 );
 
--- A view for the triggers to write to, because SQLite has no functions.
+-- A view that the triggers write to, because SQLite has no functions.
 create view changed_client as select client_id from client_version;
 create trigger count_client_version instead of insert on changed_client begin
   insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
