@@ -130,7 +130,9 @@ function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T |
     }
     return data
   } catch (error) {
-    problems.push(`${file} ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
+    problems.push(
+      `${file} ${error instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}`,
+    )
     return undefined
   }
 }

@@ -122,7 +122,7 @@ describe('starting', () => {
       .and.include('LOG_LEVEL must be')
       .and.include('service.json: lifetimes.idTokenSeconds')
       .and.include('service.json: storage.answerWithinMs')
-      .and.include('integrations.json is not JSON')
+      .and.include('integrations.json is not valid JSON')
   })
 
   // [threat 39]

@@ -38,7 +38,7 @@ export function makePasswords(
      * Verifies a password against a hash. Without a valid hash (unknown address, or no password), checks the stand-in
      * and returns false, so the time does not reveal whether the account exists.
      *
-     * @param standIn the hash of another account, which has a typical cost to check to check
+     * @param standIn the hash of another account, which has a typical cost to check
      * @throws {TooManyHashes} if the queue is full
      */
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
@@ -85,8 +85,7 @@ type RunInThread = (task: HashTask) => Promise<string | boolean>
 const idle: RunInThread[] = []
 
 /**
- * Runs a task in a low-priority thread. Threads start on demand and are reused. The caller limits how many tasks run
- * at once.
+ * Runs a task in a low-priority thread. Threads start on demand and are reused. The caller limits how many run.
  */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
   const run = idle.pop() ?? startThread()

@@ -1,9 +1,8 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * The origin of a client (design decision 2): a client that a site operator created, an integration from
- * `config/integrations.json`, a client that registered itself with a loopback callback, or a Client ID Metadata
- * Document.
+ * The origin of a client (design decision 2): created by a site operator, listed in `config/integrations.json`,
+ * self-registered with a loopback callback, or described by a Client ID Metadata Document.
  */
 export type ClientOrigin = 'site' | 'integration' | 'loopback' | 'document'
 

@@ -18,9 +18,8 @@ export interface Decisions {
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Determines the review state of the current document at a site (design 31). A block by either side takes precedence,
- * and the other side cannot lift it. An approval by either side suffices, but only for the document with the approved
- * fingerprint.
+ * Determines the review state of the current document at a site (design 31). If either side blocks the document, the
+ * other side cannot lift that. An approval by either side suffices, but only for the approved fingerprint.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)

@@ -145,7 +145,7 @@ export function findDifferences(manifest: Counted, found: Counted): string[] {
   const differences = [...tables]
     .filter((table) => manifest.rows[table] !== found.rows[table])
     .map((table) => {
-      const [said, there] = [manifest, found].map(({ rows }) => rows[table] ?? 'no table and no')
+      const [said, there] = [manifest, found].map(({ rows }) => rows[table] ?? 'no')
       return `The table ${table} has ${there} rows instead of ${said}.`
     })
   const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()

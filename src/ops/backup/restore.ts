@@ -69,7 +69,9 @@ export async function* findObstacles(
   }
   yield* findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
-  if (filesOnDisk && (await listFiles(files)).length > 0) yield `${files} is not empty.`
+  if (filesOnDisk && (await listFiles(files)).length > 0) {
+    yield `${files} is not empty. Restore into a new DATA_DIR.`
+  }
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
     yield `${secretFile} exists. Move it away, because the backup contains a secret, too.`
   }

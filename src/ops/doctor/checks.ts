@@ -63,10 +63,7 @@ export const checks = {
   'outside.headers-lost': weak('make the proxy keep these headers', 'RFC 9700 §4.16'),
   'outside.authorization-lost': wrong('make the proxy forward Authorization', 'RFC 6750 §2.1'),
   'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
-  'outside.connections': weak(
-    'enable keep-alive, so that calls can share connections',
-    'RFC 9112 §9.3',
-  ),
+  'outside.connections': weak('enable keep-alive to let calls share connections', 'RFC 9112 §9.3'),
 
   'policy.any-document': note(
     'list the hosts in metadataDocuments.hosts, if you know them',

@@ -37,8 +37,7 @@ const form = z
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
-    // At least 43 characters, which can hold 256 random bits. A shorter secret could be guessed from its unsalted
-    // digest.
+    // 43 characters can hold 256 random bits. A shorter secret could be guessed from its unsalted digest.
     secret: optional(
       z
         .string()
@@ -57,8 +56,7 @@ const form = z
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
-    // A resource server introspects the tokens of its site. Without a site, it introspects the tokens of the whole
-    // deployment.
+    // A resource server introspects the tokens of its site, or those of all sites if it has none.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
     must(
       isSite === redirectUris.length > 0,

@@ -26,8 +26,8 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty SQLite database. The passwords in the demo campus are public, so a service that
- * others can reach refuses to start with it.
+ * Loads the demo campus into an empty SQLite database. Its passwords are public, so the service refuses to start with
+ * the demo campus if others can reach it.
  *
  * @returns the sample accounts; empty if the demo campus is not served
  */
@@ -56,8 +56,7 @@ function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
 }
 
 /**
- * Writes the demo campus into an empty database, in one transaction. Also marks the database as one with public
- * passwords.
+ * Writes the demo campus into an empty database, in one transaction, and marks the database as a demo.
  *
  * @returns false if the database is not empty
  */

@@ -4,8 +4,7 @@ import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-pro
 import { isTime } from './campus-time.ts'
 
 /**
- * Validates data against a schema. Each problem has a path and a description: the schema's own message, or one from
- * `describeIssue`.
+ * Validates data. Each problem has a path and a description: the schema's message, or one from `describeIssue`.
  */
 export function readForm<Form extends z.ZodType>(form: Form, input: unknown) {
   const { data, error } = form.safeParse(input, { error: describeIssue })

@@ -65,8 +65,7 @@ export async function writeBatch(
       await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
     }
     const kept = ofKind.filter((record) => !record.deleted)
-    // Group lines with the same fields, because one statement writes the same columns in all rows. Usually, all lines
-    // of a file have the same fields.
+    // Group lines by their fields, because one statement writes the same columns in all rows.
     const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
     for (const some of alike.values()) await writeAlike(trx, type, some, writing)
   }

@@ -30,8 +30,7 @@ export interface StateAdapter
   /** Finds a session by its uid; for sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /**
-   * Consumes a record atomically. Every caller gets the time of the first consumption, or undefined if there is no
-   * record.
+   * Consumes a record atomically. Every caller gets the time of the first use, or undefined if there is no record.
    */
   consumeOnce(id: string): Promise<Consumption | undefined>
   /** Stores an id until it expires. @returns whether this call was the first; true for exactly one caller */

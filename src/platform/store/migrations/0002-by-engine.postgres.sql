@@ -5,9 +5,8 @@
 create index person_by_folded_name on person (lower(name) collate "C", id);
 create index person_by_folded_address on person (email_canonical collate "C", id);
 
--- Leaves free space on each page. A refresh updates its family's row, but no indexed column. If the new version of
--- the row fits on the same page, PostgreSQL writes no index (a heap-only tuple). With this space, all refreshes are
--- heap-only; by default, nine in ten are.
+-- Leaves free space on each page. A refresh changes no indexed column, so if the new row version fits on its page, no
+-- index is written (a heap-only tuple). With this space, all refreshes are heap-only, instead of nine in ten.
 alter table refresh_token_family set (fillfactor = 80);
 
 -- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts). Unlogged, because
