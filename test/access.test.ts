@@ -315,10 +315,9 @@ async function makeWorld(auth_method = 'none'): Promise<World> {
 
 async function obtainAsClaude(url: string, authorization: Fields): Promise<Tokens> {
   const { resource } = { resource: url, ...authorization }
-  const token = { ...asClaude, resource }
   return await obtain(url, {
     authorization: { ...asClaude, ...authorization },
-    token,
+    token: { ...asClaude, resource },
     person: marco,
   })
 }

@@ -43,8 +43,7 @@ describe(page, () => {
     const { run } = await opened()
     const two =
       'query A($n: Int) { viewer { enrolledCourses(first: $n) { nodes { slug } } } } query B { viewer { id } }'
-    const response = await run({ query: two, variables: { n: 1 }, operationName: 'A' })
-    expect(await response.json())
+    expect(await (await run({ query: two, variables: { n: 1 }, operationName: 'A' })).json())
       .to.have.nested.property('data.viewer.enrolledCourses.nodes')
       .of.length(1)
     expect(await (await run({ query: two })).text()).to.include('Select exactly one operation.')

@@ -138,9 +138,8 @@ describe('/account', () => {
       const { tokens } = await getTokens(service().url)
       const stranger = makePagePerson(service().url, june)
       expect((await stranger.visit(removeSamsNotes)).status).to.equal(404)
-      const home = await stranger.visit('/account')
       const fields = {
-        csrf: hiddenField(home.text),
+        csrf: hiddenField((await stranger.visit('/account')).text),
         client: 'northlight-notes',
         site: 'sit_northlight',
       }

@@ -76,8 +76,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
       .to.include('--accent: #8a1c4a')
       .and.include('body { background: #102030; color: #ffffff; }')
 
-    const others = await signInPage({ ...asClaude, scope: 'openid' })
-    expect(others.text)
+    expect((await signInPage({ ...asClaude, scope: 'openid' })).text)
       .to.include('Sign in')
       .and.not.match(/Northlight|colors-|class="words"/)
   })
@@ -102,8 +101,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     const head = await fetch(running().url + logoPath, { method: 'HEAD' })
     expect(head.status).to.equal(200)
     expect(head.headers.get('content-length')).to.equal(String(png.length))
-    const { nodes } = await value('{ files { nodes { id sha256 } } }')
-    for (const { id, sha256 } of nodes) {
+    for (const { id, sha256 } of (await value('{ files { nodes { id sha256 } } }')).nodes) {
       if (id === logoId) continue
       const address = logoPath.replace(/[0-9a-f]{64}$/, sha256)
       expect((await fetch(running().url + address)).status).to.equal(404)

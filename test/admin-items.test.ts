@@ -144,8 +144,7 @@ forEachDatabase('changes by the Admin API', (start) => {
   })
 
   it('shows a course to visitors only while it is published', async () => {
-    const input = { ...item, slug: 'visible' }
-    const { id } = await value(mutationOf('createCourse'), { input })
+    const { id } = await value(mutationOf('createCourse'), { input: { ...item, slug: 'visible' } })
     const seen = [(await publicSlugs()).includes('visible')]
     for (const change of ['publish', 'archive', 'restore', 'unpublish']) {
       await run(`mutation { ${change}Course(id: "${id}") { id } }`)
@@ -166,8 +165,7 @@ forEachDatabase('changes by the Admin API', (start) => {
     ] as const) {
       const field = kind.toLowerCase()
       const update = mutationOf(`update${kind}`, `${field} { ${Object.keys(given).join(' ')} }`)
-      const changed = await value(update, { input: { id, ...given } })
-      expect(changed[field]).to.deep.equal(given)
+      expect((await value(update, { input: { id, ...given } }))[field]).to.deep.equal(given)
       const cleared = await value(update, { input: { id, ...then } })
       expect(cleared[field]).to.deep.equal({ ...given, ...then })
     }

@@ -76,8 +76,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     const input = { email: sam.login, name: 'Ignored', roles: ['STUDENT'] }
     expect((await value(add, { input })).id).to.equal('per_sam')
     expect((await askMember({ url, token }, { query })).status).to.equal(401)
-    const fresh = await memberToken(url)
-    expect(await readMember({ url, token: fresh }, query)).to.deep.equal(before)
+    expect(await readMember({ url, token: await memberToken(url) }, query)).to.deep.equal(before)
   })
 
   it('leaves the roles and the access of a person at another site as they are', async () => {

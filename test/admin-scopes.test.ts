@@ -108,8 +108,7 @@ describe('the Admin API over HTTP', () => {
   })
 
   it('publishes its schema', async () => {
-    const response = await fetch(running().url + paths.adminSchema)
-    expect(await response.text()).to.equal(schemaText)
+    expect(await (await fetch(running().url + paths.adminSchema)).text()).to.equal(schemaText)
   })
 
   it('reads no cookie', async () => {
@@ -240,8 +239,7 @@ forEachDatabase('what another site has', (start) => {
 
   it('is null in every query by id, slug or number', async () => {
     for (const [id, query] of foreignQueries) {
-      const found = await value(`{ ${query.replace('$', made[id] ?? id)} { id } }`)
-      expect(found, query).to.equal(null)
+      expect(await value(`{ ${query.replace('$', made[id] ?? id)} { id } }`), query).to.equal(null)
     }
   })
 

@@ -80,8 +80,7 @@ describe('/admin', () => {
         expect((await person.visit(foreign + page)).status, page).to.equal(404)
       }
       const csrf = await csrfOf(person)
-      const forms = ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all']
-      for (const form of forms) {
+      for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all']) {
         expect((await person.post(`${foreign}/${form}`, { csrf })).status, form).to.equal(404)
       }
     })
@@ -115,8 +114,7 @@ describe('/admin', () => {
     const person = makePagePerson(service().url, marco)
     const site = '/admin/open-kitchen'
     await person.send(await person.visit(`${site}/beta/off`), `${site}/beta/off`)
-    const off = await person.visit(site)
-    expect(off.text).not.to.include('/applications')
+    expect((await person.visit(site)).text).not.to.include('/applications')
     expect((await person.visit(`${site}/applications`)).path).to.equal(`${site}/beta`)
 
     const on = await person.send(await person.visit(`${site}/beta`), `${site}/beta/on`)
@@ -204,8 +202,7 @@ describe('/admin', () => {
     const errorsOf = async (client_id: string, ...secrets: readonly string[]) => {
       const fields = { client_id, redirect_uri: confidentialEntry.redirect_uris }
       const asked = secrets.map(async (client_secret) => {
-        const { body } = await exchange(service().url, 'none', { ...fields, client_secret })
-        return body.error
+        return (await exchange(service().url, 'none', { ...fields, client_secret })).body.error
       })
       return await Promise.all(asked)
     }
@@ -295,10 +292,9 @@ describe('/admin', () => {
     const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
     expect(open.text).not.to.include('name="for"')
-    const changed = { ...document, name: 'Impostor' }
     await kysely
       .updateTable('document_client')
-      .set({ document: JSON.stringify(changed), fingerprint: 'g' })
+      .set({ document: JSON.stringify({ ...document, name: 'Impostor' }), fingerprint: 'g' })
       .execute()
     const again = await person.send(open, address)
     expect(again.status).to.equal(409)

@@ -81,8 +81,7 @@ describe('back-channel logout', () => {
   /** Signs Sam in at the portal and exchanges the code. */
   async function signInAtPortal({ url }: RunningService) {
     const obtained = await obtainCode(url, asPortalWithoutSecret)
-    const { body } = await redeem(url, withSecret(obtained))
-    const idToken = String(body.id_token)
+    const idToken = String((await redeem(url, withSecret(obtained))).body.id_token)
     const signOut = async () => {
       const query = new URLSearchParams({ id_token_hint: idToken })
       const address = new URL(`${paths.endSession}?${query}`, url)
@@ -178,12 +177,10 @@ describe('back-channel logout', () => {
   it('notifies no application without an address, and of no sign-in without openid', async () => {
     await running(async ({ service }) => {
       const { url } = service
-      const scope = 'account:read'
-      const plain = await obtainCode(url, { ...asPortalWithoutSecret, scope })
+      const plain = await obtainCode(url, { ...asPortalWithoutSecret, scope: 'account:read' })
       expect((await redeem(url, withSecret(plain))).status).to.equal(200)
       await choose(service, { backchannel_logout_uri: null })
-      const { idToken } = await signInAtPortal(service)
-      expect(decodeJwt(idToken)).to.not.have.property('sid')
+      expect(decodeJwt((await signInAtPortal(service)).idToken)).to.not.have.property('sid')
       expect(await pending(service)).to.deep.equal({ sessions: 0, notices: 0 })
     })
   })
@@ -192,8 +189,7 @@ describe('back-channel logout', () => {
   it(`gives up after ${NOTICE_ATTEMPTS_MAX} attempts and shows operators why`, async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 503
-      const { signOut } = await signInAtPortal(service)
-      await signOut()
+      await (await signInAtPortal(service)).signOut()
       for (let time = 1; time <= NOTICE_ATTEMPTS_MAX; time += 1) {
         await received(party.tokens, time)
         clock.ms += 3_600_000
@@ -220,8 +216,7 @@ describe('back-channel logout', () => {
   it('retries until the application is available again', async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 500
-      const { signOut } = await signInAtPortal(service)
-      await signOut()
+      await (await signInAtPortal(service)).signOut()
       await received(party.tokens, 1)
       party.status = 204
       clock.ms += 11_000
@@ -309,8 +304,7 @@ describe('back-channel logout', () => {
   it('follows no redirect', async () => {
     await running(async ({ service, party }) => {
       party.status = 307
-      const { signOut } = await signInAtPortal(service)
-      await signOut()
+      await (await signInAtPortal(service)).signOut()
       await received(party.tokens, 1)
       expect(party.host.requests).to.deep.equal(['client.example/backchannel-logout'])
       expect((await pending(service)).notices).to.equal(1)
@@ -334,8 +328,7 @@ describe('back-channel logout', () => {
     })
     const own = `${service.url.replace('http:', 'https:')}/healthz`
     await choose(service, { backchannel_logout_uri: own })
-    const { signOut } = await signInAtPortal(service)
-    await signOut()
+    await (await signInAtPortal(service)).signOut()
     await eventually(20_000, async () => expect(refused).to.be.above(0))
     expect((await pending(service)).notices).to.equal(1)
   })

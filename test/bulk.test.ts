@@ -91,8 +91,7 @@ withDatabases('import and export', (open) => {
     await using database = await open()
     await importRecords(database, [site, person('ada'), course('wheel'), purchase('pur_1')])
     const gone = { type: 'coursePurchase', id: 'pur_1', deleted: true }
-    const { written } = await importRecords(database, [gone])
-    expect(written).to.deep.equal({ coursePurchase: 1 })
+    expect((await importRecords(database, [gone])).written).to.deep.equal({ coursePurchase: 1 })
     const left = await database.kysely.selectFrom('course_purchase').selectAll().execute()
     expect(left).to.deep.equal([])
     const report = await importRecords(database, [{ type: 'person', id: 'per_ada', deleted: true }])
@@ -159,8 +158,7 @@ withDatabases('import and export', (open) => {
     const folder = temporaryFolder()
     linesFile([course('wheel')], join(folder, '2-courses.ndjson'))
     linesFile([site], join(folder, '1-sites.ndjson'))
-    const { written } = await importRecords(database, folder)
-    expect(written).to.deep.equal({ site: 1, course: 1 })
+    expect((await importRecords(database, folder)).written).to.deep.equal({ site: 1, course: 1 })
   })
 })
 

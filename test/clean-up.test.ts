@@ -29,7 +29,6 @@ import { refusalOf } from './support/wire.ts'
 const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
 const pause = async () => await otherWork()
-const STATEMENT_ROWS_MAX = 1000
 const HOUR_MS = 3_600_000
 /** SQLite writes 4 MB of its write-ahead log back at a time. */
 const LOG_BYTES_MAX = 32_000_000
@@ -53,7 +52,7 @@ withDatabases('clean-up', (open, newPlace) => {
     delay.disable()
 
     expect(await rowsOf(database)).to.deep.equal(livingRows(rows))
-    expect(Math.max(...statements)).to.be.at.most(STATEMENT_ROWS_MAX)
+    expect(Math.max(...statements)).to.be.at.most(1000)
     if (place.location.kind === 'sqlite') {
       expect(statSync(`${place.location.file}-wal`).size).to.be.below(LOG_BYTES_MAX)
     }

@@ -110,8 +110,7 @@ describe('a copy of a metadata document in the configuration', () => {
     host.serve((_request, response) => response.writeHead(403).end('a challenge'))
     const asking = { clientId: document.client_id, redirectUri: claude.redirectUri }
     const signedIn = { ...asking, scope: 'openid courses:read', person: olivia }
-    const { exchange } = await signIn(service.url, signedIn)
-    expect((await exchange()).access_token).to.be.a('string')
+    expect((await (await signIn(service.url, signedIn)).exchange()).access_token).to.be.a('string')
     expect(host.requests).to.have.length(1)
     clock.ms += 61_000
     host.serve({ ...document, redirect_uris: ['https://claude.ai/another'] })

@@ -162,8 +162,7 @@ describe('the error of a faulty client', () => {
       'authorization code redirect_uri mismatch',
       'the code is unknown: it has expired',
     )
-    const refreshed = sentenceOf(await refresh(url, 'nobody-has-it'), 400)
-    expect(refreshed)
+    expect(sentenceOf(await refresh(url, 'nobody-has-it'), 400))
       .to.include('replace the stored refresh token with the new one')
       .and.include('Refusals')
   })

@@ -120,8 +120,7 @@ describe('environment: all problems at once, without secrets (design, Errors and
   it('names each problem of any combination', () => {
     fc.assert(
       fc.property(fc.subarray([...wrong]), (chosen) => {
-        const together = Object.assign({}, ...chosen.map(([variables]) => variables))
-        const problems = problemsOf(together)
+        const problems = problemsOf(Object.assign({}, ...chosen.map(([variables]) => variables)))
         for (const [, says] of chosen) {
           expect(problems.filter((problem) => says.test(problem))).to.have.lengthOf(1)
         }
@@ -237,10 +236,9 @@ describe('config: the files (design, Errors and configuration)', () => {
     ...{ client_name: 'New', client_id: 'integration-new' },
     redirect_uris: ['https://new.example/callback'],
   }
-  const claudeId = { client_id: 'integration-claude' }
   for (const [why, platform, problem] of [
     ['a duplicate name', { client_name: 'Claude' }, 'Claude is listed twice'],
-    ['a duplicate id', claudeId, 'integration-claude is listed twice'],
+    ['a duplicate id', { client_id: 'integration-claude' }, 'integration-claude is listed twice'],
     ['no address', { redirect_uris: [] }, 'redirect_uris'],
     ['a script as address', { redirect_uris: ['javascript:alert(1)'] }, 'redirect_uris'],
     ['a secret', { client_secret: 'x' }, 'client_secret'],

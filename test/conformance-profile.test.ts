@@ -103,8 +103,7 @@ describe('the conformance profile [design 26]', () => {
   })
 
   it('appears in /healthz and in the log', async () => {
-    const { body } = await get(service().url + paths.health)
-    expect(body).to.include({ conformance_profile: 'on' })
+    expect((await get(service().url + paths.health)).body).to.include({ conformance_profile: 'on' })
     expect(service().log.join('')).to.include('conformance profile is on')
   })
 

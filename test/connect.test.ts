@@ -47,8 +47,7 @@ describe('/admin/{site}/assistants', () => {
       ...{ name: 'Claude', auth_method: 'none', application_type: 'web' },
       ...{ created_by: 'per_olivia', site_id: 'sit_northlight' },
     })
-    const { text } = await visit(`/admin/northlight/applications/${app?.client_id}`)
-    expect(text)
+    expect((await visit(`/admin/northlight/applications/${app?.client_id}`)).text)
       .to.include('https://claude.ai/api/mcp/auth_callback')
       .and.include('https://claude.com/api/mcp/auth_callback')
       .and.include('<code>account:read</code>')
@@ -66,8 +65,7 @@ describe('/admin/{site}/assistants', () => {
     expect((await press('codex')).text).to.include('already exists')
     const [app, ...others] = await made('codex')
     expect(others).to.deep.equal([])
-    const { kysely } = service().service.stores.database
-    const events = kysely.selectFrom('audit_event').selectAll()
+    const events = service().service.stores.database.kysely.selectFrom('audit_event').selectAll()
     const ofCodex = events.where('subject_id', '=', app?.client_id ?? '')
     const actions = (await ofCodex.execute()).map(({ action }) => action)
     expect(actions).to.deep.equal(['application.create'])

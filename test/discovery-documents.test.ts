@@ -151,8 +151,7 @@ describe('openapi.json', () => {
   })
 
   it('describes 503 without a challenge, because it does not judge the token', () => {
-    const { ServiceUnavailable } = document.components.responses
-    expect(ServiceUnavailable.headers).to.have.all.keys('Retry-After')
+    expect(document.components.responses.ServiceUnavailable.headers).to.have.all.keys('Retry-After')
   })
 })
 
@@ -179,8 +178,7 @@ describe('keepDocuments', () => {
       answers.push([status, names.map((name) => told.get(name)), text])
     }
     const [first] = answers
-    expect(answers).to.deep.equal([first, first, first])
-    expect(server.asked()).to.equal(1)
+    expect([answers, server.asked()]).to.deep.equal([[first, first, first], 1])
   })
 
   it('changes no other response', async () => {
@@ -192,8 +190,7 @@ describe('keepDocuments', () => {
 })
 
 function headings(markdown: string, level: number): string[] {
-  const prose = markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
-  return [...prose.matchAll(/^(#+) (.*)$/gm)]
+  return [...markdown.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^(#+) (.*)$/gm)]
     .filter(([, marks]) => marks?.length === level)
     .map(([, , title]) => title ?? '')
 }

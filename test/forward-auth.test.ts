@@ -183,8 +183,7 @@ describe('forward auth', () => {
     const asked = { ...proxy, authMethod: 'client_secret_post' } as const
     const verdictOn = (jkt: string | undefined) =>
       verdictFor(asked, { kind: 'good', token: accessToken({ jkt }) }).kind
-    expect(verdictOn('a-key')).to.equal('invalid')
-    expect(verdictOn(undefined)).to.equal('granted')
+    expect([verdictOn('a-key'), verdictOn(undefined)]).to.deep.equal(['invalid', 'granted'])
   })
 
   it('logs no token and no credentials, and reads no body', async () => {
@@ -216,8 +215,7 @@ describe('identity headers', () => {
       .set({ name: stored })
       .where('id', '=', 'per_sam')
       .execute()
-    const { access_token } = await obtain(changing.url)
-    const headers = [...asProxy, ...bearer(access_token)]
+    const headers = [...asProxy, ...bearer((await obtain(changing.url)).access_token)]
     const answer = await send(changing.url, { path: paths.forwardAuth, headers })
     const value = answer.headers.get('x-auth-name') ?? ''
     expect(decodeURIComponent(value)).to.equal(stored)

@@ -51,7 +51,6 @@ const samAtNotes = {
   ...{ client_id: notes.clientId, scope: 'openid profile email account:read' },
 }
 const samAtPortal = { ...samAtNotes, client_id: portal.clientId }
-const samBarely = { sub: 'per_sam', client_id: notes.clientId, scope: 'openid', ...toThisOrigin }
 const oliviaAtClaude = {
   ...{ sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' },
 }
@@ -112,7 +111,7 @@ const groups: readonly Group[] = [
     { 'an unbound refresh token': ({ unboundRefresh }) => asked(unboundRefresh) },
   ],
   [
-    active(samBarely),
+    active({ sub: 'per_sam', client_id: notes.clientId, scope: 'openid', ...toThisOrigin }),
     {
       'a token without profile': ({ bare }) => asked(bare),
       Basic: ({ bare }) => post({ token: bare }, asTheServer),

@@ -51,7 +51,6 @@ withDatabases('a compiled client', (open) => {
     await find('app')
     expect(asked).to.have.length(1)
     const uri = { client_id: 'app', uri: 'https://app.example/cb' }
-    const scope = { client_id: 'app', scope: 'x' }
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
     const override = { client_id: 'app', disabled_at: 1, note: null, updated_at: 1 }
     const changes = [
@@ -60,7 +59,7 @@ withDatabases('a compiled client', (open) => {
       kysely.updateTable('oauth_application_redirect_uri').set({ position: 1 }),
       kysely.deleteFrom('oauth_application_redirect_uri'),
       kysely.insertInto('oauth_application_post_logout_uri').values(uri),
-      kysely.insertInto('oauth_application_scope').values(scope),
+      kysely.insertInto('oauth_application_scope').values({ client_id: 'app', scope: 'x' }),
       kysely.deleteFrom('oauth_application_scope'),
       kysely.insertInto('client_secret').values({ ...secret, expires_at: null }),
       kysely.deleteFrom('client_secret'),

@@ -282,8 +282,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
       await refresh(service.url, refreshToken),
       await introspect(service.url, accessToken),
     ]) {
-      expect(answer.status).to.equal(503)
-      expect(answer.body['error']).to.equal('temporarily_unavailable')
+      expect([answer.status, answer.body['error']]).to.deep.equal([503, 'temporarily_unavailable'])
       expect(answer.text).to.not.match(/driver|destroy|kysely|sqlite|\.ts|stack/i)
       const line = await lineOf(service, answer)
       expect(line.cause).to.match(/driver has already been destroyed|not open/)
@@ -306,8 +305,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
       const answer = await send(server.url, { path: '/', headers: ['Accept', accept] })
       const id = String(answer.headers.get('x-request-id'))
       expect(answer.status).to.equal(500)
-      expect(answer.text).to.include('server_error')
-      expect(answer.text).to.include(id)
+      expect(answer.text).to.include('server_error').and.include(id)
       expect(answer.text).to.not.match(/secret reason|deeper|\.ts|node_modules/)
       expect((await lineOf({ log }, answer)).cause).to.include('the secret reason')
     }

@@ -66,8 +66,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(await asked({ post_logout_redirect_uri: back }))
       .to.include('id="address-ignored"')
       .and.not.include(back)
-    const named = { id_token_hint: tokens.id_token, post_logout_redirect_uri: back }
-    for (const fields of [{}, named]) {
+    for (const fields of [{}, { id_token_hint: tokens.id_token, post_logout_redirect_uri: back }]) {
       expect(await asked(fields))
         .to.include('id="logout-page"')
         .and.not.include('address-ignored')

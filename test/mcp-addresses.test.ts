@@ -36,8 +36,7 @@ function parameterOf({ headers }: Answer, name: string): string | undefined {
 
 /** Expects 403 with these scopes in the challenge, or with none and this advice. */
 function expectForbidden(answer: Answer, scope: string | undefined, advice = ''): void {
-  expect(answer.status).to.equal(403)
-  expect(parameterOf(answer, 'scope')).to.equal(scope)
+  expect([answer.status, parameterOf(answer, 'scope')]).to.deep.equal([403, scope])
   expect(answer.body.error_description).to.include(advice)
   expect(parameterOf(answer, 'error_description')).to.include(advice)
 }
@@ -231,8 +230,7 @@ describe('a client that signs in when its connection is refused', () => {
       const { client, connected } = connect()
       await connected
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include(tool)
-      const answer = await client.callTool({ name: tool, arguments: {} })
-      expect(answer.isError).to.not.equal(true)
+      expect((await client.callTool({ name: tool, arguments: {} })).isError).to.not.equal(true)
       await client.close()
     })
   }

@@ -69,8 +69,7 @@ describe('MCP clients at the tool endpoint', () => {
     const markAll = { name: 'mark_all_notifications_read', arguments: {} }
     for (const call of [getViewer, markAll]) {
       const { client, transport } = await openClient2(provider, 'auto')
-      const refused = await client.callTool(call).catch(failure)
-      expect(refused, call.name).to.be.instanceOf(Unauthorized2)
+      expect(await client.callTool(call).catch(failure), call.name).to.be.instanceOf(Unauthorized2)
       await transport.finishAuth(callback())
       await client.close()
     }

@@ -83,8 +83,7 @@ describe('the tool endpoint', () => {
           ...['get_service_info', 'get_auth_guide', 'list_sites'],
           ...['list_public_courses', 'get_public_course', 'sign_in'],
         ])
-        const { issuer } = await readTool(url, 'get_service_info', { era })
-        expect(issuer).to.equal(url)
+        expect((await readTool(url, 'get_service_info', { era })).issuer).to.equal(url)
         const { body, headers } = await send(url, 'tools/list', { era })
         expect(headers.get('cache-control')).to.equal('no-store')
         expect(headers.get('vary')?.toLowerCase()).to.include('authorization')
@@ -269,8 +268,7 @@ describe('the tool endpoint', () => {
   })
 
   it('refuses a header that names another tool than the body [2026-07-28]', async () => {
-    const headers = { 'mcp-name': 'get_auth_guide' }
-    const calling = { era: '2026-07-28', headers } as const
+    const calling = { era: '2026-07-28', headers: { 'mcp-name': 'get_auth_guide' } } as const
     const { status, body } = await callTool(running().url, 'get_service_info', calling)
     expect([status, body.error.code]).to.deep.equal([400, -32020])
   })
@@ -280,10 +278,9 @@ describe('the tool endpoint', () => {
     const { bodyBytesMax } = config.service.mcp
     expect(bodyBytesMax).to.equal(256 * 1024)
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    const gzip = { 'content-encoding': 'gzip' }
     const broken = new Uint8Array([...new TextEncoder().encode('"'), 0xff, 0x22])
     for (const [body, status, code, headers] of [
-      [ping, 415, 'invalid_request', gzip],
+      [ping, 415, 'invalid_request', { 'content-encoding': 'gzip' }],
       [ping.padEnd(bodyBytesMax + 1), 413, 'invalid_request'],
       [ping.padEnd(bodyBytesMax), 200, undefined],
       ...['{', '', broken].map((text) => [text, 400, -32700] as const),
@@ -456,14 +453,12 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
     it(`a page of another origin or with a rebound name is refused at ${path}`, async () => {
       for (const Origin of ['https://studio.example', 'http://evil.example', 'null']) {
         const { url } = atHome()
-        const rebound = { Host: 'evil.example', Origin }
-        const foreign = await fromPage(url, path, { Host: new URL(url).host, Origin })
-        for (const answer of foreign) {
+        for (const answer of await fromPage(url, path, { Host: new URL(url).host, Origin })) {
           expect(answer.status, Origin).to.equal(403)
           expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
         }
         for (const service of [atHome, inPublic]) {
-          const [, answer] = await fromPage(service().url, path, rebound)
+          const [, answer] = await fromPage(service().url, path, { Host: 'evil.example', Origin })
           expect(answer.status).to.equal(403)
         }
       }
@@ -484,8 +479,7 @@ describeOnServers('the tool endpoint during an outage of PostgreSQL or Redis', (
   // [Errors 7.1]
   it('answers 503 temporarily_unavailable without PostgreSQL, and no challenge [Errors 7]', async function () {
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
-    const DATABASE_URL = await postgres.createDatabase()
-    const environment = { DATABASE_URL, DEMO_DATA: 'on', SECRET }
+    const environment = { DATABASE_URL: await postgres.createDatabase(), DEMO_DATA: 'on', SECRET }
     await using service = await startService({ inTime: true, environment })
     const { url } = service
     postgres.freeze()

@@ -19,8 +19,7 @@ function withMeta({ message }: Pick<Message, 'message'>, more: object) {
 
 /** Whether a request is plain after its way over HTTP, which drops undefined members. */
 function isPlain({ headers, message }: { headers: Message['headers']; message: object }): boolean {
-  const received = JSON.parse(JSON.stringify(message))
-  return readPlainRequest(headers, received, everywhere) !== undefined
+  return readPlainRequest(headers, JSON.parse(JSON.stringify(message)), everywhere) !== undefined
 }
 
 describe('plain requests of the tool endpoint', () => {
@@ -31,12 +30,11 @@ describe('plain requests of the tool endpoint', () => {
     tokens['operator'] = await operatorToken(running().url, 'courses:read')
   })
 
-  const site = 'northlight'
   const asked: readonly [who: string, tool: string | undefined, values?: object][] = [
     ...['anonymous', 'member', 'operator'].map((who) => [who, undefined] as [string, undefined]),
     ['anonymous', 'get_service_info', {}],
     ['anonymous', 'get_service_info'],
-    ['anonymous', 'list_public_courses', { site }],
+    ['anonymous', 'list_public_courses', { site: 'northlight' }],
     ['anonymous', 'list_public_courses', { site: 5 }],
     ['anonymous', 'list_public_courses', { site: 'nowhere' }],
     ['member', 'get_viewer'],
@@ -63,8 +61,7 @@ describe('plain requests of the tool endpoint', () => {
           const { 'x-request-id': _id, date: _date, ...told } = Object.fromEntries(response.headers)
           answers.push({ status: response.status, told, text: await response.text() })
         }
-        expect(answers[0]).to.deep.equal(answers[1])
-        expect(answers[0]?.status).to.equal(200)
+        expect([answers[0], answers[0]?.status]).to.deep.equal([answers[1], 200])
       })
     }
   }

@@ -42,8 +42,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     for (const era of eras) {
       const listed = await listAll(url, { era })
       expect(listed.map(({ uri }) => uri)).to.deep.equal(['gatehouse://guide'])
-      const { body: guide } = await read(url, 'gatehouse://guide', { era })
-      expect(guide.result.contents[0]).to.include({
+      expect((await read(url, 'gatehouse://guide', { era })).body.result.contents[0]).to.include({
         ...{ mimeType: 'text/markdown', text: await readTool(url, 'get_auth_guide') },
       })
       const { body: templates } = await send(url, 'resources/templates/list', { era })
@@ -73,8 +72,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     }
     expect(bought.map(({ title }) => title)).to.deep.equal(nodes.map(({ title }) => title))
     for (const [index, { uri }] of bought.entries()) {
-      const { body } = await read(url, uri, asking)
-      const told = JSON.parse(body.result.contents[0].text)
+      const told = JSON.parse((await read(url, uri, asking)).body.result.contents[0].text)
       // The link to a file differs each time.
       expect({ ...told, downloadUrl: '' }).to.deep.equal({ ...nodes[index], downloadUrl: '' })
     }
@@ -84,8 +82,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     const { url } = running()
     const scope = `${readScope('courses')} ${readScope('curriculum')}`
     const asking = { token: await operatorToken(url, scope), path: paths.mcpAdmin }
-    const uris = (await listAll(url, asking)).map(({ uri }) => uri)
-    expect(uris).to.include.members([
+    expect((await listAll(url, asking)).map(({ uri }) => uri)).to.include.members([
       'gatehouse://site/courses/reading-light',
       'gatehouse://site/courses/neighbours-documentary',
     ])

@@ -34,7 +34,6 @@ type Values = Record<string, unknown>
 const made = { slug: 'by-a-tool', title: 'By a tool', summary: 'Made by a model.' }
 const times = { startsAt: '2030-01-01T10:00:00Z', endsAt: '2030-01-01T12:00:00Z' }
 const courseId = 'crs_reading_light'
-const teaching = { courseId, personId: 'per_lena' }
 
 /** Arguments with which each tool changes the demo campus, any number of times. */
 const changingSamples: Record<string, Values> = {
@@ -50,7 +49,7 @@ const changingSamples: Record<string, Values> = {
   add_member: { email: 'new@northlight.example', name: 'New', roles: ['STUDENT'] },
   set_member_roles: { id: 'per_sam', roles: ['STUDENT'] },
   enrol_student: { personId: 'per_noor', courseId, hasLifetimeAccess: true },
-  ...valuesFor(['assign_lecturer', 'unassign_lecturer'], teaching),
+  ...valuesFor(['assign_lecturer', 'unassign_lecturer'], { courseId, personId: 'per_lena' }),
   create_digital_product: { ...made, fileName: 'made.pdf' },
   update_digital_product: { id: 'dig_light_diary', title: 'A Diary of Light' },
   ...valuesFor(releasesOf('digital_product'), { id: 'dig_light_diary' }),
@@ -179,8 +178,7 @@ async function expectAnswer(
   expect(structuredContent).to.equal(undefined)
   const answer = answerIn(body.result)
   const validate = ajv.compile(answerSchemaOf(tool))
-  const fits = validate(answer)
-  expect(fits, `${name}: ${ajv.errorsText(validate.errors)}`).to.equal(true)
+  expect(validate(answer), `${name}: ${ajv.errorsText(validate.errors)}`).to.equal(true)
   if (name in lists) expect(answer.nodes, name).to.not.deep.equal([])
   if (scopesOf(tool.access).some((scope) => [MEMBER_READ, MEMBER_WRITE].includes(scope)))
     expect(content[0].text, name).to.not.match(/NL-1|AUTUMN20|coupon|refund|invoice|ord_/i)
@@ -265,8 +263,7 @@ describe('tools and their callers', () => {
       if (access.kind !== 'scopes') continue
       const isMembers = access.needed.some((scope) => scopeNames('member').includes(scope))
       const token = isMembers ? tokens.operator : tokens.member
-      const values = samples[name] ?? {}
-      const { status, headers } = await callTool(url, name, { values, token })
+      const { status, headers } = await callTool(url, name, { values: samples[name] ?? {}, token })
       expect(status, name).to.equal(403)
       expect(headers.get('www-authenticate'))
         .to.include(`this needs the scope ${access.needed.join(' ')}; `)
@@ -350,8 +347,7 @@ describe('tools and their callers', () => {
     }
     for (const key of ['__proto__', 'constructor', 'x'.repeat(10_000)]) {
       const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_service_info","arguments":{"${key}":{"polluted":true}}}}`
-      const { body } = await postRaw(url, call)
-      expect(JSON.stringify(body).length, key).to.be.below(2000)
+      expect(JSON.stringify((await postRaw(url, call)).body).length, key).to.be.below(2000)
       expect(({} as Values)['polluted']).to.equal(undefined)
     }
   })

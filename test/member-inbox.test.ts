@@ -154,7 +154,6 @@ describe('the notification inbox of the Member API', () => {
     expect(refused.status).to.equal(403)
     const scope = `scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`
     expect(refused.headers.get('www-authenticate')).to.include(scope)
-    const changed = await ask({ query: markRead, variables }, writer)
-    expect(changed.body.errors).to.equal(undefined)
+    expect((await ask({ query: markRead, variables }, writer)).body.errors).to.equal(undefined)
   })
 })

@@ -152,8 +152,7 @@ describe('the registry of metrics', () => {
     }
     const { samples, sum } = parseScrape(await render([await metrics.snapshot()]))
     const name = 'gatehouse_http_request_duration_seconds_count'
-    const found = samples.filter((sample) => sample.name === name)
-    expect(found).to.have.lengthOf(251)
+    expect(samples.filter((sample) => sample.name === name)).to.have.lengthOf(251)
     expect(sum(name)).to.equal(1000)
     expect(sum(name, { route: 'other', method: 'other', status: 'other' })).to.equal(750)
     const refusals = samples.filter((sample) => sample.name === 'gatehouse_refusals_total')

@@ -662,11 +662,7 @@ interface Described {
 }
 
 /** How the media type and the headers of a response differ from the document. */
-function differences(
-  document: object,
-  [method, path]: readonly [Method, string],
-  answer: Answer,
-): string[] {
+function differences(document: object, [method, path]: readonly [Method, string], answer: Answer) {
   const { status, headers } = answer
   const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
   const mediaType = mediaTypeOf(answer)

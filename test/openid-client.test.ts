@@ -73,9 +73,8 @@ function journey(start: Start, asking: Asking & typeof notes): void {
   it('gets new tokens and no id_token from a refresh (Token)', async () => {
     const { url } = running()
     const { configuration, tokens } = await getTokens(url, asking)
-    const resource = { resource: url }
     const refreshToken = tokens.refresh_token ?? ''
-    const next = await oidc.refreshTokenGrant(configuration, refreshToken, resource)
+    const next = await oidc.refreshTokenGrant(configuration, refreshToken, { resource: url })
     expect(next).to.include({ scope: MEMBER_SCOPE, expires_in: 3600 })
     expect(next).not.to.have.property('id_token')
     expect(next.refresh_token).to.be.a('string').and.not.equal(refreshToken)

@@ -148,8 +148,7 @@ describe('pages', () => {
   // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]
   it('warn of unreviewed applications, and of no others (design 17)', () => {
     const names = Object.keys(pages)
-    const warned = names.filter((name) => markupOf(pages[name]).includes('role="note"'))
-    expect(warned).to.deep.equal([
+    expect(names.filter((name) => markupOf(pages[name]).includes('role="note"'))).to.deep.equal([
       ...['consent-self-declared', 'consent-loopback'],
       ...['consent-vendor-connection', 'consent-vendor-on-device'],
     ])
@@ -167,8 +166,7 @@ describe('pages', () => {
 
   it('leave out an empty group of scopes', () => {
     const markup = markupOf(consentPage({ ...consent, client, canChange: [] }))
-    expect(markup).to.include('id="can-see"')
-    expect(markup).not.to.include('id="can-change"')
+    expect(markup).to.include('id="can-see"').and.not.include('id="can-change"')
   })
 
   it('show accounts only in a demo', () => {

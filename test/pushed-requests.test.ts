@@ -25,8 +25,7 @@ const withoutPkce = { code_challenge: undefined, code_challenge_method: undefine
 
 /** Pushes an authorization request of the portal. */
 async function push(url: string, fields: Fields = {}, headers: readonly string[] = []) {
-  const { searchParams } = authorizeUrl(url, { ...asPortal, ...fields })
-  const form = Object.fromEntries(searchParams)
+  const form = Object.fromEntries(authorizeUrl(url, { ...asPortal, ...fields }).searchParams)
   return await postForm(url + planPaths.pushedAuthorization, form, headers)
 }
 
@@ -57,10 +56,9 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
       code_challenge_method: 'S256',
     })
     expect([...address.searchParams.keys()].sort()).to.deep.equal(['client_id', 'request_uri'])
-    const callback = await makeHeadlessPerson(sam).authorize(address, portal.redirectUri)
     const tokens = await oidc.authorizationCodeGrant(
       configuration,
-      callback,
+      await makeHeadlessPerson(sam).authorize(address, portal.redirectUri),
       { pkceCodeVerifier, expectedState },
       { resource: url },
     )
@@ -79,8 +77,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, async () => locationOf(await answerOf(await person.open(address)))),
     )
-    const codes = answers.filter(({ searchParams }) => searchParams.has('code'))
-    expect(codes).to.have.lengthOf(1)
+    expect(answers.filter(({ searchParams }) => searchParams.has('code'))).to.have.lengthOf(1)
     expect((await get(address.href)).status).to.equal(400)
   })
 
@@ -169,8 +166,7 @@ describe('pushed authorization requests that are refused', () => {
   // [RFC 9126 §4]
   it('ignore parameters beside them (§4)', async () => {
     const { url } = running()
-    const { body } = await push(url, { scope: 'openid' })
-    const address = pushedUrl(url, body.request_uri)
+    const address = pushedUrl(url, (await push(url, { scope: 'openid' })).body.request_uri)
     for (const [name, value] of [
       ['scope', MEMBER_SCOPE],
       ['state', 'other'],

@@ -170,8 +170,7 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
       // [Client registration 1.2; Client registration 0.2]
       it(`gives ${title} the client_id of its platform (Client registration 1)`, async () => {
         const { status, body } = await register(service().url, sent)
-        expect(status).to.equal(201)
-        expect(body.client_id).to.equal(clientId)
+        expect([status, body.client_id]).to.deep.equal([201, clientId])
         expect(body.client_name).to.equal(bodies[0]?.[1]['client_name'])
         const listed = (sent.redirect_uris ?? []).filter((uri) => uri !== foreignScheme)
         expect(body.redirect_uris).to.include.members(listed).and.not.include(foreignScheme)

@@ -284,8 +284,7 @@ describe('registration that is limited or switched off', () => {
       Array.from({ length: 8 }, async () => await register(service.url, claudeCode)),
     )
     expect(answers.filter(({ status }) => status === 201)).to.have.length(3)
-    const refused = answers.filter(({ status }) => status !== 201)
-    for (const answer of refused) {
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
       expect(refusalOf(answer)).to.equal('429 too_many_requests')
       expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 600)
     }

@@ -80,8 +80,7 @@ describe('bearer verdicts', () => {
       await reasonOf({ clientDisabled: true }),
       await reasonOf({ family: { ...good.family, ended: true } }),
     ]
-    expect(new Set(reasons).size).to.equal(reasons.length)
-    expect(reasons[3]).to.equal(otherOrigin)
+    expect([new Set(reasons).size, reasons[3]]).to.deep.equal([reasons.length, otherOrigin])
     expect(await reasonOf({ audience: `${origin}/` })).to.equal(otherOrigin)
     expect(await reasonOf({ audience: undefined })).to.equal(
       `the token was requested without resource: send resource=${origin} at both the authorization and the token endpoint`,
@@ -211,9 +210,8 @@ describe('a token at the Member API', () => {
 
   // [Member API 3]
   it('is 401 when it belongs to a plain sign-in, which has no audience', async () => {
-    const { tokens } = await getTokens(service().url, { scope: 'openid', resource: false })
     await expectInvalid(
-      tokens.access_token,
+      (await getTokens(service().url, { scope: 'openid', resource: false })).tokens.access_token,
       '^the token was requested without resource: send resource=http',
       readOnly,
     )
@@ -274,8 +272,7 @@ describe('a token at the Member API', () => {
       broken.service.stores.database.kysely,
     )
     const answer = await askMember({ url: broken.url, token }, query)
-    expect(answer.status).to.equal(503)
-    expect(answer.body.error).to.equal('temporarily_unavailable')
+    expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
     expect(answer.headers.get('www-authenticate')).to.equal(null)
     expect(answer.headers.get('retry-after')).to.equal('1')
     expect(answer.text).not.to.match(/refresh_token_family|sql/i)

@@ -102,9 +102,8 @@ describe('/admin/{site}/resource-servers', () => {
     await press('enable')
     await press('secrets')
     await press('delete', `${path}/delete`)
-    const { kysely } = service().service.stores.database
-    const rows = await kysely
-      .selectFrom('audit_event')
+    const rows = await service()
+      .service.stores.database.kysely.selectFrom('audit_event')
       .selectAll()
       .where('subject_id', '=', client_id)
       .execute()

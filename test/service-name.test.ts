@@ -41,8 +41,7 @@ describe('the name of the service (config/service.json, name)', () => {
     it(`is the only one in the title and header of ${id}`, () => {
       const markup = seen.get(id) ?? ''
       expect(markup).to.match(/<title>[^<]+ – Harbour &#38; Hill<\/title>/)
-      expect(markup).to.include('<span>Harbour &#38; Hill</span>')
-      expect(markup).not.to.include('Gatehouse')
+      expect(markup).to.include('<span>Harbour &#38; Hill</span>').and.not.include('Gatehouse')
     })
   }
 })

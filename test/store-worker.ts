@@ -65,6 +65,5 @@ async function openStore(place: WorkerPlace): Promise<StateStore> {
     return redisState(await openRedis(place.redis, { answerWithinMs: QUERY_TIMEOUT_MS }))
   }
   const database = await openDatabase(place, { answerWithinMs: QUERY_TIMEOUT_MS })
-  const store = sqlState(database)
-  return { ...store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  return { ...sqlState(database), [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }

@@ -320,7 +320,6 @@ describe('POST /api/oauth/token', () => {
       const { access_token } = exchanged.body
       const userinfoAt = async (value: string) =>
         await send(url, { path: paths.userinfo, headers: [...asPage, ...bearer(value)] })
-      const revocation = { token: access_token, client_id }
       const invalid = await userinfoAt('nonsense')
       for (const [answer, status] of [
         [exchanged, 200],
@@ -328,7 +327,7 @@ describe('POST /api/oauth/token', () => {
         [await token({ ...byRefresh, client_id: 'nobody' }, asPage), 401],
         [await userinfoAt(access_token), 200],
         [invalid, 401],
-        [await postForm(url + paths.revocation, revocation, asPage), 200],
+        [await postForm(url + paths.revocation, { token: access_token, client_id }, asPage), 200],
       ] as const) {
         expect(answer.status).to.equal(status)
         expectOpen(answer)

@@ -31,7 +31,6 @@ import { requireProgram } from './support/skipped.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
 import { type Answer, postForm, refusalOf, send } from './support/wire.ts'
 
-const PARALLEL = 20
 const DAY_MS = 86_400_000
 const foreign = 'https://other.example'
 const evil = 'evil.example'
@@ -62,7 +61,7 @@ describe('engine traps', () => {
   after(async () => await bare[Symbol.asyncDispose]())
 
   const parallel = async (task: () => Promise<Answer>) => {
-    const answers = await Promise.all(Array.from({ length: PARALLEL }, task))
+    const answers = await Promise.all(Array.from({ length: 20 }, task))
     return answers.filter(({ status }) => status === 200)
   }
 
@@ -168,8 +167,7 @@ describe('engine traps', () => {
 
   // discovery (design 20)
   it('discovery advertises pushed requests and DPoP by default', async () => {
-    const { body } = await send(bare.url, { path: paths.openidConfiguration })
-    expect(body).to.include.keys(
+    expect((await send(bare.url, { path: paths.openidConfiguration })).body).to.include.keys(
       'pushed_authorization_request_endpoint',
       'dpop_signing_alg_values_supported',
     )

@@ -70,11 +70,7 @@ export function errorOf(answer: Answer): string | null {
 }
 
 /** Registers a client (RFC 7591); a text is sent as it is. */
-export async function register(
-  url: string,
-  metadata: unknown,
-  headers: readonly string[] = [],
-): Promise<Answer> {
+export async function register(url: string, metadata: unknown, headers: readonly string[] = []) {
   const type = headers.includes('Content-Type') ? [] : ['Content-Type', 'application/json']
   return await send(url, {
     method: 'POST',
@@ -85,11 +81,7 @@ export async function register(
 }
 
 /** Sends an authorization request, answers its pages, and returns the parameters of the callback. */
-export async function authorize(
-  url: string,
-  fields: Fields = {},
-  person: Answers = sam,
-): Promise<URLSearchParams> {
+export async function authorize(url: string, fields: Fields = {}, person: Answers = sam) {
   const address = authorizeUrl(url, fields)
   const redirectUri = address.searchParams.get('redirect_uri') ?? ''
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
@@ -164,10 +156,7 @@ interface Obtaining {
 }
 
 /** Signs a person in and exchanges the code, with fields for each of the two requests. */
-export async function obtain(
-  url: string,
-  { authorization, token, person }: Obtaining = {},
-): Promise<Tokens> {
+export async function obtain(url: string, { authorization, token, person }: Obtaining = {}) {
   return tokensOf(await exchange(url, await getCode(url, authorization, person), token))
 }
 

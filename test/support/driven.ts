@@ -55,8 +55,6 @@ export async function inParallel<T>(
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-const LINES_MAX = 40
-
 /** Prints a line for each outcome, and the transcript of a failure. */
 export function makeReport(verbose: boolean) {
   const counts = { passed: 0, known: 0, failed: 0, 'not run': 0 }
@@ -65,7 +63,7 @@ export function makeReport(verbose: boolean) {
       counts[kind] += 1
       process.stdout.write(`${kind.padEnd(8)} ${title} ${detail}\n`)
       if (kind !== 'failed' && !verbose) return
-      const lines = transcript.trim().split('\n').slice(0, LINES_MAX)
+      const lines = transcript.trim().split('\n').slice(0, 40)
       process.stdout.write(`${lines.map((line) => `         | ${line}`).join('\n')}\n`)
     },
     /** Prints the sum and ends the process: a program that was given up may hold something open. */

@@ -5,11 +5,7 @@ import { makeTokenValues } from '../../src/oauth/token/token-values.ts'
 import type { RunningService } from './gatehouse.ts'
 
 /** Binds the family of a token to another audience, as if another origin had issued it. */
-export async function bindTo(
-  audience: string,
-  ofFamily: string,
-  { service }: RunningService,
-): Promise<void> {
+export async function bindTo(audience: string, ofFamily: string, { service }: RunningService) {
   const { kysely } = service.stores.database
   const [familyId = ''] = ofFamily.split('.')
   const { token } = await kysely

@@ -43,10 +43,7 @@ export async function exportRecords(database: Database): Promise<Record<string, 
 }
 
 /** Imports exported records into an empty database, and expects its export to be the same. */
-export async function expectSameElsewhere(
-  records: Record<string, unknown>[],
-  other: Database,
-): Promise<void> {
+export async function expectSameElsewhere(records: Record<string, unknown>[], other: Database) {
   expect((await importRecords(other, records)).rejected).to.deep.equal([])
   expect(await exportRecords(other)).to.deep.equal(records)
 }

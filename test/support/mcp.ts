@@ -124,11 +124,7 @@ export async function toolNames(
 }
 
 /** An operator's token, for a self-registered loopback client. */
-export async function operatorToken(
-  url: string,
-  scope: string,
-  person: Answers = olivia,
-): Promise<string> {
+export async function operatorToken(url: string, scope: string, person: Answers = olivia) {
   const redirectUri = 'http://127.0.0.1:9/operator'
   const { body } = await postJson(url + paths.registration, {
     ...{ client_name: 'Operator tools', redirect_uris: [redirectUri] },
@@ -136,8 +132,7 @@ export async function operatorToken(
   })
   const clientId: string = body.client_id
   const asked = `openid ${scope}`
-  const { tokens } = await getTokens(url, { clientId, redirectUri, scope: asked, person })
-  return tokens.access_token
+  return (await getTokens(url, { clientId, redirectUri, scope: asked, person })).tokens.access_token
 }
 
 /** The operator scopes that tools need. */

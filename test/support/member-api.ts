@@ -34,10 +34,7 @@ export interface MemberAddress extends JsonOptions {
 }
 
 /** Sends a request to the Member API. */
-export async function askMember(
-  { url, ...options }: MemberAddress,
-  body: unknown,
-): Promise<MemberAnswer> {
+export async function askMember({ url, ...options }: MemberAddress, body: unknown) {
   return await postJson(url + paths.graphql, body, options)
 }
 
@@ -62,8 +59,7 @@ export async function memberToken(
   scope: string = readWrite,
   who: { person?: Answers; clientId?: string } = {},
 ): Promise<string> {
-  const { tokens } = await getTokens(url, { scope, ...who })
-  return tokens.access_token
+  return (await getTokens(url, { scope, ...who })).tokens.access_token
 }
 
 /** Reads as one member: Sam at Northlight unless another person is named. */

@@ -48,11 +48,9 @@ export async function scrape(port: number): Promise<Scrape> {
   return parseScrape(text)
 }
 
-const COUNTED_WITHIN_MS = 20_000
-
 /** Scrapes until a check passes: a request may count a little after its response. */
 export async function scrapeUntil(port: number, check: (scraped: Scrape) => void): Promise<Scrape> {
-  return await eventually(COUNTED_WITHIN_MS, async () => {
+  return await eventually(20_000, async () => {
     const scraped = await scrape(port)
     check(scraped)
     return scraped

@@ -24,14 +24,12 @@ export interface PagePerson {
   open(path: string | URL, init?: RequestInit): Promise<Response>
 }
 
-const REDIRECTS_MAX = 10
-
 export function makePagePerson(url: string, answers: Answers): PagePerson {
   const browser = makeHeadlessPerson(answers)
 
   const follow = async (path: string, first: RequestInit = {}): Promise<Seen> => {
     let [address, init] = [new URL(path, url), first]
-    for (let step = 0; step < REDIRECTS_MAX; step += 1) {
+    for (let step = 0; step < 10; step += 1) {
       const response = await browser.open(address, init)
       const location = response.headers.get('location')
       if (!location) {

@@ -102,10 +102,7 @@ export interface Proving {
   readonly header?: Record<string, unknown>
 }
 
-export async function signProof(
-  key: ClientKey,
-  { htm, htu, claims = {}, header = {} }: Proving,
-): Promise<string> {
+export async function signProof(key: ClientKey, { htm, htu, claims = {}, header = {} }: Proving) {
   const { kid, use, ...jwk } = key.publicJwk
   return await new SignJWT({
     ...{ jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000), htm, htu },

@@ -12,8 +12,7 @@ export interface Table {
 }
 
 function readTables(name: string): readonly Table[] {
-  const text = readFileSync(join(import.meta.dirname, '../data', name), 'utf8')
-  return text
+  return readFileSync(join(import.meta.dirname, '../data', name), 'utf8')
     .split(/^# /m)
     .slice(1)
     .map((section) => {

@@ -26,10 +26,9 @@ export function mapping(port: number): ServicePolicy['upstreams'] {
 
 /** Starts the API of a platform, which knows the service by its issuer. */
 export async function startPlatform(port: number, issuer: string) {
-  const file = join(import.meta.dirname, '../upstream-worker.ts')
   const program = await startProgram({
     file: process.execPath,
-    arguments: [file, String(port), issuer, PLATFORM],
+    arguments: [join(import.meta.dirname, '../upstream-worker.ts'), String(port), issuer, PLATFORM],
     cwd: import.meta.dirname,
     readyWhen: /listening/,
   })

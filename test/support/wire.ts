@@ -93,11 +93,7 @@ export function encode(fields: Fields): URLSearchParams {
 export const FORM: readonly string[] = ['Content-Type', 'application/x-www-form-urlencoded']
 
 /** Posts a form; the address stays byte for byte. */
-export async function postForm(
-  address: string,
-  fields: Fields,
-  headers: HeaderFields = [],
-): Promise<Answer> {
+export async function postForm(address: string, fields: Fields, headers: HeaderFields = []) {
   const { origin } = new URL(address)
   return await send(origin, {
     method: 'POST',
