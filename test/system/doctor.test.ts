@@ -12,7 +12,7 @@ import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-chec
 import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { listen } from '../support/listen.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { sharedPostgres, startPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
   type Ended,
@@ -26,7 +26,6 @@ import { startRedis } from '../support/redis.ts'
 import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 const root = join(import.meta.dirname, '../..')
@@ -223,8 +222,9 @@ describe('doctor', () => {
 
   it('checks the clocks of PostgreSQL and Redis, and finds a Redis that evicts', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const variables = { ...storage, REDIS_URL: redis.url }
+    const server = await sharedPostgres(requireProgram(this, 'postgres'))
+    const stores = { DATABASE_URL: await server.createDatabase(), REDIS_URL: redis.url }
+    const variables = { SECRET, DATA_DIR: temporaryFolder(), ...stores }
     const good = await runGatehouse(['doctor'], variables)
     expect([good.code, problems(good)]).to.deep.equal([0, []])
     expect(good.stdout)
