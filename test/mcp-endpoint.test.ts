@@ -569,9 +569,7 @@ describe('the handler behind the route', () => {
     )
     await Promise.all(asked.map(({ promise }) => promise))
     hangUp.abort()
-    for (const status of await Promise.all(answering)) {
-      expect(status).to.be.oneOf([499, 'rejected'])
-    }
+    for (const status of await Promise.all(answering)) expect(status).to.be.oneOf([499, 'rejected'])
   })
 
   it('logs no fault when the caller goes away in the middle of a message', async () => {

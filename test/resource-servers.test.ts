@@ -12,9 +12,7 @@ import { refusalOf } from './support/wire.ts'
 const servers = '/admin/northlight/resource-servers'
 
 describe('/admin/{site}/resource-servers', () => {
-  const service = sharedService({
-    policy: policyWith({ storage: { usageFlushSeconds: 1 } }),
-  })
+  const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
   let operator: PagePerson
   before(() => {
     operator = makePagePerson(service().url, olivia)

@@ -48,11 +48,7 @@ export async function startBareEngine(adapter?: Configuration['adapter']) {
 
 const post = { token_endpoint_auth_method: 'client_secret_post' } as const
 const clients: readonly ClientMetadata[] = [
-  {
-    client_id: notes.clientId,
-    application_type: 'native',
-    redirect_uris: [notes.redirectUri],
-  },
+  { client_id: notes.clientId, application_type: 'native', redirect_uris: [notes.redirectUri] },
   { ...post, ...asPortal, redirect_uris: [asPortal.redirect_uri] },
   { client_id: asClaude.client_id, redirect_uris: [asClaude.redirect_uri] },
   { ...post, ...asResourceServer, redirect_uris: [], response_types: [], grant_types: [] },

@@ -41,8 +41,7 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     baseUrl = balancer.url
     const lives = { authorizationCodeSeconds: LIFE_SECONDS, accessTokenSeconds: LIFE_SECONDS }
     const policy = policyWith({ lifetimes: lives, storage: { answerWithinMs: 450 } })
-    const CONFIG_DIR = configWith(policy)
-    const variables = { ...storage, BASE_URL: baseUrl, CONFIG_DIR }
+    const variables = { ...storage, BASE_URL: baseUrl, CONFIG_DIR: configWith(policy) }
     ahead = opened.use(await startProcess(variables, withClock(SKEW_SECONDS)))
     behind = opened.use(await startProcess(variables, withClock(-SKEW_SECONDS)))
     balancer.serve([ahead.url, behind.url])

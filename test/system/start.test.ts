@@ -109,10 +109,7 @@ describe('starting', () => {
 
   it('names the problems of variables and files together', async () => {
     const CONFIG_DIR = configWith(
-      policyWith({
-        lifetimes: { idTokenSeconds: 601 as 600 },
-        storage: { answerWithinMs: 5_000 },
-      }),
+      policyWith({ lifetimes: { idTokenSeconds: 601 as 600 }, storage: { answerWithinMs: 5_000 } }),
     )
     writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
     const { code, stderr } = await runService({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' })
