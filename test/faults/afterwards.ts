@@ -14,11 +14,7 @@ const AT_ONCE = 8
  * Checks after the fault everything that was answered before. Replays come last, because they end their grants; each
  * grant gets the replay of what was used nearest to the fault.
  */
-export async function checkLedger(
-  ledger: Ledger,
-  requests: Requests,
-  faultAtMs: number,
-): Promise<void> {
+export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs: number) {
   await inParallel(ledger.families, AT_ONCE, async (family) => {
     if (!family.abandoned) await checkFamily(family, { ledger, requests })
   })

@@ -97,11 +97,7 @@ async function codeOf(person: HeadlessPerson, url: string): Promise<string> {
   })
 }
 
-async function obtainCodes(
-  url: string,
-  people: readonly HeadlessPerson[],
-  count: number,
-): Promise<ObtainedCode[]> {
+async function obtainCodes(url: string, people: readonly HeadlessPerson[], count: number) {
   const codes: ObtainedCode[] = []
   await Promise.all(
     people.map(async (person, grant) => {

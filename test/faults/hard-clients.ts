@@ -57,10 +57,7 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
 }
 
 /** Idle connections; one in ten has had a response. */
-export async function openIdleConnections(
-  addresses: readonly string[],
-  count: number,
-): Promise<HardClients> {
+export async function openIdleConnections(addresses: readonly string[], count: number) {
   const sockets: Socket[] = []
   for (const [index, address] of addresses.entries()) {
     const share = Math.floor((count + index) / addresses.length)

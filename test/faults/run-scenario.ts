@@ -48,11 +48,7 @@ const SUCCEEDED_MIN = 50
 const CODES_PER_CLIENT = 8
 
 /** Runs one scenario: load, the fault, its end, more load, and a check of all responses. */
-export async function runScenario(
-  scenario: Scenario,
-  deployment: Deployment,
-  running: Running,
-): Promise<Result> {
+export async function runScenario(scenario: Scenario, deployment: Deployment, running: Running) {
   const { clients, seconds, heldUp, control } = running
   await deployment.recover()
   const codes = await deployment.obtainCodes(clients * CODES_PER_CLIENT)

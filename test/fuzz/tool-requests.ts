@@ -55,11 +55,7 @@ function oddMember(chance: Chance): Record<string, unknown> {
   return { [chance.pick(['jsonrpc', 'id', 'method', 'params', 'result', 'error', 'x'])]: value }
 }
 
-function paramsOf(
-  chance: Chance,
-  method: string,
-  tools: readonly ListedTool[],
-): Record<string, unknown> {
+function paramsOf(chance: Chance, method: string, tools: readonly ListedTool[]) {
   const odd = oddText(chance)
   if (chance.is(0.05)) return { [odd]: odd }
   switch (method) {

@@ -52,10 +52,7 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
 }
 
 /** Sends several requests at once on one connection, byte for byte, and reads until the service closes it. */
-export async function sendPipelined(
-  url: string,
-  requests: readonly FuzzRequest[],
-): Promise<Seen[]> {
+export async function sendPipelined(url: string, requests: readonly FuzzRequest[]) {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
@@ -72,11 +69,7 @@ export async function sendPipelined(
     .map((part) => partOf(part, tookMs))
 }
 
-function wireText(
-  { method, path, headers, body }: FuzzRequest,
-  host: string,
-  isLast: boolean,
-): string {
+function wireText({ method, path, headers, body }: FuzzRequest, host: string, isLast: boolean) {
   const length = body === undefined ? [] : ['Content-Length', String(body.length)]
   const all = ['Host', host, ...headers, ...length, ...(isLast ? ['Connection', 'close'] : [])]
   const lines = all.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${all[at + 1] ?? ''}`] : []))

@@ -123,11 +123,7 @@ export async function openWorld(url: string) {
 }
 
 /** Signs a browser in. Returns its cookies, and the token of its forms. */
-async function sessionOf(
-  person: HeadlessPerson,
-  url: string,
-  who: 'member' | 'operator',
-): Promise<Partial<Record<Given, string>>> {
+async function sessionOf(person: HeadlessPerson, url: string, who: 'member' | 'operator') {
   const account = new URL('/account', url)
   const start = (await person.open(account)).headers.get('location') ?? ''
   await person.open(await person.authorize(new URL(start, url), `${url}/signed-in`))

@@ -13,10 +13,7 @@ export interface Client {
   readonly settings: Settings
 }
 
-export async function makeClients(
-  chosen: readonly Library[],
-  issuer: string,
-): Promise<readonly Client[]> {
+export async function makeClients(chosen: readonly Library[], issuer: string) {
   return await Promise.all(
     chosen.map(async (library) => {
       const port = String(await freePort())

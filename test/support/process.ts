@@ -108,11 +108,7 @@ export const runGatehouse = (words: readonly string[], variables: Variables, tim
 export const runConformance = (words: readonly string[]) =>
   runToEnd(['conformance/main.ts', ...words], {})
 
-async function runToEnd(
-  words: readonly string[],
-  variables: Variables,
-  timeoutMs = TIMEOUT_MS,
-): Promise<Ended> {
+async function runToEnd(words: readonly string[], variables: Variables, timeoutMs = TIMEOUT_MS) {
   const child = run([process.execPath, ...words], variables)
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   try {

@@ -2,10 +2,7 @@ import { type RunningService, type ServiceSetup, startService } from './gatehous
 import type { Start } from './storages.ts'
 
 /** One service for all tests of a block, which change nothing that another of them reads. */
-export function sharedService(
-  setup?: ServiceSetup,
-  start: Start = startService,
-): () => RunningService {
+export function sharedService(setup?: ServiceSetup, start: Start = startService) {
   let running: RunningService | undefined
   before(async () => {
     running = await start(setup)

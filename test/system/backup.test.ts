@@ -51,11 +51,7 @@ async function startOnce(variables: Variables): Promise<void> {
 }
 
 /** Runs a command and returns what it prints to either stream. */
-async function run(
-  words: readonly string[],
-  variables: Variables,
-  expectedCode = 0,
-): Promise<string> {
+async function run(words: readonly string[], variables: Variables, expectedCode = 0) {
   const { code, stdout, stderr } = await runGatehouse(words, variables)
   expect(code, stdout + stderr).to.equal(expectedCode)
   if (code === 0) expect(stderr).to.equal('')

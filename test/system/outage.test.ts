@@ -302,9 +302,7 @@ async function expectTokensInUse(url: string, tokens: ObtainedTokens): Promise<v
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(401)
 }
 
-async function expectUnavailable(
-  requests: Readonly<Record<string, () => Promise<Answer>>>,
-): Promise<void> {
+async function expectUnavailable(requests: Readonly<Record<string, () => Promise<Answer>>>) {
   for (const [name, request] of Object.entries(requests)) {
     const answer = await inTime(ANSWER_WITHIN_MS, request)
     expect(refusalOf(answer), name).to.equal('503 temporarily_unavailable')

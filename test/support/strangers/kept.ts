@@ -152,11 +152,7 @@ function pushedBytes(bytes: number): number {
 }
 
 /** Requests that a limit admits in any hour, and its setting. */
-function counted(
-  service: ServicePolicy,
-  name: LimitName,
-  ofEach = 1,
-): Pick<Kept, 'bound' | 'limit'> & { readonly perHourMax: number } {
+function counted(service: ServicePolicy, name: LimitName, ofEach = 1) {
   const { max, windowSeconds } = limitsInForce(service)[name]
   const perHourMax = Math.floor((max * ofEach * HOUR_SECONDS) / windowSeconds)
   return { perHourMax, bound: `\`${limitTable[name].setting}\``, limit: name }
