@@ -34,19 +34,15 @@ export async function* runAgent(
     if (!installed || run.over.aborted) yield { way, outcome: notRun(RUN_OVER) }
     else if (installed.kind === 'missing') yield { way, outcome: notRun(installed.why) }
     else {
-      const going = { agent, way: ways[way], folder: installed.folder }
-      yield { way, outcome: await attempt(run.over, () => goOneWay(going, run)) }
+      yield {
+        way,
+        outcome: await attempt(run.over, () => goOneWay(agent, ways[way], installed.folder, run)),
+      }
     }
   }
 }
 
-interface Going {
-  readonly agent: Agent
-  readonly way: Way
-  readonly folder: string
-}
-
-async function goOneWay({ agent, way, folder }: Going, run: Run): Promise<Outcome> {
+async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promise<Outcome> {
   const { serviceUrl, browser } = run
   const known = agent.known?.[way.name]
   const signal = AbortSignal.any([run.over, AbortSignal.timeout(CLIENT_TIMEOUT_MS)])

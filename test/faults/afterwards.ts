@@ -16,7 +16,7 @@ const AT_ONCE = 8
  */
 export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs: number) {
   await inParallel(ledger.families, AT_ONCE, async (family) => {
-    if (!family.abandoned) await checkFamily(family, { ledger, requests })
+    if (!family.abandoned) await checkFamily(family, ledger, requests)
   })
   const grants = Map.groupBy(ledger.families, ({ grant }) => grant)
   await inParallel([...grants], AT_ONCE, async ([grant, families]) => {
@@ -24,12 +24,7 @@ export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs:
   })
 }
 
-interface Checking {
-  readonly ledger: Ledger
-  readonly requests: Requests
-}
-
-async function checkFamily(family: Family, { ledger, requests }: Checking): Promise<void> {
+async function checkFamily(family: Family, ledger: Ledger, requests: Requests) {
   for (const token of family.accessTokens) {
     const sentAtMs = performance.now()
     const { body } = await requests.askUntilAnswered('introspection', (address) =>
@@ -51,7 +46,7 @@ async function checkFamily(family: Family, { ledger, requests }: Checking): Prom
 async function replayAt(
   grant: number,
   families: readonly Family[],
-  { ledger, requests, faultAtMs }: Checking & { readonly faultAtMs: number },
+  { ledger, requests, faultAtMs }: { ledger: Ledger; requests: Requests; faultAtMs: number },
 ): Promise<void> {
   const good = families.filter(({ abandoned, revoking }) => !abandoned && !revoking)
   const codes = ledger.codes.filter(({ family }) => family !== undefined && good.includes(family))

@@ -101,15 +101,9 @@ async function reopen(run: Run): Promise<void> {
   run.reopened += 1
 }
 
-interface Part {
-  readonly from: number
-  readonly to: number
-  readonly seed: number
-  readonly endsAt: number
-}
-
 /** Sends the requests of a part, several at once. @returns how many were sent */
-async function fuzz(run: Run, { from, to, seed, endsAt }: Part): Promise<number> {
+async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', number>) {
+  const { from, to, seed, endsAt } = part
   let next = from
   const names = options.only === undefined ? Object.keys(grammars) : [options.only]
   const goesOn = () =>

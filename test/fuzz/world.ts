@@ -15,12 +15,6 @@ import { headerOf, type Seen } from './wire.ts'
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
-interface Interaction {
-  readonly uid: string
-  readonly cookie: string
-  form: string
-}
-
 const KEPT_MAX = 40
 
 /** Signs in a member and an operator of another site, so that nothing of the member depends on the operator. */
@@ -39,7 +33,7 @@ export async function openWorld(url: string) {
     ...(await sessionOf(makeHeadlessPerson(marco), url, 'operator')),
   }
   const pools = new Map<Given, string[]>()
-  const interactions: Interaction[] = []
+  const interactions: { uid: string; cookie: string; form: string }[] = []
   const secrets = new Set<string>([
     ...[SECRET, sam.password, marco.password, portal.clientSecret, resourceServer.clientSecret],
     ...[body.access_token, operatorAccess, body.id_token],

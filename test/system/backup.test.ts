@@ -295,16 +295,10 @@ describe('a backup of PostgreSQL', () => {
   })
 })
 
-/** Where a service is, and where it is restored to. */
-interface Places {
-  readonly from: Variables
-  readonly to: () => Promise<Variables>
-}
-
 /** Serve, sign in, back up under traffic, kill, restore, doctor, serve. */
-function cycle(places: () => Promise<Places>): void {
+function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variables> }>): void {
   const folder = newCopy()
-  let place: Places
+  let place: Awaited<ReturnType<typeof places>>
   let earlier: ObtainedTokens
   let common: { readonly PORT: string; readonly BASE_URL: string; readonly SECRET: string }
   const newPlace = async () => ({ ...(await place.to()), ...common })

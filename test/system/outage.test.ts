@@ -277,15 +277,8 @@ describe('the Member API while storage is out of reach', () => {
   })
 })
 
-/** What people and clients hold when the storage fails. */
-interface Before {
-  readonly tokens: ObtainedTokens
-  readonly code: Awaited<ReturnType<typeof obtainCode>>
-  /** Requests a sign-in page that is already open. */
-  readonly openPage: () => Promise<Response>
-}
-
-async function prepare(url: string): Promise<Before> {
+/** What people and clients hold when the storage fails; `openPage` requests an open sign-in page. */
+async function prepare(url: string) {
   const person = makeHeadlessPerson(sam)
   const page = new URL((await person.open(authorizeUrl(url))).headers.get('location') ?? '', url)
   const openPage = async () => await person.open(page)
@@ -331,7 +324,8 @@ async function expectPage(open: () => Promise<Response>): Promise<void> {
 }
 
 /** Within a second everything continues, and no token or code is lost. */
-async function expectRecovered(url: string, { tokens, code, openPage }: Before): Promise<void> {
+async function expectRecovered(url: string, before: Awaited<ReturnType<typeof prepare>>) {
+  const { tokens, code, openPage } = before
   const mendedAt = performance.now()
   await eventually(RECOVERED_WITHIN_MS, async () => {
     expect((await get(url + paths.ready)).status).to.equal(200)
