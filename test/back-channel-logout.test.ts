@@ -25,7 +25,7 @@ import {
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { choose, withPlans } from './support/proofs.ts'
-import { requireProgram } from './support/skipped.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 const on = withPlans({ backChannelLogout: true })
@@ -64,13 +64,10 @@ interface Running {
 }
 
 describe('back-channel logout', () => {
-  let openssl = ''
-  before(function () {
-    openssl = requireProgram(this, 'openssl')
-  })
+  const openssl = sharedProgram('openssl')
 
   async function running(use: (all: Running) => Promise<void>, start: Start = startService) {
-    const party = await startRelyingParty(openssl)
+    const party = await startRelyingParty(openssl())
     await using _host = party.host
     const clock = { ms: Date.now() }
     await using service = await start({ ...on, fetch: party.host.fetch, now: () => clock.ms })
@@ -274,7 +271,7 @@ describe('back-channel logout', () => {
   })
 
   it('keeps notices of an unavailable application without delaying others [147]', async () => {
-    await using host = await startDocumentHost(openssl)
+    await using host = await startDocumentHost(openssl())
     const told: string[] = []
     let away = 0
     host.serve(async (request, response) => {

@@ -13,7 +13,7 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
-import { requireProgram } from './support/skipped.ts'
+import { requireProgram, sharedProgram } from './support/skipped.ts'
 
 const files = ['claude', 'claude-code', 'chatgpt', 'codex', 'vscode']
 
@@ -98,13 +98,10 @@ describe('a copy of a metadata document in the configuration', () => {
   const document = read('claude')
   const asked = { client_id: document.client_id, redirect_uri: claude.redirectUri }
   const ask = async (url: string) => (await askToAuthorize(url, { ...asked, scope: 'openid' })).text
-  let openssl = ''
-  before(function () {
-    openssl = requireProgram(this, 'openssl')
-  })
+  const openssl = sharedProgram('openssl')
 
   it('replaces the document while its host refuses, and is refreshed after a minute', async () => {
-    await using host = await startDocumentHost(openssl)
+    await using host = await startDocumentHost(openssl())
     const clock = { ms: Date.now() }
     await using service = await startService({ fetch: host.fetch, now: () => clock.ms })
     host.serve((_request, response) => response.writeHead(403).end('a challenge'))
@@ -119,7 +116,7 @@ describe('a copy of a metadata document in the configuration', () => {
   })
 
   it('does not replace a document that is gone or invalid', async () => {
-    await using host = await startDocumentHost(openssl)
+    await using host = await startDocumentHost(openssl())
     await using service = await startService({ fetch: host.fetch })
     host.serve((_request, response) => response.writeHead(404).end())
     expect(await ask(service.url)).to.include('could not be read')

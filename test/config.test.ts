@@ -177,15 +177,20 @@ describe('environment: secrets', () => {
     expect(problemsOf({ SECRET_FILE: file }).join()).to.match(/^each secret must have 32/)
   })
 
-  for (const [why, variables] of [
-    ['other machines can reach the service', { BASE_URL: 'https://id.example' }],
-    ['it is https', { BASE_URL: 'https://localhost' }],
-    ['processes share a database', { DATABASE_URL: 'postgres://h/x' }],
-    ['processes share Redis', { REDIS_URL: 'redis://h' }],
-    ['processes share a cluster', { REDIS_CLUSTER_NODES: 'h:1,i:2' }],
+  const shared = 'Redis is set, and every process must have the same secret'
+  for (const [reason, variables] of [
+    [
+      'BASE_URL is https://id.example, which is not a loopback',
+      { BASE_URL: 'https://id.example/' },
+    ],
+    ['BASE_URL is https', { BASE_URL: 'https://localhost:3000' }],
+    ['DATABASE_URL is set, and every process must have', { DATABASE_URL: 'postgres://h/x' }],
+    [shared, { REDIS_URL: 'redis://h' }],
+    [shared, { REDIS_CLUSTER_NODES: 'h:1,i:2' }],
   ] as const) {
-    it(`are required when ${why}`, () => {
-      expect(problemsOf(variables).join()).to.match(/^SECRET or SECRET_FILE must be set/)
+    it(`are required when ${reason} (${Object.keys(variables)})`, () => {
+      const problem = problemsOf(variables).join()
+      expect(problem).to.include(`SECRET or SECRET_FILE must be set, because ${reason}`)
       expect(problemsOf({ ...variables, SECRET })).to.deep.equal([])
     })
   }

@@ -11,7 +11,7 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts, strictFacts } from './support/facts.ts'
 import { listen } from './support/listen.ts'
-import { get, send } from './support/wire.ts'
+import { get } from './support/wire.ts'
 
 const base = facts.baseUrl
 
@@ -156,19 +156,6 @@ describe('openapi.json', () => {
 })
 
 describe('keepDocuments', () => {
-  it('adds Cache-Control and ETag to the JSON of the engine and answers 304 and HEAD', async () => {
-    await using server = await listening()
-    const got = await get(server.jwks)
-    expect(got.body).to.deep.equal({ keys: [] })
-    expect(got.headers.get('cache-control')).to.equal('public, max-age=60')
-    expect(got.headers.get('content-type')).to.equal('application/jwk-set+json; charset=utf-8')
-    expect(got.headers.get('access-control-allow-origin')).to.equal('*')
-    const etag = got.headers.get('etag') ?? ''
-    expect((await get(server.jwks, ['If-None-Match', etag])).status).to.equal(304)
-    const head = await send(server.url, { method: 'HEAD', path: paths.jwks })
-    expect([head.status, head.headers.get('etag'), head.text]).to.deep.equal([200, etag, ''])
-  })
-
   it('asks the engine once and repeats the same bytes', async () => {
     await using server = await listening()
     const answers = []

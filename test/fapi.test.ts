@@ -14,7 +14,7 @@ import { messageOf } from './support/mcp.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { choose, everyPlan, giveKeys, makeClientKey, withPlans } from './support/proofs.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
-import { requireProgram } from './support/skipped.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode } from './support/wire.ts'
 
@@ -31,14 +31,11 @@ const surfaces = [
  * docs/how-to/connect-an-application.md and operate.md.
  */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
-  let openssl = ''
-  before(function () {
-    openssl = requireProgram(this, 'openssl')
-  })
+  const openssl = sharedProgram('openssl')
 
   async function begin() {
     const opening = new AsyncDisposableStack()
-    const host = opening.use(await startDocumentHost(openssl))
+    const host = opening.use(await startDocumentHost(openssl()))
     /** Logout tokens that the application received. */
     const notices: string[] = []
     host.serve(async (request: IncomingMessage, response) => {

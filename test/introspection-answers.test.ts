@@ -11,7 +11,7 @@ import {
   obtain,
   refresh,
 } from './support/client.ts'
-import { notes, portal, startService } from './support/gatehouse.ts'
+import { notes, portal } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import {
   type Answer,
@@ -20,8 +20,6 @@ import {
   encode,
   type Fields,
   FORM,
-  postForm,
-  refusalOf,
   send,
   type WireRequest,
 } from './support/wire.ts'
@@ -282,14 +280,4 @@ describe('introspection responses [design 13]', () => {
       expect((await send(service().url, { method, path })).status).to.equal(status)
     })
   }
-
-  it('refuse a deleted client with any secret', async () => {
-    await using changing = await startService()
-    const { kysely } = changing.service.stores.database
-    await kysely.updateTable('oauth_application').set({ deleted_at: 1 }).execute()
-    for (const fields of [asNotes, asPortalHere, asResourceServer]) {
-      const answer = await postForm(changing.url + path, { ...fields, token: 'x' })
-      expect(refusalOf(answer)).to.equal('401 invalid_client')
-    }
-  })
 })

@@ -13,7 +13,7 @@ import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
-import { requireProgram } from './support/skipped.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 import { get, refusalOf } from './support/wire.ts'
 
@@ -39,15 +39,12 @@ interface Setup {
 }
 
 describe('Client ID Metadata Documents', () => {
-  let openssl = ''
-  before(function () {
-    openssl = requireProgram(this, 'openssl')
-  })
+  const openssl = sharedProgram('openssl')
 
   /** A service that admits documents of client.example, and their host. */
   async function start({ admits, begin = startService }: Setup = {}) {
     const opening = new AsyncDisposableStack()
-    const host = opening.use(await startDocumentHost(openssl))
+    const host = opening.use(await startDocumentHost(openssl()))
     host.serve(document)
     const clock = { ms: Date.now() }
     const hosts = admits === undefined ? ['client.example'] : []
@@ -302,15 +299,6 @@ describe('Client ID Metadata Documents', () => {
     }
     expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
     expect(await test.refused(write)).to.include('invalid_scope')
-  })
-
-  it('are decided for every site by platform reviewers only [design 31]', async () => {
-    await using test = await start()
-    await test.getTokens()
-    await test.kysely.deleteFrom('platform_reviewer').execute()
-    expect(await test.review('approved')).to.equal('forbidden')
-    expect(await test.review('blocked')).to.equal('forbidden')
-    expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
   })
 
   describe('and consent', () => {

@@ -108,14 +108,6 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(await refusalOf(refreshed)).to.equal('invalid_grant')
   })
 
-  // [RFC 7009 §2]
-  it('revokes an access token, which UserInfo refuses at once (Revocation)', async () => {
-    const { configuration, tokens } = await getTokens(running().url, asking)
-    await oidc.tokenRevocation(configuration, tokens.access_token)
-    const fetched = oidc.fetchUserInfo(configuration, tokens.access_token, 'per_sam')
-    expect(await refusalOf(fetched)).to.equal(401)
-  })
-
   // [RP-Initiated Logout §2; RP-Initiated Logout §3]
   it('signs the person out and gets its state back [design 27]', async () => {
     const { configuration, tokens, person, start: request } = await getTokens(running().url, asking)

@@ -30,7 +30,7 @@ import {
 import { signIn } from './support/relying-party.ts'
 import { serve } from './support/serve.ts'
 import { sharedService } from './support/shared-service.ts'
-import { requireProgram } from './support/skipped.ts'
+import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
 import { type Fields, get, postForm } from './support/wire.ts'
 
@@ -280,14 +280,11 @@ describe('private_key_jwt refuses', () => {
 })
 
 describe('private_key_jwt with keys at an address', () => {
-  let openssl = ''
-  before(function () {
-    openssl = requireProgram(this, 'openssl')
-  })
+  const openssl = sharedProgram('openssl')
 
   // [125]
   it('fetches them once for all endpoints, limits their size and follows no redirect', async () => {
-    await using host = await startDocumentHost(openssl)
+    await using host = await startDocumentHost(openssl())
     await using service = await startService({ ...on, fetch: host.fetch })
     const { url } = service
     const key = await makeClientKey()

@@ -164,7 +164,7 @@ describe('web addresses', () => {
   })
 })
 
-// [RFC 8252 §8.4; RFC 9700 §4.1.3; 7]
+// [RFC 8252 §8.4; RFC 9700 §4.1.3; class open redirect; 7]
 describe('loopback addresses that differ in the port only [RFC 8252 §7.3]', () => {
   const listed = 'http://127.0.0.1:33418/callback'
   for (const [uri, same] of [

@@ -231,21 +231,6 @@ describe('annotations of tests', () => {
     })
     expect(lost.map(([file]) => file)).to.deep.equal([])
   })
-
-  it('may be several, in both places, across lines, and ranges', () => {
-    const text = [
-      '  // Beside [RFC 6749 §5.2; Token 2] other words, and [RFC 9700',
-      '  // §2.1; class leak].',
-      "  it('does [1, 3-7] what it says', () => {})",
-      '  // [RFC 6749 §6]',
-      '',
-      "  describe('stands apart from its comment', () => {})",
-    ].join('\n')
-    expect(annotationsOf('a file', text).map(({ row }) => row)).to.deep.equal([
-      ...['RFC 6749 §5.2', 'Token 2.1', 'Token 2.2', 'Token 2.3', 'RFC 9700 §2.1', 'class leak'],
-      ...['1', '3', '5', '7'],
-    ])
-  })
 })
 
 /** The first group of every match, across line ends. */

@@ -183,7 +183,7 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
     // [RFC 7591 §3; RFC 7591 §3.1; RFC 7591 §3.2.1; RFC 7591 §2; RFC 6749 §2.1; RFC 6749 §9;
     // RFC 6749 §10.1; RFC 8252 §8.4; MCP Authorization §Dynamic Client Registration]
     // [Client registration record 2; Client registration record 4; Client registration 3.2]
-    // [Client ID Metadata Document §6.9]
+    // [Client ID Metadata Document §6.9; RFC 8252 §8.5; class token handling]
     it(`gives ${title} a new public native client (Client registration 3)`, async () => {
       const { status, body, headers } = await register(service().url, sent)
       expect([status, headers.get('cache-control')]).to.deep.equal([201, 'no-store'])

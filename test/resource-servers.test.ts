@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { applicationKinds } from '../src/pages/applications/application-store.ts'
-import { askToAuthorize, introspect, obtain, refresh } from './support/client.ts'
+import { introspect, obtain } from './support/client.ts'
 import { amir, marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { hiddenField, makePagePerson, type PagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -44,15 +44,6 @@ describe('/admin/{site}/resource-servers', () => {
       ...{ active: true, sub: 'per_sam', org_id: 'sit_northlight', aud: url },
     })
     expect((await ask('nonsense')).body).to.deep.equal({ active: false })
-  })
-
-  it('never lets a resource server authorize or refresh', async () => {
-    const { client_id, secret: client_secret } = await register('Nosy')
-    const { url } = service()
-    const { refresh_token } = await obtain(url)
-    const answer = await refresh(url, refresh_token, { client_id, client_secret })
-    expect(refusalOf(answer)).to.equal('400 invalid_request')
-    expect((await askToAuthorize(url, { client_id })).status).to.equal(400)
   })
 
   it('rotates the secret: two live at once, and a removed one is refused at once', async () => {

@@ -38,7 +38,11 @@ describe('resources: foreign ones', () => {
   const foreign = [
     ...['', 'id.campus.example', '//id.campus.example', 'http://id.campus.example'],
     ...['https://id.campus.example:8443', 'https://id.campus.example:0443'],
-    ...['https://id.campus.example.', 'https://id.campus.example.evil.example'],
+    ...[
+      'https://www.id.campus.example',
+      'https://id.campus.example.',
+      'https://id.campus.example.evil.example',
+    ],
     ...['https://evil.example/https://id.campus.example'],
     ...['https://evil.example#https://id.campus.example'],
     ...['https://id.campus.example@evil.example', 'https://user@id.campus.example'],

@@ -23,7 +23,6 @@ import {
   type ServiceSetup,
   sam,
   startService,
-  theo,
 } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { type Answer, encode, FORM, send } from './support/wire.ts'
@@ -83,19 +82,8 @@ describe('sign-in: limits of failures (NIST SP 800-63B §5.2.2)', () => {
     const limited = await answer(sam)
     expect(limited.status, 'the right password').to.equal(429)
     expect(limited.text).to.include('Too many attempts. Please wait 15 minutes')
-    expect((await answer(olivia)).status, 'another account').to.equal(303)
-  })
-
-  it('limits unknown and disabled accounts alike', async () => {
-    await using service = await startWith(strict)
-    for (const login of ['nobody@northlight.example', theo.login]) {
-      const answer = await openForm(service)
-      const statuses = []
-      for (let turn = 0; turn < 4; turn += 1) {
-        statuses.push((await answer({ ...theo, login })).status)
-      }
-      expect(statuses, login).to.deep.equal([401, 401, 401, 429])
-    }
+    const other = { ...olivia, login: ' OLIVIA@northlight.example\t' }
+    expect((await answer(other)).status, 'another account').to.equal(303)
   })
 
   it('limits successful sign-ins of one account before hashing', async () => {
@@ -151,23 +139,6 @@ describe('sign-in: known browsers (weakness 12)', () => {
       .and.include('; samesite=lax')
     const content = Buffer.from(pairOf(cookie).split('=')[1] ?? '', 'base64url')
     expect(content.toString('latin1')).to.not.match(/sam|northlight|per_/)
-  })
-
-  it('are limited by their own failures, and others are not', async () => {
-    await using service = await start()
-    const cookie = await becomeKnown(service)
-    expect(await statusWith(service, cookie, wrong)).to.equal(401)
-    expect(await statusWith(service, cookie, wrong)).to.equal(401)
-    expect(await statusWith(service, cookie)).to.equal(429)
-    const other = await openForm(service)
-    expect((await other(sam, from('203.0.113.1'))).status).to.equal(303)
-  })
-
-  it('are not needed in a network without failures, which has reserved attempts', async () => {
-    await using service = await start()
-    await attack(service, 30)
-    const fresh = await openForm(service)
-    expect((await fresh(sam, from('203.0.113.1'))).status).to.equal(303)
   })
 
   it('sign in while attempts from ever more networks keep out new browsers', async () => {

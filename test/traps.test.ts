@@ -110,7 +110,7 @@ describe('engine traps', () => {
     expect((await introspect(engine.url, accessToken)).status).to.equal(500)
   })
 
-  // below (Client registration)
+  // registration-replayed (Client registration)
   it('registration without token_endpoint_auth_method issues a secret', async () => {
     const answer = await register(bare.url, tool)
     expect(answer.status).to.equal(201)
@@ -233,14 +233,6 @@ describe('engine traps, repaired', () => {
       }
     })
   }
-
-  // [RFC 7591 §3.2.1]
-  it('registration issues no secret and no registration access token to a public client', async () => {
-    const { text } = await register(service().url, tool)
-    expect(text).to.not.match(/client_secret"|registration_access_token|registration_client_uri/)
-    const path = `${paths.registration}/${notes.clientId}`
-    expect((await send(service().url, { path })).status).to.equal(404)
-  })
 
   it('other spellings of a path are not found', async () => {
     const { url } = service()

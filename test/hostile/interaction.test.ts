@@ -407,17 +407,3 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
       .replaceAll(/name="csrf" value="[^"]+"/g, 'CSRF')
   }
 })
-
-// The table of canonical addresses is in sign-in.test.ts.
-it('interaction: one address is one account (GHSA-7rqj-j65f-68wh) [49]', async () => {
-  for (const [login, status] of [
-    ['  SAM@Northlight.example\t', 303],
-    ['s.am@northlight.example', 401],
-    ['sam\uff20northlight.example', 401],
-    ['sam@\u200bnorthlight.example', 401],
-  ] as const) {
-    const { person, page } = await openSignIn()
-    const answer = await submit(person, page, { login, password: sam.password })
-    expect(answer.status, JSON.stringify(login)).to.equal(status)
-  }
-})

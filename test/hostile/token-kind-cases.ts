@@ -88,6 +88,13 @@ const ways: readonly (readonly [
     'malformed',
     (token) => [...bearer('x'), ...bearer(token)],
   ],
+  ['as DPoP without a proof', 'malformed', (token) => ['Authorization', `DPoP ${token}`]],
+  ['as a user name (CVE-2026-28699)', 'malformed', (token) => basic(token, 'x-oauth-basic')],
+  [
+    'in headers of proxies',
+    'as without',
+    (token) => ['X-Forwarded-Access-Token', token, 'X-Access-Token', token],
+  ],
 ]
 
 /** UserInfo distinguishes malformed requests from invalid tokens; anonymous callers may use public tools. */

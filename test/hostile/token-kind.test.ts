@@ -1,4 +1,5 @@
 import { runTable } from './case.ts'
 import { tokenKindCases } from './token-kind-cases.ts'
 
-runTable(tokenKindCases)
+// [165]
+describe('access tokens sent in a wrong way', () => runTable(tokenKindCases))

@@ -208,7 +208,7 @@ function redirectOf(target: URL, url: string): string {
   expect(clients).to.include(origin + pathname)
   const said = new URLSearchParams(hash === '' ? searchParams : hash.slice(1))
   expect(said.getAll('iss')).to.deep.equal([url])
-  expect(said.getAll('state')).to.have.lengthOf(1)
+  expect(said.getAll('state')).to.deep.equal(['the-state'])
   expect(said.has('code')).to.equal(false)
   return `redirect ${said.get('error')}`
 }

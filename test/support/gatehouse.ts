@@ -22,7 +22,6 @@ export const amir = { login: 'amir@northlight.example', password: 'correct-horse
 export const marco = { login: 'marco@openkitchen.example', password: 'correct-horse-marco' }
 export const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
 export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
-export const theo = { login: 'theo@northlight.example', password: 'correct-horse-theo' }
 export const notes = {
   clientId: 'northlight-notes',
   // A web address, where consent is remembered (design 17).

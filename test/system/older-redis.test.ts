@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { pages, paths } from '../../src/platform/http/paths.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   authorizeUrl,
   exchange,
@@ -13,7 +13,7 @@ import {
   userinfo,
 } from '../support/client.ts'
 import { notes, type RunningService, sam, startService } from '../support/gatehouse.ts'
-import { makePagePerson } from '../support/page-person.ts'
+import { confirmSignOut, makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import {
   ath,
@@ -86,7 +86,7 @@ describe('a Redis that comes back older', () => {
     const cookie = await cookieOf((address) => person.open(address), paths.authorization)
     expect(await isAskedToSignIn(cookie)).to.equal(false)
     await forgetting(async () => {
-      await signOut(person)
+      await confirmSignOut(person, new URL(paths.endSession, url))
       expect(await isAskedToSignIn(cookie)).to.equal(true)
     })
     // Redis has the record again, and the cookie is still right.
@@ -174,14 +174,6 @@ describe('a Redis that comes back older', () => {
   async function isAskedToSignIn(cookie: string): Promise<boolean> {
     const answer = await fetch(authorizeUrl(url), { headers: { cookie }, redirect: 'manual' })
     return /\/login$/.test(answer.headers.get('location') ?? '')
-  }
-
-  async function signOut(person: HeadlessPerson): Promise<void> {
-    const text = await (await person.open(new URL(paths.endSession, url))).text()
-    const xsrf = /name="xsrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
-    const body = new URLSearchParams({ xsrf, logout: 'yes' })
-    const confirmed = new URL(`${paths.endSession}/confirm`, url)
-    expect((await person.open(confirmed, { method: 'POST', body })).status).to.equal(303)
   }
 })
 

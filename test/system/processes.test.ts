@@ -1,11 +1,9 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from '../support/client.ts'
-import { patiently } from '../support/database.ts'
-import { noor, notes, policyWith, sam } from '../support/gatehouse.ts'
+import { noor, policyWith, sam } from '../support/gatehouse.ts'
 import {
   type Balancer,
   configWith,
@@ -23,7 +21,6 @@ const FAILURES_MAX = 4
 
 describe('several processes on one PostgreSQL and one Redis', () => {
   const opened = new AsyncDisposableStack()
-  let databaseUrl: string
   let balancer: Balancer
   let first: ServiceProcess
   let second: ServiceProcess
@@ -31,7 +28,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   before(async function () {
     const redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    databaseUrl = storage.DATABASE_URL
     balancer = opened.use(await startBalancer())
     const CONFIG_DIR = configWith(
       policyWith({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }),
@@ -76,25 +72,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     expect((await introspect(first.url, access_token)).body).to.deep.equal({ active: false })
     const refused = await refresh(first.url, refresh_token)
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant'])
-  })
-
-  it('refuse at once the tokens of an application that was switched off [design 15]', async () => {
-    const { access_token, refresh_token = '' } = (await getTokens(balancer.url)).tokens
-    const location = { kind: 'postgres', url: databaseUrl, connectionsMax: 1 } as const
-    await using database = await openDatabase(location, patiently)
-    const switchOff = async (disabled_at: number | null) =>
-      await database.kysely
-        .updateTable('oauth_application')
-        .set({ disabled_at })
-        .where('client_id', '=', notes.clientId)
-        .execute()
-    await switchOff(Date.now())
-    for (const { url } of [first, second]) {
-      expect((await userinfo(url, access_token)).status).to.equal(401)
-      expect((await refresh(url, refresh_token)).body.error).to.equal('invalid_grant')
-    }
-    await switchOff(null)
-    expect((await userinfo(second.url, access_token)).status).to.equal(200)
   })
 
   it('count failed sign-ins together', async () => {
