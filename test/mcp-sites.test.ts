@@ -98,7 +98,7 @@ describe('a refusal names the next step', () => {
     }
     const asked = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
     expect(await problemOf(url, 'mark_notification_read', asked)).to.equal(
-      'there is no such notification. Call list_notifications for valid ones.',
+      'there is no such notification. Call list_notifications to list valid values.',
     )
   })
 
@@ -109,7 +109,7 @@ describe('a refusal names the next step', () => {
     for (const [name, path, token, said] of [
       ['listCourses', paths.mcp, undefined, 'list_public_courses'],
       ['get-course', paths.mcp, undefined, 'get_public_course'],
-      ['zzz', paths.mcp, undefined, 'There is no tool of that name. Call tools/list for'],
+      ['zzz', paths.mcp, undefined, 'There is no tool with that name. Call tools/list for'],
       ['list_site_courses', paths.mcpMember, member, `Connect to ${url}${paths.mcpAdmin}`],
       ['get_viewer', paths.mcpAdmin, operator, `Connect to ${url}${paths.mcpMember}`],
     ] as const) {

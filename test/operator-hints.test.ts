@@ -21,7 +21,7 @@ describe('hints for the set-up', () => {
   it('explain that scopes are separated by spaces', () => {
     const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
     expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
-      .to.include('use those in scopes_supported')
+      .to.include('use only scopes listed in scopes_supported')
       .and.include('separate scopes by spaces, not by commas')
     expect(Reflect.get(asked('scope=nothing'), 'problem')).to.not.include('commas')
     expect(asked('scope=profile')).to.deep.equal({ scopes: ['profile'] })

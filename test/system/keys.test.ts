@@ -155,7 +155,7 @@ describe('signing keys of two processes on one database', () => {
     const refused = await runService({ DATA_DIR, SECRET: newSecret })
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.match(
-      /^signing key \S+ was sealed with another secret: start with the SECRET that it was made with, or list that one after the new one\n$/,
+      /^signing key \S+ was sealed with another secret: set SECRET to the secret that sealed it, or list that secret after the new one\n$/,
     )
     const oldSecret = readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()
     await using service = await startProcess({ DATA_DIR, SECRET: `${newSecret} ${oldSecret}` })

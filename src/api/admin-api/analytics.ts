@@ -25,9 +25,9 @@ export const analyticsResolvers = {
       const toMs = to ?? parts.now()
       const period = periodOf(from ?? toMs - (DAYS_DEFAULT - 1) * DAY_MS, toMs)
       const { firstDay, lastDay } = period
-      if (lastDay < firstDay) throw badArgument('to', 'to must not be before from')
+      if (lastDay < firstDay) throw badArgument('to', '`to` must not be before `from`')
       if (lastDay - firstDay >= DAYS_MAX) {
-        throw badArgument('from', `from must be at most ${DAYS_MAX - 1} days before to`)
+        throw badArgument('from', `\`from\` must be at most ${DAYS_MAX - 1} days before \`to\``)
       }
       const { siteId } = caller
       return siteFigures(

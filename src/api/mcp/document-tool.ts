@@ -104,7 +104,7 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
 const NOTHING = 'The site has no object with this id or slug.'
 
 function listWords(listedBy: string | undefined): string {
-  return listedBy === undefined ? '' : `Call ${listedBy} for valid ones.`
+  return listedBy === undefined ? '' : `Call ${listedBy} to list valid values.`
 }
 
 type Answer = Record<string, unknown>

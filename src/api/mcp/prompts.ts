@@ -52,7 +52,7 @@ export const promptCatalogue: readonly Prompt[] = [
   {
     name: 'courses_ending_soon',
     title: 'Which of my courses end soon?',
-    description: 'Lists the courses whose access ends within some days, earliest first.',
+    description: 'Lists the courses whose access ends within a few days, earliest first.',
     access: needs(MEMBER_READ),
     arguments: [asks('days', 'Number of days; default 30.')],
     text: ({ days = '30' }) =>
@@ -168,7 +168,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)
       const list = (near.length > 0 ? near : names).join(', ')
-      throw invalidParams(`There is no prompt of that name here. Use one of: ${list}.`)
+      throw invalidParams(`There is no prompt with that name here. Use one of: ${list}.`)
     }
     const text = promptText(prompt, params.arguments ?? {})
     return {

@@ -70,12 +70,12 @@ export function describeUnknownTool(name: string, { caller, address, parts }: To
   const audience = elsewhere && audienceOf(elsewhere)
   if (audience) {
     const { path } = addressFor(audience)
-    return `The tool ${name} is not at this address. Connect to ${parts.service.baseUrl}${path}.`
+    return `The tool ${name} is not available at this endpoint. Connect to ${parts.service.baseUrl}${path}.`
   }
   const names = listedTools(caller, address).tools.map((tool) => tool.name)
   const near = nearNames(name, names)
   const hint = near.length > 0 ? ` Similar names: ${near.join(', ')}.` : ''
-  return `There is no tool of that name.${hint} Call tools/list for the tools of this token.`
+  return `There is no tool with that name.${hint} Call tools/list for the tools of this token.`
 }
 
 const NEAR_MAX = 3

@@ -69,7 +69,7 @@ function explanation(baseUrl: string) {
         what: 'in this browser, signed in as yourself',
       },
       { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
-      { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+      { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and response' },
     ],
   })
 }

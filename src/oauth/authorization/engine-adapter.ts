@@ -119,7 +119,9 @@ function pushedRequestAdapter(
     async consume(id) {
       const consumption = await records.consumeOnce(id)
       if (consumption?.first === false) {
-        throw new errors.InvalidRequestUri('the pushed request was used already: push a new one')
+        throw new errors.InvalidRequestUri(
+          'the pushed request has already been used: push a new one',
+        )
       }
     },
   }

@@ -53,7 +53,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
   if (!clientId.startsWith('https://')) return 'This application is not registered at this service.'
   return admitsAddress(clientId)
     ? 'The metadata document of this application could not be read, or is not valid.'
-    : 'Applications with a metadata document at this address are not admitted here.'
+    : 'Applications with a metadata document at this address are not accepted here.'
 }
 
 /** Renders the page that asks the person to confirm a sign-out requested by a client (RP-Initiated Logout §3). */

@@ -61,7 +61,7 @@ function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (client.origin === 'site')
     return `it can request ${client.open.join(' ') || 'none'} (${list}).`
-  const areas = isUnreviewed(client) ? 'reading scopes' : 'operator scopes'
+  const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
   return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 

@@ -86,7 +86,7 @@ function openWithAny(sealed: string, label: string, keys: readonly Buffer[]): st
     }
   }
   throw new Error(
-    `${label} was sealed with another secret: start with the SECRET that it was made with, ` +
-      'or list that one after the new one',
+    `${label} was sealed with another secret: set SECRET to the secret that sealed it, ` +
+      'or list that secret after the new one',
   )
 }

@@ -119,7 +119,7 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
     return invalid('the token is bound to a key, but a proxy cannot forward the proof')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
-  return invalid('the token is for another site than the resource server')
+  return invalid('the token is for a different site than the resource server')
 }
 
 /** Authenticates the proxy. @returns undefined if it has rejected the request */
@@ -143,7 +143,7 @@ async function authenticateProxy(
 /** Send the same text for every fault, because the caller of the proxy may read it too. */
 const PROXY_NOT_AUTHENTICATED =
   'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
-  'client_secret in the form of HTTP Basic'
+  'client_secret, encoded as in HTTP Basic'
 
 /**
  * Responds with 400, because the fault is in the operator's own configuration. After a 401, a browser would ask for the
@@ -185,6 +185,6 @@ export function readWantedScopes({
     ? '; separate scopes by spaces, not by commas'
     : ''
   return {
-    problem: `the proxy requires an unknown scope: use those in scopes_supported${commas}`,
+    problem: `the proxy requires an unknown scope: use only scopes listed in scopes_supported${commas}`,
   }
 }
