@@ -210,12 +210,8 @@ export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number
 }
 
 /** Bytes that one address can add to the stores in an hour, if bounded. */
-export function keptInAnHour({
-  bytesMax,
-  countedAsOneBytesMax = bytesMax,
-  perHourMax,
-  perNetworkMax,
-}: Kept): number | undefined {
+export function keptInAnHour(kept: Kept): number | undefined {
+  const { bytesMax, countedAsOneBytesMax = bytesMax, perHourMax, perNetworkMax } = kept
   if (perHourMax === undefined) return undefined
   return Math.min(perHourMax, perNetworkMax ?? perHourMax) * countedAsOneBytesMax
 }
