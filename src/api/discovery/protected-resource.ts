@@ -19,8 +19,8 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   // invalid_scope. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: an unreviewed client that requests a write scope fails with its whole request. Challenges name
-  // the write scopes of the tools.
+  // Read scopes only: if an unreviewed client requests a write scope, its whole request fails. Challenges name the
+  // write scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',

@@ -10,7 +10,7 @@ export type OneOfMany = <Value>(
   key: string,
 ) => Promise<Value | undefined>
 
-/** Creates the batches of one request, like DataLoader. */
+/** Creates the batch loader of one request, similar to DataLoader. */
 export function makeOneOfMany(): OneOfMany {
   const waiting = new Map<string, { keys: Set<string>; found: Promise<Map<string, unknown>> }>()
 

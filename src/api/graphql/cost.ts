@@ -101,7 +101,7 @@ export function makeCostOf(schema: GraphQLSchema) {
     'cost',
   )
 
-  /** The cost of the given arguments of a field. Null counts as omitted. */
+  /** Returns the cost of the given arguments of a field. Null counts as omitted. */
   const weightOfGiven = ({ arguments: named = [] }: FieldNode, variables: Variables) =>
     named
       .filter(({ name }) => argumentWeights.has(name.value))
@@ -109,8 +109,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * The size of an unpaginated list. Fields are looked up by name, and a list may have the same name as a connection.
-   * If the selection contains nodes, the field is the connection.
+   * Returns the size of an unpaginated list. Fields are looked up by name, and a list may have the same name as a
+   * connection. If the selection contains nodes, the field is the connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(

@@ -59,7 +59,7 @@ function serverFor(exchange: Exchange | undefined): Server {
   return server
 }
 
-/** Lists and contents depend on the token, so clients must not cache them. */
+/** Cache hints for lists and contents. Clients must not cache them, because they depend on the token. */
 const NOT_KEPT = { ttlMs: 0, cacheScope: 'private' } as const
 const listMethods = [
   'tools/list',

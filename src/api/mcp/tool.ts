@@ -150,7 +150,7 @@ function withoutNulls(values: unknown): unknown {
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** Messages repeat the name of an argument, which may be as long as the request body. */
+/** Maximum length of a message. Messages repeat argument names, which may be as long as the request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /**

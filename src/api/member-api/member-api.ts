@@ -52,8 +52,8 @@ export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
 }
 
 /**
- * Neither scope includes the other (specification, Scopes). If no operation is selected, no scope is needed, and the
- * executor rejects the document.
+ * Returns the scope of the selected operation. Neither scope includes the other (specification, Scopes). If no
+ * operation is selected, no scope is needed, and the executor rejects the document.
  */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {
   switch (getOperationAST(document, operationName)?.operation) {

@@ -81,7 +81,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** Memoized results of the current request; undefined outside a request. */
+/** Creates the memory of the current request's results; undefined outside a request. */
 function makeAnswers<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {

@@ -162,7 +162,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Length in bytes when stored as JSON: up to six for a control character and three for a Chinese one. */
+/** Returns the length in bytes when stored as JSON: up to six per control character, and three per Chinese one. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

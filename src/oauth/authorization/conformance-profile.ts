@@ -37,9 +37,10 @@ const suiteClaims = {
 }
 
 /**
- * The conformance profile (design 26): exceptions for the static confidential clients of the OpenID Foundation's suite.
- * The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It warns about profile
- * claims in an id_token. The profile is off by default; `environment.ts` rejects it together with production settings.
+ * Creates the conformance profile (design 26): exceptions for the static confidential clients of the OpenID
+ * Foundation's suite. The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It
+ * warns about profile claims in an id_token. The profile is off by default; `environment.ts` rejects it together with
+ * production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,

@@ -46,7 +46,7 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-/** The description inside a response that is sent through the browser. */
+/** Matches the description in a response that is sent through the browser. */
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 

@@ -78,7 +78,7 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
     long: { ...cookie, path: '/' },
     short: { ...cookie },
     names: {
-      // RFC 6265bis §4.1.3.2: browsers accept a cookie with this prefix only from this exact host.
+      // Browsers accept a cookie with this prefix only from this exact host (RFC 6265bis §4.1.3.2).
       session: secure ? '__Host-gatehouse' : 'gatehouse',
       interaction: 'gatehouse_interaction',
       resume: 'gatehouse_resume',

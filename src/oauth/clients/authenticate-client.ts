@@ -85,7 +85,7 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
-/** The assertion names the client; `client_id`, if sent, must match it (RFC 7523 §2.2). */
+/** Reads a client assertion. It names the client; `client_id`, if sent, must match (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -110,7 +110,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** The client_id and secret are form-encoded before the Basic encoding (RFC 6749 §2.3.1). */
+/** Reads the credentials of HTTP Basic, which are form-encoded before the Basic encoding (RFC 6749 §2.3.1). */
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -125,7 +125,7 @@ function readBasic(header: string): ClientCredentials {
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** client_id and secret contain only visible characters and spaces (RFC 6749 appendix A). */
+/** Decodes a form-encoded value. Only visible characters and spaces are valid (RFC 6749 appendix A). */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))

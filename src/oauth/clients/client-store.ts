@@ -86,7 +86,7 @@ function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
   }
 }
 
-/** The optional protocols that the application chose. */
+/** Returns the optional protocols that the application chose. */
 function choiceOf(row: Selectable<Schema['oauth_application']>) {
   const { jwks, jwks_uri: jwksUri, backchannel_logout_uri: uri } = row
   const keys = jwks === null ? jwksUri !== null && { jwksUri } : { jwks: JSON.parse(jwks) }
@@ -139,7 +139,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** A platform's secrets are its only list in the database. */
+/** Reads a platform. Its secrets are its only list in the database. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -19,7 +19,7 @@ import { makePlatformCallbacks, type PlatformCallbackDependencies } from './plat
 /** All sources of clients, combined. */
 export type Clients = ReturnType<typeof makeClients>
 
-/** The configuration that admits clients. */
+/** The configuration that decides which clients are allowed. */
 export interface ClientPolicy
   extends Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'>,
     Pick<LoopbackClientDependencies, 'loopbackHosts'> {

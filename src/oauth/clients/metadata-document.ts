@@ -111,7 +111,9 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   return undefined
 }
 
-/** A client may prefer its own key and also offer `none`, but it cannot have a shared secret. */
+/**
+ * Whether the client can be public. It may prefer its own key and also offer `none`, but cannot have a shared secret.
+ */
 function mayBePublic(read: ReadDocument): boolean {
   const preferred = read.token_endpoint_auth_method ?? 'none'
   if (preferred.startsWith('client_secret')) return false
@@ -120,7 +122,7 @@ function mayBePublic(read: ReadDocument): boolean {
   )
 }
 
-/** Digest of what a consent covers: the client's name and redirect URIs. */
+/** Returns the digest of what a consent covers: the client's name and redirect URIs. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   const facts = JSON.stringify([name, redirectUris.toSorted()])
   return sha256(facts).slice(0, 22)
@@ -129,7 +131,7 @@ export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
 const FRESH_SECONDS_MIN = 60
 const FRESH_SECONDS_MAX = 86_400
 
-/** How long a document counts as fresh (RFC 9111 §4.2.1), within our own limits. */
+/** Returns how long a document counts as fresh (RFC 9111 §4.2.1), within our own limits. */
 export function freshSeconds(cacheControl: string | null): number {
   const directives = (cacheControl ?? '').toLowerCase()
   const [, seconds] =

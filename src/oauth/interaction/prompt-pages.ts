@@ -43,7 +43,9 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** For an application of a site, the pages have the look of that site; for all others, that of the service. */
+  /**
+   * Returns the look of the pages: that of the site for its own application, and that of the service for all others.
+   */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>

@@ -286,7 +286,7 @@ function problemOfClaims(
   return undefined
 }
 
-/** Compares normalized URLs without query and fragment (RFC 9449 §4.3). */
+/** Whether two URLs are equal after normalization, without query and fragment (RFC 9449 §4.3). */
 function isSameAddress(htu: unknown, address: string): boolean {
   const said = typeof htu === 'string' ? URL.parse(htu) : null
   const asked = URL.parse(address)

@@ -166,7 +166,7 @@ function problemOfScheme(
     : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
 }
 
-/** Only native clients may vary the port of a loopback URI (RFC 8252 §7.3). */
+/** Returns the application type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3). */
 function typeOf(uris: readonly string[], authMethod: ClientAuthMethod): ApplicationType {
   const onDevice = uris.some((uri) => !uri.startsWith('https:'))
   return authMethod === 'none' && onDevice ? 'native' : 'web'

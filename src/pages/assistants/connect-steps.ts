@@ -138,7 +138,7 @@ function tomlKey(key: string): string {
   return /^[\w-]+$/.test(key) ? key : tomlValue(key)
 }
 
-/** JSON strings are valid TOML basic strings, except that TOML escapes DEL. */
+/** Formats a TOML value. JSON strings are valid TOML basic strings, except that TOML escapes DEL. */
 function tomlValue(value: Content): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\x7f', '\\u007f')
   return `[${Object.values(value).map(tomlValue).join(', ')}]`

@@ -213,7 +213,7 @@ export async function takePending(
   return pending
 }
 
-/** The cookie is unsigned, because sealing authenticates the content. */
+/** Returns the cookie options. The cookie is unsigned, because sealing authenticates its content. */
 function cookieOptions(baseUrl: string) {
   const secure = baseUrl.startsWith('https:')
   const path = pages.signedIn

@@ -167,7 +167,7 @@ async function authenticate(
   return undefined
 }
 
-/** An unauthenticated caller gets 401, regardless of other faults (RFC 7662 §2.3). */
+/** Responds with 401 to an unauthenticated caller, regardless of other faults (RFC 7662 §2.3). */
 function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
   logFields(ctx).detail = problem
   ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)

@@ -42,7 +42,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** The parts of the request that a proof must match. The host is pinned (platform/http/request-target.ts). */
+/** Returns the parts of the request that a proof must match. The host is pinned (platform/http/request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {

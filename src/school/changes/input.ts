@@ -4,7 +4,7 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** A trimmed text. Rejects NUL, because PostgreSQL cannot store it. */
+/** Creates the schema of a trimmed text. Rejects NUL, because PostgreSQL cannot store it. */
 export function text(lengthMax: number) {
   return z
     .string()
@@ -17,7 +17,7 @@ export function text(lengthMax: number) {
 /** Control characters, and characters that reverse the text direction and can therefore disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
-/** A single line of text, such as a name or a title. */
+/** Creates the schema of a single line of text, such as a name or a title. */
 export function line(lengthMax: number) {
   return text(lengthMax).refine(
     (value) => !HIDDEN.test(value),

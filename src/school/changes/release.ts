@@ -16,7 +16,7 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
   return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
 }
 
-/** The condition of `releaseStateOf` in SQL, on the columns of a table. */
+/** Returns the condition of `releaseStateOf` in SQL, on the columns of a table. */
 export function isInState(state: ReleaseState, nowMs: number) {
   switch (state) {
     case 'ARCHIVED':

@@ -202,7 +202,7 @@ function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** The columns that every kind has, for `select`. */
+/** Returns the columns that every kind has, for `select`. */
 export function itemColumns<Table extends ItemTable>(table: Table) {
   return [
     `${table}.id`,

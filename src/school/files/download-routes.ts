@@ -62,7 +62,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Disables all active content in a file that is opened as a document (CSP3 §6.2.2). */
+/** Content-Security-Policy that disables all active content in a file opened as a document (CSP3 §6.2.2). */
 const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 /** Sends a file or a requested range as an attachment, so browsers save it instead of showing it. */

@@ -80,7 +80,7 @@ export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
-/** The path of a file on disk. Uses subfolders, because some disks are slow with many entries in one folder. */
+/** Returns the path of a file on disk. Uses subfolders, because some disks are slow with many entries in one folder. */
 export function diskPath(key: string): string {
   return join(key.slice(0, 2), key)
 }
@@ -105,7 +105,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Sync the folder too, or a crash could lose the new name. */
+/** Syncs a folder, because a crash could otherwise lose the new name of a file. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
