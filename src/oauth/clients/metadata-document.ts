@@ -111,9 +111,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   return undefined
 }
 
-/**
- * Whether the client can be public. It may prefer its own key and also offer `none`, but cannot have a shared secret.
- */
+/** Whether the client can be public. It may also offer its own key, but cannot have a shared secret. */
 function mayBePublic(read: ReadDocument): boolean {
   const preferred = read.token_endpoint_auth_method ?? 'none'
   if (preferred.startsWith('client_secret')) return false

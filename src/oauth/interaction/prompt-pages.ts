@@ -43,9 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /**
-   * Returns the look of the pages: that of the site for its own application, and that of the service for all others.
-   */
+  /** Returns the look of the pages: that of the site for its own application, otherwise that of the service. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>

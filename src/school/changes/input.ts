@@ -78,7 +78,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** The fields that have a value. */
+/** The input with only the fields that have a value. */
 type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
 /** Drops the fields that are missing from an input, so that they stay unchanged. */

@@ -4,7 +4,7 @@ export type RefusalCode =
   | 'BAD_INPUT'
   /** The site has no row with this id, although another site may have one. */
   | 'NOT_FOUND'
-  /** The change conflicts with the data: the slug is taken, or no owner would be left, for example. */
+  /** The change conflicts with the data. For example, the slug is taken or no owner would be left. */
   | 'CONFLICT'
   /** The person is no longer an operator of the site. */
   | 'FORBIDDEN'
