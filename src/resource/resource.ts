@@ -1,4 +1,4 @@
-/** Composes everything that verifies tokens: UserInfo, introspection, forward authentication and your own API. */
+/** Composes the use of tokens: UserInfo, introspection, forward authentication and the route to an upstream. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'

@@ -1,4 +1,4 @@
-/** Configures the engine. Contains no policy of its own. */
+/** Configures the engine. Contains no policy. */
 
 import { decodeJwt, type JWTPayload } from 'jose'
 import {

@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
-    /** Finds one of those clients. */
+    /** Finds a client that people tried to use, with the decision in force at the site. */
     async findDocumentClient(siteId: string, clientId: string) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)

@@ -13,7 +13,7 @@ export type Ending =
   | { readonly id: string }
   /** All grants of a person to one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All grants that a person gave up to a time in epoch milliseconds, at any site. */
+  /** All grants that a person gave until this time in epoch milliseconds, at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
   /** All grants of a person at one site, to any client. */
   | { readonly personId: string; readonly siteId: string }

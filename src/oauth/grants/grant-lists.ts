@@ -41,7 +41,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names for one of those apps. */
+    /** Finds the names for one connected app of a person. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -78,7 +78,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds one of those people. */
+    /** Finds a person who has connected the client. */
     async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
