@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
@@ -18,6 +19,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
+import { insert } from './support/database.ts'
 import {
   marco,
   notes,
@@ -156,18 +158,16 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
     await member.send(await member.visit(`/account/apps/remove?${query}`), '/account/apps/remove')
   },
   "removing the person's last role at the site": async ({ service }) =>
-    await kyselyOf(service).deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
+    await service.kysely.deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
   'removing the account': async ({ service }) =>
-    await kyselyOf(service).deleteFrom('person').where('id', '=', 'per_sam').execute(),
+    await service.kysely.deleteFrom('person').where('id', '=', 'per_sam').execute(),
   'disabling the account': async ({ service }) =>
-    await kyselyOf(service)
+    await service.kysely
       .updateTable('person')
       .set({ disabled_at: 1 })
       .where('id', '=', 'per_sam')
       .execute(),
 }
-
-const kyselyOf = ({ service }: RunningService) => service.stores.database.kysely
 
 // [threat 13]
 describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
@@ -202,11 +202,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await using service = await startService()
     const { person, answer } = await obtainTokens(service.url)
     const start = authorizeUrl(service.url)
-    await kyselyOf(service)
-      .updateTable('oauth_grant')
-      .set({ ended_at: 1, end_reason: 'an operator ended it' })
-      .where('client_id', '=', notes.clientId)
-      .execute()
+    await sql`update oauth_grant set ended_at = 1, end_reason = 'an operator ended it'
+      where client_id = ${notes.clientId}`.execute(service.kysely)
     expect((await person.open(start)).headers.get('location')).to.match(/\/consent$/)
     await person.authorize(start, notes.redirectUri)
     await expectDead(service.url, answer)
@@ -216,10 +213,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await using service = await startService()
     const { url } = service
     const tokens = await obtain(url)
-    await kyselyOf(service)
-      .deleteFrom('oauth_application')
-      .where('client_id', '=', notes.clientId)
-      .execute()
+    await sql`delete from oauth_application
+      where client_id = ${notes.clientId}`.execute(service.kysely)
     await expectDead(url, tokens, {}, '401 invalid_client')
     const asked = await askMember({ url, token: tokens.access_token }, { query: '{viewer{id}}' })
     expect(asked.status, 'Member API').to.equal(401)
@@ -230,11 +225,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     const { url } = service
     const operating = await obtainAsClaude(url, { scope: 'openid courses:read' })
     const signedIn = await obtainAsClaude(url, { scope: 'openid', resource: undefined })
-    await kyselyOf(service)
-      .deleteFrom('site_role')
-      .where('person_id', '=', 'per_marco')
-      .where('role', 'in', ['owner', 'admin'])
-      .execute()
+    await sql`delete from site_role
+      where person_id = 'per_marco' and role in ('owner', 'admin')`.execute(service.kysely)
     await expectDead(url, operating, asClaude)
     await expectAlive(url, signedIn)
   })
@@ -242,10 +234,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
   it('a vendor platform that is disabled loses its tokens', async () => {
     await using service = await startService()
     const tokens = await obtainAsClaude(service.url, { scope: 'openid courses:read' })
-    await kyselyOf(service)
-      .insertInto('integration_override')
-      .values({ client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 })
-      .execute()
+    const disabled = { client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 }
+    await insert(service.kysely, 'integration_override', disabled)
     await expectDead(service.url, tokens, asClaude)
   })
 
@@ -323,7 +313,7 @@ async function obtainAsClaude(url: string, authorization: Fields): Promise<Token
 }
 
 async function grantOf(service: RunningService, clientId: string): Promise<string> {
-  const { id } = await kyselyOf(service)
+  const { id } = await service.kysely
     .selectFrom('oauth_grant')
     .select('id')
     .where('client_id', '=', clientId)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
-import { june, olivia, sam, startService } from './support/gatehouse.ts'
+import { june, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
@@ -167,10 +167,7 @@ describe('/admin/:site/queries', () => {
 
   it('counts the cost like the API', async () => {
     await using service = await startService({
-      policy: (policy) => ({
-        ...policy,
-        limits: { ...policy.limits, adminApiCostPerPersonMax: 600 },
-      }),
+      policy: policyWith({ limits: { adminApiCostPerPersonMax: 600 } }),
     })
     const operator = makePagePerson(service.url, olivia)
     const form = await operator.visit(queries)

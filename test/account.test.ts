@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
@@ -187,11 +188,8 @@ describe('/account', () => {
     await using own = await startService()
     const person = makePagePerson(own.url, sam)
     expect((await person.visit('/account')).status).to.equal(200)
-    await own.service.stores.database.kysely
-      .updateTable('person')
-      .set({ disabled_at: Date.now() })
-      .where('id', '=', 'per_sam')
-      .execute()
+    await sql`update person set disabled_at = ${Date.now()}
+      where id = 'per_sam'`.execute(own.kysely)
     expect((await person.open('/account')).status).to.equal(303)
     const silent = await person.open(authorizeUrl(own.url, { prompt: 'none' }))
     expect(silent.headers.get('location')).to.include('error=login_required')

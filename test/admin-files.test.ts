@@ -10,6 +10,7 @@ import { attachment, rangeOf } from '../src/school/files/download-routes.ts'
 import { fitsName, kindOf } from '../src/school/files/file-kinds.ts'
 import { operatorSite, startOperator } from './support/admin-api.ts'
 import { pdf, png, removeDemoFiles, type Sending, sendFile } from './support/files.ts'
+import { policyWith } from './support/gatehouse.ts'
 import { memberReader } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -21,10 +22,7 @@ forEachDatabase('files of a site', (start) => {
   let nowMs = Date.now()
   const { running, operator, value, refused, audited, kysely } = operatorSite(start, {
     now: () => nowMs,
-    policy: (policy) => ({
-      ...policy,
-      files: { ...policy.files, fileBytesMax: 100_000, siteBytesMax: 400_000 },
-    }),
+    policy: policyWith({ files: { fileBytesMax: 100_000, siteBytesMax: 400_000 } }),
   })
   before(async () => await removeDemoFiles(running()))
 

@@ -6,6 +6,7 @@ import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
+import { insert } from './support/database.ts'
 import { memberReader } from './support/member-api.ts'
 import { race } from './support/programs.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -51,10 +52,9 @@ forEachDatabase('the Admin API: announcements', (start) => {
         created_at: 1,
       }))
       await kysely().insertInto('person').values(persons).execute()
-      await kysely()
-        .insertInto('site_role')
-        .values(people.map((id) => ({ ...site, person_id: id, role: 'student', granted_at: 1 })))
-        .execute()
+      const student = { ...site, role: 'student', granted_at: 1 } as const
+      const students = people.map((person_id) => ({ ...student, person_id }))
+      await insert(kysely(), 'site_role', students)
       const subscriptions = people.map((id) => ({
         ...{ ...site, id: `sub_${id}`, person_id: id, topic: 'announcements' },
         ...{ channel: 'inbox' as const, enabled_at: 1 },

@@ -153,7 +153,7 @@ describe('the Admin API over HTTP', () => {
   }
 
   it('ends with the role of the person', async () => {
-    const { kysely } = running().service.stores.database
+    const { kysely } = running()
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     expect((await other.ask('{ site { id } }')).status).to.equal(200)
     const own = kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir')

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { insert } from './support/database.ts'
 import { marco, noor } from './support/gatehouse.ts'
 import { memberReader } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -106,10 +107,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
 
   it('shows of a person at two sites only the role and the enrolments at this one', async () => {
     const bought = { person_id: 'per_marco', course_id: 'crs_knife', purchased_at: 1 }
-    await kysely()
-      .insertInto('course_purchase')
-      .values({ ...bought, id: 'pur_elsewhere' })
-      .execute()
+    await insert(kysely(), 'course_purchase', { ...bought, id: 'pur_elsewhere' })
     const found = await run(
       '{ student(id: "per_marco") { enrolments { id } enrolmentCount } member(id: "per_marco") { roles { role } } }',
     )

@@ -94,7 +94,7 @@ describe('/admin', () => {
 
     it('finds a site by its id where its slug is a path of the service', async () => {
       await using old = await startService()
-      const { kysely } = old.service.stores.database
+      const { kysely } = old
       await kysely.updateTable('site').set({ slug: 'api' }).where('id', '=', northlight).execute()
       const person = makePagePerson(old.url, olivia)
       const home = await person.visit('/admin')
@@ -272,14 +272,11 @@ describe('/admin', () => {
       ...{ name: 'Planner', redirectUris: ['https://planner.example/callback'] },
       ...{ grantTypes: ['authorization_code'], applicationType: 'web' },
     }
-    const { kysely } = own.service.stores.database
-    await kysely
-      .insertInto('document_client')
-      .values({
-        ...{ client_id: client, document: JSON.stringify(document), fingerprint: 'f' },
-        ...{ first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() },
-      })
-      .execute()
+    const { kysely } = own
+    await insert(kysely, 'document_client', {
+      ...{ client_id: client, document: JSON.stringify(document), fingerprint: 'f' },
+      ...{ first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() },
+    })
     const person = makePagePerson(own.url, olivia)
     const list = '/admin/northlight/self-declared-clients'
     expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
@@ -304,10 +301,7 @@ describe('/admin', () => {
     expect(forged.status).to.equal(403)
     expect((await person.send(again, address)).text).to.include('was approved')
     expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this site/s)
-    await kysely
-      .insertInto('platform_reviewer')
-      .values({ person_id: 'per_olivia', granted_at: 1 })
-      .execute()
+    await insert(kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
     const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(forAll.text).to.include('Every site')
     expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every site/)
@@ -323,7 +317,7 @@ describe('/admin', () => {
 
   it('shows each row of a long list on exactly one page', async () => {
     await using own = await startService()
-    const { kysely } = own.service.stores.database
+    const { kysely } = own
     const rows = Array.from({ length: 45 }, (_value, number) => ({
       ...({
         kind: 'site',

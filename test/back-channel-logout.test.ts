@@ -12,6 +12,7 @@ import {
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, obtainCode, redeem } from './support/client.ts'
+import { insert } from './support/database.ts'
 import { startDocumentHost } from './support/document-host.ts'
 import {
   claude,
@@ -126,7 +127,7 @@ describe('back-channel logout', () => {
 
   it('records the session of an exchange that is repeated after a database error', async () => {
     await running(async ({ service }) => {
-      const { kysely } = service.service.stores.database
+      const { kysely } = service
       const obtained = await obtainCode(service.url, asPortalWithoutSecret)
       await sql`create trigger no_session before insert on relying_party_session
         begin select raise(abort, 'away'); end`.execute(kysely)
@@ -197,7 +198,7 @@ describe('back-channel logout', () => {
       expect(new Set(ids)).to.have.property('size', NOTICE_ATTEMPTS_MAX)
       // The page of the application shows these under Refusals.
       const refusal = await eventually(20_000, async () => {
-        const rows = await service.service.stores.database.kysely
+        const rows = await service.kysely
           .selectFrom('client_refusal')
           .select(['route', 'error', 'reason'])
           .where('client_id', '=', portal.clientId)
@@ -233,20 +234,16 @@ describe('back-channel logout', () => {
       ...{ id: `${of.client_id}-${position}`, attempts: 0, ...notice },
       reason: 'the client is disabled',
     }))
-    const { kysely } = service.service.stores.database
-    await kysely.insertInto('sign_out_notice').values(rows).execute()
+    await service.kysely.insertInto('sign_out_notice').values(rows).execute()
   }
 
   it('finds ended sessions behind many of clients without a row', async () => {
     await running(async ({ service, party, clock }) => {
-      const { kysely } = service.service.stores.database
+      const { kysely } = service
       const grant = { id: 'grant', person_id: 'per_olivia', client_id: claude.clientId }
       const times = { granted_at: clock.ms, expires_at: clock.ms + 3_600_000 }
       const described = { client_name: 'Claude', client_origin: 'integration', allowed: '{}' }
-      await kysely
-        .insertInto('oauth_grant')
-        .values({ ...grant, ...described, ...times })
-        .execute()
+      await insert(kysely, 'oauth_grant', { ...grant, ...described, ...times })
       const sessions = Array.from({ length: 250 }, (_, number) => ({
         ...{ family_id: `0-${number}`, grant_id: 'grant', sid: null },
         ...{ client_id: claude.clientId, person_id: 'per_olivia' },
@@ -292,8 +289,7 @@ describe('back-channel logout', () => {
     await addNotices(service, 1, { client_id: portal.clientId, next_attempt_at: clock.ms })
     await received(told, 1)
     expect(away).to.be.below(9)
-    const { kysely } = service.service.stores.database
-    const waiting = await kysely.selectFrom('sign_out_notice').select('attempts').execute()
+    const waiting = await service.kysely.selectFrom('sign_out_notice').select('attempts').execute()
     expect(waiting.filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 

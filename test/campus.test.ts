@@ -11,7 +11,7 @@ import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-ca
 import type { Campus } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { patiently } from './support/database.ts'
+import { insert, patiently } from './support/database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
@@ -205,10 +205,7 @@ describe('campus: loading the demo', () => {
     await load(database, demo)
     await using other = await open()
     const person = { id: 'per_other', email: 'Sam@northlight.example', name: 'Sam', created_at: 1 }
-    await other.kysely
-      .insertInto('person')
-      .values({ ...person, email_canonical: 'sam@northlight.example' })
-      .execute()
+    await insert(other.kysely, 'person', { ...person, email_canonical: 'sam@northlight.example' })
     for (const full of [database, other]) {
       const before = await dump(full)
       expect([await load(full, demo), await dump(full)]).to.deep.equal([false, before])

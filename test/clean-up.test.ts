@@ -236,15 +236,12 @@ describe('a service', () => {
     await using running = await startService({
       policy: policyWith({ storage: { sweepSeconds: 1 } }),
     })
-    const { kysely } = running.service.stores.database
+    const { kysely } = running
     const row = { model: 'Session', payload: '{}' }
-    await kysely
-      .insertInto('oauth_state')
-      .values([
-        { ...row, id: 'over', expires_at: 1 },
-        { ...row, id: 'lives', expires_at: Date.now() + HOUR_MS },
-      ])
-      .execute()
+    await insert(kysely, 'oauth_state', [
+      { ...row, id: 'over', expires_at: 1 },
+      { ...row, id: 'lives', expires_at: Date.now() + HOUR_MS },
+    ])
     await eventually(10_000, async () => {
       expect(running.log.join('')).to.include('"removed":{"oauth_state":1}')
     })

@@ -37,7 +37,7 @@ describe('the error of a faulty client', () => {
   async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
     return await eventually(10_000, async () => {
       const rows = await service()
-        .service.stores.database.kysely.selectFrom('client_refusal')
+        .kysely.selectFrom('client_refusal')
         .select('reason')
         .where('client_id', '=', clientId)
         .where('error', '=', error)

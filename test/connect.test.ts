@@ -33,7 +33,7 @@ describe('/admin/{site}/assistants', () => {
 
   const made = async (assistant: string) =>
     await service()
-      .service.stores.database.kysely.selectFrom('oauth_application')
+      .kysely.selectFrom('oauth_application')
       .selectAll()
       .where('assistant', '=', assistant)
       .where('deleted_at', 'is', null)
@@ -65,7 +65,7 @@ describe('/admin/{site}/assistants', () => {
     expect((await press('codex')).text).to.include('already exists')
     const [app, ...others] = await made('codex')
     expect(others).to.deep.equal([])
-    const events = service().service.stores.database.kysely.selectFrom('audit_event').selectAll()
+    const events = service().kysely.selectFrom('audit_event').selectAll()
     const ofCodex = events.where('subject_id', '=', app?.client_id ?? '')
     const actions = (await ofCodex.execute()).map(({ action }) => action)
     expect(actions).to.deep.equal(['application.create'])
@@ -105,7 +105,7 @@ describe('/admin/{site}/assistants', () => {
   })
 
   it('offers MCP connections while they are off, and adds nothing', async () => {
-    await service().service.stores.database.kysely.deleteFrom('site_feature').execute()
+    await service().kysely.deleteFrom('site_feature').execute()
     const seen = await visit(page)
     expect(seen.text).to.include('id="feature-off"').and.not.include('id="add-vscode"')
     const sent = { csrf: hiddenField(seen.text), assistant: 'vscode' }
@@ -163,7 +163,7 @@ describe('/connect', () => {
 
   const clientIdOf = async (assistant: string) => {
     const row = await service()
-      .service.stores.database.kysely.selectFrom('oauth_application')
+      .kysely.selectFrom('oauth_application')
       .select('client_id')
       .where('assistant', '=', assistant)
       .executeTakeFirstOrThrow()
@@ -254,7 +254,7 @@ describe('/connect', () => {
 
   it('shows a hostile name of a site as text', async () => {
     const name = '</bdi><script>alert(1)</script>"\'`$(id)\\{url}'
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     await kysely.updateTable('site').set({ name }).where('id', '=', 'sit_northlight').execute()
     await press('claude')
     for (const { text } of [

@@ -159,7 +159,7 @@ describe('forward auth', () => {
     await using changing = await startService()
     const { url } = changing
     const { access_token } = await obtain(url)
-    const { kysely } = changing.service.stores.database
+    const { kysely } = changing
     const headers = [...asProxy, ...bearer(access_token)]
     for (const column of ['disabled_at', 'deleted_at'] as const) {
       expect((await ask(headers, '', url)).status).to.equal(200)
@@ -210,7 +210,7 @@ describe('identity headers', () => {
     await using changing = await startService()
     const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'
     const stored = name.replace('\0', '').toWellFormed()
-    await changing.service.stores.database.kysely
+    await changing.kysely
       .updateTable('person')
       .set({ name: stored })
       .where('id', '=', 'per_sam')

@@ -10,7 +10,7 @@ describe('a full disk', () => {
   // [security 6]
   it('answers changes with 503 and the first error, is not ready, and recovers', async () => {
     await using running = await startService()
-    const { kysely } = running.service.stores.database
+    const { kysely } = running
     const operator = await startOperator(running)
     const create = async (slug: string) =>
       await operator.ask(mutationOf('createCourse'), {

@@ -27,7 +27,7 @@ import {
 import { listEvents } from '../src/platform/audit/audit-list.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
-import { withDatabases } from './support/database.ts'
+import { insert, withDatabases } from './support/database.ts'
 import { rejection } from './support/rejection.ts'
 
 const DAY_MS = 86_400_000
@@ -50,14 +50,11 @@ withDatabases('grants and applications', (open) => {
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
     await kysely.insertInto('site').values(site).execute()
     const here = { site_id: 'north', granted_at: 1 }
-    await kysely
-      .insertInto('site_role')
-      .values([
-        { ...here, person_id: 'olivia', role: 'owner' },
-        { ...here, person_id: 'olivia', role: 'lecturer' },
-        { ...here, person_id: 'sam', role: 'student' },
-      ])
-      .execute()
+    await insert(kysely, 'site_role', [
+      { ...here, person_id: 'olivia', role: 'owner' },
+      { ...here, person_id: 'olivia', role: 'lecturer' },
+      { ...here, person_id: 'sam', role: 'student' },
+    ])
   })
   afterEach(async () => await database[Symbol.asyncDispose]())
 

@@ -298,7 +298,7 @@ describe('POST /member/graphql', () => {
     // [threat 19; 107]
     it('show only an error id, and log the cause under it', async () => {
       await using broken = await startService()
-      const { kysely } = broken.service.stores.database
+      const { kysely } = broken
       // The schema cannot print this time.
       const answer = await askBroken(broken, () =>
         kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute(),
@@ -313,7 +313,7 @@ describe('POST /member/graphql', () => {
 
     it('of storage in the middle of a response are 503 without a challenge [design 24]', async () => {
       await using broken = await startService()
-      const { kysely } = broken.service.stores.database
+      const { kysely } = broken
       const answer = await askBroken(broken, () =>
         sql`alter table course_purchase rename to elsewhere`.execute(kysely),
       )

@@ -87,8 +87,7 @@ describe('the schema of the Member API', () => {
     const reads = await memberReader(running().url)
     const shown = JSON.stringify(await reads(`{ viewer ${select('Viewer')} }`))
     expect(shown).to.include('reading-light')
-    const { kysely } = running().service.stores.database
-    for (const order of await kysely.selectFrom('customer_order').selectAll().execute()) {
+    for (const order of await running().kysely.selectFrom('customer_order').selectAll().execute()) {
       const { id, number, coupon_code, invoice_number } = order
       for (const secret of [id, number, coupon_code, invoice_number])
         if (secret) expect(shown).to.not.include(secret)

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import type { Client } from '../src/oauth/clients/client.ts'
 import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { withDatabases } from './support/database.ts'
+import { insert, withDatabases } from './support/database.ts'
 
 const NOW_MS = 1_800_000_000_000
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
@@ -17,18 +18,13 @@ withDatabases('a compiled client', (open) => {
     database = await open()
     asked = []
     nowMs = NOW_MS
-    await database.kysely
-      .insertInto('site')
-      .values({ id: 'north', slug: 'north', name: 'North', created_at: 1 })
-      .execute()
-    await database.kysely
-      .insertInto('oauth_application')
-      .values({
-        ...{ client_id: 'app', kind: 'site', site_id: 'north', name: 'App', created_by: null },
-        ...{ auth_method: 'client_secret_post', application_type: 'web', created_at: 1 },
-        ...{ disabled_at: null, deleted_at: null },
-      })
-      .execute()
+    const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
+    await insert(database.kysely, 'site', site)
+    await insert(database.kysely, 'oauth_application', {
+      ...{ client_id: 'app', kind: 'site', site_id: 'north', name: 'App', created_by: null },
+      ...{ auth_method: 'client_secret_post', application_type: 'web', created_at: 1 },
+      ...{ disabled_at: null, deleted_at: null },
+    })
   })
   afterEach(async () => await database[Symbol.asyncDispose]())
 
@@ -106,14 +102,11 @@ withDatabases('a compiled client', (open) => {
         .select('version')
         .where('client_id', '=', client_id)
         .execute()
-    await kysely
-      .insertInto('document_client')
-      .values({
-        ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
-        ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
-        reviewed_at: null,
-      })
-      .execute()
+    await insert(kysely, 'document_client', {
+      ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
+      ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
+      reviewed_at: null,
+    })
     expect(await versions()).to.have.length(1)
     await kysely.deleteFrom('document_client').execute()
     expect(await versions()).to.deep.equal([])
@@ -147,22 +140,14 @@ withDatabases('copies of metadata documents', (open) => {
       return rows.map(({ client_id }) => client_id)
     }
     for (const name of ['used', 'reviewed']) await resolve(name)
-    await kysely
-      .insertInto('person')
-      .values({ id: 'p', email: 'a@b', email_canonical: 'a@b', name: 'A', created_at: 0 })
-      .execute()
-    await kysely
-      .insertInto('oauth_grant')
-      .values({
-        ...{ id: 'g', person_id: 'p', client_id: addressOf('used'), client_name: 'used' },
-        ...{ client_origin: 'document', allowed: '{}', granted_at: 0, expires_at: nowMs * 2 },
-      })
-      .execute()
-    await kysely
-      .updateTable('document_client')
-      .set({ review: 'blocked' })
-      .where('client_id', '=', addressOf('reviewed'))
-      .execute()
+    const person = { id: 'p', email: 'a@b', email_canonical: 'a@b', name: 'A', created_at: 0 }
+    await insert(kysely, 'person', person)
+    await insert(kysely, 'oauth_grant', {
+      ...{ id: 'g', person_id: 'p', client_id: addressOf('used'), client_name: 'used' },
+      ...{ client_origin: 'document', allowed: '{}', granted_at: 0, expires_at: nowMs * 2 },
+    })
+    await sql`update document_client set review = 'blocked'
+      where client_id = ${addressOf('reviewed')}`.execute(kysely)
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       nowMs += 60_000
       await resolve(name)

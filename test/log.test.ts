@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 
 import { expect } from 'chai'
 import Koa from 'koa'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import { errorHandler } from '../src/platform/http/error-handler.ts'
@@ -62,8 +63,7 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     expect(leakedTo(text)).to.deep.equal([])
     // Nor in the audit trail of the same flows.
     const events = await eventually(20_000, async () => {
-      const { kysely } = service.service.stores.database
-      const rows = await kysely.selectFrom('audit_event').selectAll().execute()
+      const rows = await service.kysely.selectFrom('audit_event').selectAll().execute()
       const actions = rows.map(({ action }) => action)
       expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
       return JSON.stringify(rows)
@@ -216,10 +216,8 @@ describe('log: each request has one line', () => {
     const { url } = own
     const { accessToken, refreshToken } = await obtainTokens(url)
     const code = await obtainCode(url)
-    await own.service.stores.database.kysely
-      .updateTable('oauth_grant')
-      .set({ ended_at: Date.now(), end_reason: 'the person removed it' })
-      .execute()
+    await sql`update oauth_grant set ended_at = ${Date.now()},
+      end_reason = 'the person removed it'`.execute(own.kysely)
     const answers = {
       UserInfo: await userinfo(url, accessToken),
       introspection: await introspect(url, accessToken),
@@ -274,7 +272,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
       send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
       refresh(service.url, refreshToken),
     ]
-    await service.service.stores.database.kysely.destroy()
+    await service.kysely.destroy()
     await Promise.all(running)
     const first = service.log.length
     for (const answer of [
@@ -330,7 +328,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
 
   it('for storage that is not ready: 503 of the probe', async () => {
     await using service = await startService()
-    await service.service.stores.database.kysely.destroy()
+    await service.kysely.destroy()
     const answer = await send(service.url, { path: paths.ready })
     expect([answer.status, answer.body]).to.deep.equal([503, { status: 'unready' }])
     expect((await lineOf(service, answer)).cause).to.include('destroyed')

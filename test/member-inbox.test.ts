@@ -32,7 +32,7 @@ describe('the notification inbox of the Member API', () => {
     (await read('{ unreadNotificationCount }')).unreadNotificationCount as number
   /** All rows that a mutation could change, of everyone. */
   const inboxes = async () => {
-    const { kysely } = running.service.stores.database
+    const { kysely } = running
     return [
       await kysely.selectFrom('notification').selectAll().orderBy('id').execute(),
       await kysely.selectFrom('notification_subscription').selectAll().orderBy('id').execute(),
@@ -75,7 +75,7 @@ describe('the notification inbox of the Member API', () => {
         ...{ markedCount: marked, unreadNotificationCount: 0 },
       })
     }
-    const others = await running.service.stores.database.kysely
+    const others = await running.kysely
       .selectFrom('notification')
       .select('id')
       .where('person_id', '!=', 'per_sam')

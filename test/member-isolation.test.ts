@@ -37,7 +37,7 @@ describe('the Member API for the token of one person at one site', () => {
     await giveTwoOfEach(running())
   })
 
-  const kysely = () => running().service.stores.database.kysely
+  const kysely = () => running().kysely
   const read = async (token: string, query: string) =>
     await readMember({ url: running().url, token }, query)
   const ask = async (token: string, query: string, variables: Record<string, unknown>) =>

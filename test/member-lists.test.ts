@@ -171,7 +171,7 @@ describe('a purchase on the demo campus', () => {
     const bySlug = Object.fromEntries(nodes.map(({ slug, joinUrl }) => [slug, joinUrl]))
     const joinUrl = 'https://live.northlight.example/dawn-walk'
     expect(bySlug).to.deep.equal({ 'dawn-walk': joinUrl, 'print-evening': null })
-    const events = running().service.stores.database.kysely.selectFrom('event').select('join_url')
+    const events = running().kysely.selectFrom('event').select('join_url')
     const cancelled = await events.where('slug', '=', 'print-evening').executeTakeFirst()
     expect(cancelled?.join_url).to.be.a('string')
   })

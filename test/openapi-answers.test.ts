@@ -29,6 +29,7 @@ import { pdf, type Sending, sendFile } from './support/files.ts'
 import {
   noor,
   notes,
+  policyWith,
   type RunningService,
   resourceServer,
   sam,
@@ -433,9 +434,7 @@ describe('openapi.json describes', () => {
     'markup: 415': uploaded({ bytes: Buffer.from('<svg/>') }),
   })
   it(`POST ${paths.adminFiles}, too slow: 408`, async () => {
-    await using slow = await startService({
-      policy: (policy) => ({ ...policy, files: { ...policy.files, uploadSeconds: 1 } }),
-    })
+    await using slow = await startService({ policy: policyWith({ files: { uploadSeconds: 1 } }) })
     // The rest of the body never comes.
     const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
     const answer = await uploaded({ bytes })(slow.url)
@@ -485,7 +484,7 @@ describe('openapi.json describes', () => {
 })
 
 describe('openapi.json describes a service that fails', () => {
-  const running = sharedService({ policy: (policy) => ({ ...policy, upstreams: mapping(1) }) })
+  const running = sharedService({ policy: policyWith({ upstreams: mapping(1) }) })
   const busy = sharedService({ policy: nothingTwice })
   let token = ''
   before(async () => {
@@ -599,7 +598,7 @@ function nothingTwice(policy: ServicePolicy): ServicePolicy {
 describe('openapi.json as a whole', () => {
   it('describes the metadata of a service where clients describe themselves', async () => {
     await using service = await startService({
-      policy: (policy) => ({ ...policy, metadataDocuments: { hosts: [], openRegistration: true } }),
+      policy: policyWith({ metadataDocuments: { hosts: [], openRegistration: true } }),
     })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await call('GET', service.url + path)

@@ -92,7 +92,7 @@ forEachDatabase('an operator’s assistant', (start) => {
     const { id: postId } = await assistant.call('create_post', { title: 'Draft', body: 'Not yet.' })
     await assistant.call('update_post', { id: postId, body: 'Now.' })
     expect(await assistant.call('get_site_post', { id: postId })).to.include({ body: 'Now.' })
-    const trail = await running.service.stores.database.kysely
+    const trail = await running.kysely
       .selectFrom('audit_event')
       .select(['action', 'actor_person_id', 'request_id'])
       .where('subject_id', '=', sectionId)

@@ -6,7 +6,7 @@ import { makeRefusedRequests } from '../src/pages/applications/refused-requests.
 import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
-import { marco, olivia, sam } from './support/gatehouse.ts'
+import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -103,9 +103,7 @@ withDatabases('the overview of thirty days', (open) => {
 })
 
 describe('/admin/<site>/overview and /audit', () => {
-  const service = sharedService({
-    policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
-  })
+  const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
 
   it('show the operator charts, each with a title, a summary and its numbers', async () => {
     const { accessToken } = await obtainTokens(service().url)
@@ -113,7 +111,7 @@ describe('/admin/<site>/overview and /audit', () => {
     await refresh(service().url, 'no-refresh-token')
     const operator = makePagePerson(service().url, olivia)
     await eventually(20_000, async () => {
-      const { kysely } = service().service.stores.database
+      const { kysely } = service()
       expect(await kysely.selectFrom('oauth_grant_day').selectAll().execute()).not.to.be.empty
       expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).not.to.be.empty
     })

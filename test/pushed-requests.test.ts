@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 import * as oidc from 'openid-client'
 
 import { paths, planPaths } from '../src/platform/http/paths.ts'
@@ -201,7 +202,7 @@ describe('pushed authorization requests that are refused', () => {
   it('include expired ones, after a minute', async () => {
     await using service = await startService(on)
     const { body } = await push(service.url)
-    const { kysely } = service.service.stores.database
+    const { kysely } = service
     const record = await kysely
       .selectFrom('oauth_state')
       .selectAll()
@@ -217,20 +218,14 @@ describe('pushed authorization requests that are refused', () => {
   it('include those for scopes and addresses that the client lost since (§7.4)', async () => {
     await using service = await startService(on)
     const { url } = service
-    const { kysely } = service.service.stores.database
+    const { kysely } = service
     const pushed = [(await push(url)).body, (await push(url)).body]
     const use = async () => await get(pushedUrl(url, pushed.pop()?.request_uri).href)
-    await kysely
-      .deleteFrom('oauth_application_scope')
-      .where('client_id', '=', portal.clientId)
-      .where('scope', '=', 'account:read')
-      .execute()
+    await sql`delete from oauth_application_scope
+      where client_id = ${portal.clientId} and scope = 'account:read'`.execute(kysely)
     expect(errorOf(await use())).to.equal('invalid_scope')
-    await kysely
-      .deleteFrom('oauth_application_redirect_uri')
-      .where('client_id', '=', portal.clientId)
-      .where('uri', '=', portal.redirectUri)
-      .execute()
+    await sql`delete from oauth_application_redirect_uri
+      where client_id = ${portal.clientId} and uri = ${portal.redirectUri}`.execute(kysely)
     const { status, headers } = await use()
     expect([status, headers.get('location')]).to.deep.equal([400, null])
   })

@@ -258,7 +258,7 @@ describe('registration that is limited or switched off', () => {
 
   it('answers 503 with Retry-After while the store is down (design 24)', async () => {
     await using service = await startService()
-    await service.service.stores.database.kysely.destroy()
+    await service.kysely.destroy()
     const answer = await register(service.url, claudeCode)
     expect(refusalOf(answer)).to.equal('503 temporarily_unavailable')
     expect(answer.headers.has('retry-after')).to.equal(true)
@@ -266,10 +266,8 @@ describe('registration that is limited or switched off', () => {
 
   it('refuses a platform that an operator disabled', async () => {
     await using service = await startService()
-    await service.service.stores.database.kysely
-      .insertInto('integration_override')
-      .values({ client_id: 'integration-claude', disabled_at: 1, note: null, updated_at: 1 })
-      .execute()
+    const disabled = { client_id: 'integration-claude', disabled_at: 1, updated_at: 1 }
+    await insert(service.kysely, 'integration_override', disabled)
     const redirect_uris = ['https://claude.ai/api/mcp/auth_callback']
     const answer = await register(service.url, { client_name: 'Claude', redirect_uris })
     expect(refusalOf(answer)).to.equal('400 invalid_client_metadata')

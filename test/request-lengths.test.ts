@@ -7,7 +7,7 @@ import {
 } from '../src/oauth/authorization/authorize-requests.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, locationOf } from './support/client.ts'
-import { notes, type RunningService } from './support/gatehouse.ts'
+import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
@@ -59,12 +59,7 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
 
 forEachStorage('an authorization request that is too long', (start) => {
   const service = sharedService(
-    {
-      policy: (policy) => ({
-        ...policy,
-        furtherPlans: { ...policy.furtherPlans, pushedAuthorizationRequests: true },
-      }),
-    },
+    { policy: policyWith({ furtherPlans: { pushedAuthorizationRequests: true } }) },
     start,
   )
 

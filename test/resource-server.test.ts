@@ -268,9 +268,7 @@ describe('a token at the Member API', () => {
     await using broken = await startService()
     const token = await memberToken(broken.url)
     // For a query, the table is gone.
-    await sql`alter table refresh_token_family rename to elsewhere`.execute(
-      broken.service.stores.database.kysely,
-    )
+    await sql`alter table refresh_token_family rename to elsewhere`.execute(broken.kysely)
     const answer = await askMember({ url: broken.url, token }, query)
     expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
     expect(answer.headers.get('www-authenticate')).to.equal(null)

@@ -92,7 +92,7 @@ describe('/admin/{site}/resource-servers', () => {
     await press('secrets')
     await press('delete', `${path}/delete`)
     const rows = await service()
-      .service.stores.database.kysely.selectFrom('audit_event')
+      .kysely.selectFrom('audit_event')
       .selectAll()
       .where('subject_id', '=', client_id)
       .execute()

@@ -71,9 +71,7 @@ describe('a database that was restored from a backup', () => {
       const { url } = service
       const revoked = await obtainTokens(url)
       const replaced = await obtainTokens(url)
-      await sql
-        .raw(`vacuum into '${join(kept, 'gatehouse.db')}'`)
-        .execute(service.service.stores.database.kysely)
+      await sql.raw(`vacuum into '${join(kept, 'gatehouse.db')}'`).execute(service.kysely)
       await revoke(url, revoked.refreshToken)
       const newer = await refresh(url, replaced.refreshToken)
       const newest = await obtainTokens(url)

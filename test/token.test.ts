@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { sha256 } from '../src/platform/store/digest.ts'
@@ -243,11 +244,8 @@ describe('POST /api/oauth/token', () => {
   it('puts the current roles into the id_token [design 15]', async () => {
     await using own = await startService()
     const code = await getCode(own.url)
-    await own.service.stores.database.kysely
-      .updateTable('site_role')
-      .set({ role: 'lecturer' })
-      .where('person_id', '=', 'per_sam')
-      .execute()
+    await sql`update site_role set role = 'lecturer'
+      where person_id = 'per_sam'`.execute(own.kysely)
     const { id_token } = (await exchange(own.url, code)).body
     expect(decodeJwt(id_token)['roles']).to.deep.equal(['lecturer'])
   })
@@ -259,11 +257,8 @@ describe('POST /api/oauth/token', () => {
     const scope = 'openid account:read account:write'
     const tokens = await obtain(url, { authorization: { scope } })
     const narrow = await obtain(url, { authorization: { scope: 'account:write' } })
-    await own.service.stores.database.kysely
-      .deleteFrom('oauth_application_scope')
-      .where('client_id', '=', client_id)
-      .where('scope', '=', 'account:write')
-      .execute()
+    await sql`delete from oauth_application_scope
+      where client_id = ${client_id} and scope = 'account:write'`.execute(own.kysely)
     expect((await authorize(url, { scope })).get('error')).to.equal('invalid_scope')
     const asked = await refresh(url, tokens.refresh_token, { scope })
     expect(refusalOf(asked)).to.equal('400 invalid_scope')

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
 import { obtain, userinfo } from './support/client.ts'
+import { insert } from './support/database.ts'
 import { noor, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { bearer, encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
@@ -291,25 +293,16 @@ describe('UserInfo responses [design 4]', () => {
 
   it('have the roles, name and picture of this moment [design 15]', async () => {
     await using changing = await startService()
-    const { kysely } = changing.service.stores.database
+    const { kysely } = changing
     const { access_token } = await obtain(changing.url)
     const ofSam = { person_id: 'per_sam', site_id: 'sit_northlight', granted_at: 1 }
-    await kysely
-      .insertInto('site_role')
-      .values({ ...ofSam, role: 'admin' })
-      .execute()
+    await insert(kysely, 'site_role', { ...ofSam, role: 'admin' })
     const { body } = await userinfo(changing.url, access_token)
     expect(body.roles).to.deep.equal(['admin', 'student'])
-    await kysely
-      .deleteFrom('site_role')
-      .where('person_id', '=', 'per_sam')
-      .where('role', '=', 'student')
-      .execute()
-    await kysely
-      .updateTable('person')
-      .set({ name: 'Samuel', picture: null })
-      .where('id', '=', 'per_sam')
-      .execute()
+    await sql`delete from site_role
+      where person_id = 'per_sam' and role = 'student'`.execute(kysely)
+    await sql`update person set name = 'Samuel', picture = null
+      where id = 'per_sam'`.execute(kysely)
     expect((await userinfo(changing.url, access_token)).body)
       .to.deep.include({ roles: ['admin'], name: 'Samuel' })
       .and.not.have.property('picture')

@@ -73,7 +73,7 @@ export function operatorSite(
   return {
     running: () => now().running,
     operator: () => now().operator,
-    kysely: () => now().running.service.stores.database.kysely,
+    kysely: () => now().running.kysely,
     run: async (...asked: Parameters) => await now().operator.run(...asked),
     ask: async (...asked: Parameters) => await now().operator.ask(...asked),
     value: async (...asked: Parameters) => await now().operator.value(...asked),

@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 
+import type { InsertObject, Kysely } from 'kysely'
+
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type {
   Database,
@@ -8,6 +10,7 @@ import type {
   DatabaseOptions,
 } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import type { Schema } from '../../src/platform/store/schema.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './programs.ts'
 import { sharedProgram } from './skipped.ts'
@@ -100,4 +103,12 @@ export function settings({ kysely }: Pick<Database, 'kysely'>) {
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: value('value') })),
     ),
   }
+}
+
+export async function insert<Name extends keyof Schema>(
+  kysely: Kysely<Schema>,
+  table: Name,
+  rows: InsertObject<Schema, Name> | InsertObject<Schema, Name>[],
+) {
+  await kysely.insertInto(table).values(rows).execute()
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import type { Kysely } from 'kysely'
 import { pino } from 'pino'
 
 import { type Gatehouse, openGatehouse } from '../../src/compose.ts'
@@ -10,6 +11,7 @@ import { type Config, readConfig, type ServicePolicy } from '../../src/config/co
 import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
 import type { Watchers } from '../../src/platform/monitoring/watch.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
+import type { Schema } from '../../src/platform/store/schema.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 import { listen } from './listen.ts'
 
@@ -46,6 +48,7 @@ export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly config: Config
   readonly service: Gatehouse
+  readonly kysely: Kysely<Schema>
   /** Every line of the log. */
   readonly log: readonly string[]
 }
@@ -95,6 +98,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     url: config.baseUrl,
     config,
     service,
+    kysely: service.stores.database.kysely,
     log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

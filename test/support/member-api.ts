@@ -10,6 +10,7 @@ import { makeCursors } from '../../src/platform/store/cursor.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { makeViewerData } from '../../src/school/viewer/viewer-data.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
+import { insert } from './database.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Answer, type JsonOptions, postJson } from './wire.ts'
@@ -69,33 +70,17 @@ export async function memberReader(url: string, person: Answers = sam) {
 }
 
 /** Lets the second site of the demo have a member application too. */
-export async function addKitchenClient({ service }: RunningService): Promise<string> {
-  const { kysely } = service.stores.database
-  const clientId = 'kitchen-notes'
-  await kysely
-    .insertInto('oauth_application')
-    .values({
-      client_id: clientId,
-      kind: 'site',
-      site_id: 'sit_open_kitchen',
-      name: 'Kitchen Notes',
-      auth_method: 'none',
-      application_type: 'native',
-      created_by: null,
-      created_at: 1,
-      disabled_at: null,
-      deleted_at: null,
-    })
-    .execute()
-  await kysely
-    .insertInto('oauth_application_redirect_uri')
-    .values({ client_id: clientId, uri: notes.redirectUri, position: 0 })
-    .execute()
-  await kysely
-    .insertInto('oauth_application_scope')
-    .values([MEMBER_READ, MEMBER_WRITE].map((scope) => ({ client_id: clientId, scope })))
-    .execute()
-  return clientId
+export async function addKitchenClient({ kysely }: RunningService): Promise<string> {
+  const client_id = 'kitchen-notes'
+  await insert(kysely, 'oauth_application', {
+    ...{ client_id, kind: 'site', site_id: 'sit_open_kitchen', name: 'Kitchen Notes' },
+    ...{ auth_method: 'none', application_type: 'native', created_at: 1 },
+  })
+  const address = { client_id, uri: notes.redirectUri, position: 0 }
+  await insert(kysely, 'oauth_application_redirect_uri', address)
+  const scopes = [MEMBER_READ, MEMBER_WRITE].map((scope) => ({ client_id, scope }))
+  await insert(kysely, 'oauth_application_scope', scopes)
+  return client_id
 }
 
 /** The demo campus in an empty database, without usable passwords. */

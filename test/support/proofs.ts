@@ -4,7 +4,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT }
 
 import type { ServicePolicy } from '../../src/config/config.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
-import { portal, type RunningService, type ServiceSetup } from './gatehouse.ts'
+import { policyWith, portal, type RunningService, type ServiceSetup } from './gatehouse.ts'
 
 type Plans = ServicePolicy['furtherPlans']
 
@@ -18,13 +18,7 @@ export const everyPlan: Plans = {
 
 /** A service with some of the further plans on. */
 export function withPlans(plans: Partial<Plans>): ServiceSetup {
-  return {
-    policy: (policy) => ({
-      ...policy,
-      storage: { ...policy.storage, signOutLookMs: 100 },
-      furtherPlans: { ...policy.furtherPlans, ...plans },
-    }),
-  }
+  return { policy: policyWith({ storage: { signOutLookMs: 100 }, furtherPlans: plans }) }
 }
 
 /** A key pair of a client, with what the client publishes of it. */
