@@ -153,10 +153,9 @@ describe('the Admin API over HTTP', () => {
   }
 
   it('ends with the role of the person', async () => {
-    const { kysely } = running()
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     expect((await other.ask('{ site { id } }')).status).to.equal(200)
-    const own = kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir')
+    const own = running().kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir')
     await own.where('site_id', '=', 'sit_northlight').execute()
     for (const operation of operations) {
       const { query, variables } = exampleOf(operation, new Map())

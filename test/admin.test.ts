@@ -317,7 +317,6 @@ describe('/admin', () => {
 
   it('shows each row of a long list on exactly one page', async () => {
     await using own = await startService()
-    const { kysely } = own
     const rows = Array.from({ length: 45 }, (_value, number) => ({
       ...({
         kind: 'site',
@@ -329,7 +328,7 @@ describe('/admin', () => {
       // Several share a moment, so the place in the list needs more than the time.
       created_at: 5000 + Math.floor(number / 7),
     }))
-    await kysely.insertInto('oauth_application').values(rows).execute()
+    await own.kysely.insertInto('oauth_application').values(rows).execute()
     const person = makePagePerson(own.url, olivia)
     const seen: string[] = []
     let path = applications

@@ -298,10 +298,9 @@ describe('POST /member/graphql', () => {
     // [threat 19; 107]
     it('show only an error id, and log the cause under it', async () => {
       await using broken = await startService()
-      const { kysely } = broken
       // The schema cannot print this time.
       const answer = await askBroken(broken, () =>
-        kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute(),
+        broken.kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute(),
       )
       expect(answer.status).to.equal(200)
       const id = answer.headers.get('x-request-id')
@@ -313,9 +312,8 @@ describe('POST /member/graphql', () => {
 
     it('of storage in the middle of a response are 503 without a challenge [design 24]', async () => {
       await using broken = await startService()
-      const { kysely } = broken
       const answer = await askBroken(broken, () =>
-        sql`alter table course_purchase rename to elsewhere`.execute(kysely),
+        sql`alter table course_purchase rename to elsewhere`.execute(broken.kysely),
       )
       expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
       expect(answer.headers.get('retry-after')).to.equal('1')

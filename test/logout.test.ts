@@ -202,7 +202,6 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
 
   // [RP-Initiated Logout §3.1]
   it('is registered on loopback addresses only', async () => {
-    const { url } = service()
     const redirectUri = 'http://127.0.0.1:7/callback'
     const address = 'http://127.0.0.1:7/signed-out'
     const elsewhere = 'https://elsewhere.example/'

@@ -108,10 +108,9 @@ describe('the addresses of the tools that need a token', () => {
   })
 
   it('redirect a browser to the page that explains them', async () => {
-    const { url } = running()
     for (const { path } of toolAddresses) {
       const ask = async (accept: string) =>
-        await fetch(url + path, { headers: { accept }, redirect: 'manual' })
+        await fetch(running().url + path, { headers: { accept }, redirect: 'manual' })
       const browser = await ask('text/html,application/xhtml+xml,*/*;q=0.8')
       expect([browser.status, browser.headers.get('location')]).to.deep.equal([303, '/connect'])
       for (const accept of ['*/*', 'text/event-stream', 'application/json, text/event-stream']) {
@@ -211,14 +210,13 @@ describe('a client that signs in when its connection is refused', () => {
     [paths.mcpAdmin, readingScopes.join(' '), 'get_site'],
   ] as const) {
     it(`calls a useful tool at ${path} without help`, async () => {
-      const { url } = running()
       const { asked, provider, callback } =
         path === paths.mcpMember
           ? sdkProvider(notes, sam)
           : sdkProvider({ redirectUri: 'http://127.0.0.1:9/callback' }, olivia)
       const connect = () => {
         const options = { authProvider: provider }
-        const transport = new StreamableHTTPClientTransport(new URL(url + path), options)
+        const transport = new StreamableHTTPClientTransport(new URL(running().url + path), options)
         const client = new Client({ name: 'test client', version: '1.0.0' })
         return { client, transport, connected: client.connect(transport) }
       }

@@ -216,7 +216,6 @@ describe('prompts at the tool endpoint', () => {
   })
 
   it('complete the slugs of sites, and nothing else', async () => {
-    const { url } = running()
     const ref = { type: 'ref/prompt', name: 'find_a_course' }
     for (const [name, value, ...values] of [
       ['site', '', 'northlight', 'open-kitchen'],
@@ -224,7 +223,7 @@ describe('prompts at the tool endpoint', () => {
       ['about', 'no'],
     ] as const) {
       const params = { ref, argument: { name, value } }
-      const { body } = await send(url, 'completion/complete', { params })
+      const { body } = await send(running().url, 'completion/complete', { params })
       expect(body.result.completion.values).to.deep.equal(values)
     }
   })

@@ -156,10 +156,9 @@ describe('pushed authorization requests that are refused', () => {
   }
 
   it('include unknown ones and other addresses', async () => {
-    const { url } = running()
     const others = ['https://client.example/request.jwt', 'http://127.0.0.1:1/request.jwt']
     for (const name of [`${URN}unknown`, ...others]) {
-      const { status, headers } = await get(pushedUrl(url, name).href)
+      const { status, headers } = await get(pushedUrl(running().url, name).href)
       expect([status, headers.get('location')], name).to.deep.equal([400, null])
     }
   })

@@ -33,9 +33,8 @@ export async function startDocumentHost(file: string) {
     answer(request, response)
   })
   const listening = await listen(server)
-  const { port } = listening
   const open = (servername: string) =>
-    connect({ host: '127.0.0.1', port: down ? 1 : port, servername, ca: cert })
+    connect({ host: '127.0.0.1', port: down ? 1 : listening.port, servername, ca: cert })
   return {
     ...listening,
     /** Every request that arrived, as `host/path`. */
