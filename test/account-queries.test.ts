@@ -148,10 +148,7 @@ describe('/admin/:site/queries', () => {
 
   it('refuses mutations and wrong queries with the reason', async () => {
     for (const [asked, said] of [
-      [
-        'mutation { updateSite(input: { name: "Changed" }) { id } }',
-        'This page runs queries only.',
-      ],
+      ['mutation { updateSite(input: { name: "New" }) { id } }', 'This page runs queries only.'],
       ['{ nothing }', 'Cannot query field'],
       ['{ site {', 'Syntax Error'],
       [`{ ${'a { '.repeat(60)}`, 'exceeds the limit'],

@@ -45,9 +45,7 @@ forEachDatabase('files of a site', (start) => {
     const described = { name: 'shots.pdf', mediaType: 'application/pdf', sizeBytes: pdf.length }
     expect(first.body).to.include(described)
     expect(second.body.sha256).to.equal(first.body.sha256)
-    const files = await value(
-      '{ files { totalCount nodes { id name mediaType sizeBytes sha256 } } }',
-    )
+    const all = await value('{ files { totalCount nodes { id name mediaType sizeBytes sha256 } } }')
     expect(files.totalCount).to.equal(2)
     expect(files.nodes).to.deep.include(first.body)
     expect(await find('OTHER')).to.deep.equal([{ id: second.body.id, name: 'other.pdf' }])

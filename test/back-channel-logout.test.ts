@@ -150,10 +150,7 @@ describe('back-channel logout', () => {
     ['the person has no role at the site', `delete from site_role where person_id = 'per_sam'`],
     ['the client is disabled', `update oauth_application set disabled_at = 1 where ${ofPortal}`],
     ['the client was deleted', `update oauth_application set deleted_at = 1 where ${ofPortal}`],
-    [
-      'the site has disabled MCP connections',
-      `delete from site_feature where site_id = 'sit_northlight'`,
-    ],
+    ['the site has disabled MCP connections', 'delete from site_feature'],
     ['the grant has expired', `update oauth_grant set expires_at = 1 where ${ofPortal}`],
     ...endReasons.map((reason): [SessionEnd, string] => [
       `the grant has ended: ${reason}`,

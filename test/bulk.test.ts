@@ -70,11 +70,7 @@ withDatabases('import and export', (open) => {
     const [student, lecturer] = ['student', 'lecturer'].map((role) => ({
       ...{ site: 'sit_pottery', role, grantedAt: '2026-01-01T00:00:00.000Z' },
     }))
-    const [a, b, c] = ['a', 'b', 'c'].map((id) => ({
-      id: `lec_${id}`,
-      title: id,
-      durationSeconds: 9,
-    }))
+    const [a, b, c] = [...'abc'].map((id) => ({ id: `lec_${id}`, title: id, durationSeconds: 9 }))
     const picture = 'https://pottery.example/ada.png'
     const publishedAt = '2026-01-01T00:00:00.000Z'
     await importRecords(database, [

@@ -54,9 +54,7 @@ describe('demo campus: the data', () => {
     const inbox = sams(demo.notifications)
     expect(inbox.length).to.be.greaterThan(12)
     expect(new Set(inbox.map(({ readAt }) => readAt === null)).size, 'read and unread').to.equal(2)
-    const topics = sams(demo.notificationSubscriptions).map(
-      ({ topic, channel }) => `${topic} ${channel}`,
-    )
+    const topics = sams(demo.notificationSubscriptions).map((one) => `${one.topic} ${one.channel}`)
     for (const { topic } of inbox) {
       expect(topics).to.include.members([`${topic} inbox`, `${topic} email`])
     }
@@ -159,9 +157,7 @@ describe('campus: a folder of files', () => {
     expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
 
     put('c.json', '{"sites": [')
-    expect((await rejection(readCampusFolder(folder))).message).to.match(
-      /c\.json is not valid JSON$/,
-    )
+    expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid/)
   })
 })
 

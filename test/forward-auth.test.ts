@@ -12,10 +12,7 @@ import { type Answer, basic, bearer, FORM, refusalOf, send } from './support/wir
 
 const asCaller = basic(resourceServer.clientId, resourceServer.clientSecret)
 const asProxy = ['X-Forward-Auth-Client', asCaller[1] ?? '']
-const proxyOf = (id: string, secret: string) => [
-  'X-Forward-Auth-Client',
-  basic(id, secret)[1] ?? '',
-]
+const proxyOf = (id: string, key: string) => ['X-Forward-Auth-Client', basic(id, key)[1] ?? '']
 
 describe('forward auth', () => {
   const service = sharedService()

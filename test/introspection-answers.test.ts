@@ -49,9 +49,7 @@ const samAtNotes = {
   ...{ client_id: notes.clientId, scope: 'openid profile email account:read' },
 }
 const samAtPortal = { ...samAtNotes, client_id: portal.clientId }
-const oliviaAtClaude = {
-  ...{ sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' },
-}
+const oliviaAtClaude = { sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' }
 const toNotes = active({ ...samAtNotes, ...toThisOrigin })
 const inactive: Expected = { status: 200, body: { active: false } }
 const malformed = (error_description: string): Expected => ({
@@ -213,10 +211,7 @@ const groups: readonly Group[] = [
     { ...toNotes, open: page },
     { 'a public client from a page': ({ bound }) => post({ ...asNotes, token: bound }, origin) },
   ],
-  [
-    { ...wrong, open: page },
-    { 'an unknown client from a page': x({ client_id: 'nobody' }, origin) },
-  ],
+  [{ ...wrong, open: page }, { 'an unknown one from a page': x({ client_id: 'nobody' }, origin) }],
   [
     notForPages,
     {

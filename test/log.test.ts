@@ -57,9 +57,7 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     expect(secrets.size).to.be.greaterThan(40)
     expect(text).to.include('per_sam').and.include(notes.clientId).and.include(portal.clientId)
     const leakedTo = (kept: string) =>
-      [...secrets].filter(
-        (secret) => kept.includes(secret) || kept.includes(encodeURIComponent(secret)),
-      )
+      [...secrets].filter((one) => kept.includes(one) || kept.includes(encodeURIComponent(one)))
     expect(leakedTo(text)).to.deep.equal([])
     // Nor in the audit trail of the same flows.
     const events = await eventually(20_000, async () => {

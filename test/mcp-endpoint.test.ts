@@ -251,9 +251,7 @@ describe('the tool endpoint', () => {
   it('answers each of several people whose messages have the same id (CVE-2026-25536) [164]', async () => {
     const { url } = running()
     const people = [sam, noor] as const
-    const tokens = await Promise.all(
-      people.map(async (person) => await memberToken(url, readOnly, { person })),
-    )
+    const tokens = await Promise.all(people.map((person) => memberToken(url, readOnly, { person })))
     const answers = await Promise.all(
       Array.from({ length: 48 }, async (_, turn) => {
         const [era = '2025-11-25', token] = [eras[turn % 2], tokens[(turn >> 1) % 2]]
@@ -384,10 +382,7 @@ describe('admission of hosts and origins', () => {
 
   it('is configured with origins as browsers send them', () => {
     const readWith = (...allowedOrigins: string[]) => {
-      const changed = configWith((policy) => ({
-        ...policy,
-        mcp: { ...policy.mcp, allowedOrigins },
-      }))
+      const changed = configWith(policyWith({ mcp: { allowedOrigins } }))
       return readConfig({ CONFIG_DIR: changed }, configFolder).service.mcp.allowedOrigins
     }
     const origins = ['*', 'https://inspector.example', 'http://localhost:6274']

@@ -253,14 +253,12 @@ describe('tools and their callers', () => {
   // [Authentication 6.3]
   it('answer 403 to a token of the other audience, and name no scope that it cannot get', async () => {
     const { url } = running()
-    const tokens = {
-      member: await memberToken(url),
-      operator: await operatorToken(url, readScope('courses')),
-    }
+    const member = await memberToken(url)
+    const operator = await operatorToken(url, readScope('courses'))
     for (const { name, access } of toolCatalogue) {
       if (access.kind !== 'scopes') continue
       const isMembers = access.needed.some((scope) => scopeNames('member').includes(scope))
-      const token = isMembers ? tokens.operator : tokens.member
+      const token = isMembers ? operator : member
       const { status, headers } = await callTool(url, name, { values: samples[name] ?? {}, token })
       expect(status, name).to.equal(403)
       expect(headers.get('www-authenticate'))

@@ -70,9 +70,7 @@ const groups: readonly Group[] = [
       'the scheme in any case': ({ bound }) => get(['Authorization', `bEARER ${bound}`]),
       'two spaces after the scheme': ({ bound }) => get(['Authorization', `Bearer  ${bound}`]),
       'POST by header': ({ bound }) => post({}, bearer(bound)),
-      'POST without a body': ({ bound }) => ({
-        ...{ method: 'POST', path, headers: bearer(bound) },
-      }),
+      'POST without a body': ({ bound }) => ({ method: 'POST', path, headers: bearer(bound) }),
       'POST of a body without a type, which is not read': ({ bound }) => ({
         ...{ method: 'POST', path, headers: bearer(bound), body: 'access_token=x' },
       }),
@@ -192,10 +190,7 @@ const groups: readonly Group[] = [
     lacking('access token missing requested scope', 'admin x'),
     { 'scopes that the token lacks': withQuery('?scope=openid%20admin%20x') },
   ],
-  [
-    malformed('scope contains invalid characters'),
-    { 'a malformed scope': withQuery('?scope=%22') },
-  ],
+  [malformed('scope contains invalid characters'), { 'a bad scope': withQuery('?scope=%22') }],
   [
     malformed("'scope' parameter must not be provided twice"),
     { 'scope twice': withQuery('?scope=openid&scope=email') },
