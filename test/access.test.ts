@@ -118,12 +118,9 @@ describe('access at each use of a token (design 15)', () => {
 
 const applications = '/admin/northlight/applications'
 const redirect_uri = 'https://planner.example/callback'
-const scope = 'openid account:read account:write'
-const entry = {
-  name: 'Study Planner',
-  redirect_uris: redirect_uri,
-  scope: ['account:read', 'account:write'],
-}
+const scopes = ['account:read', 'account:write']
+const scope = `openid ${scopes.join(' ')}`
+const entry = { name: 'Study Planner', redirect_uris: redirect_uri, scope: scopes }
 
 interface World extends AsyncDisposable {
   readonly service: RunningService

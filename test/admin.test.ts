@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { exchange, refresh, userinfo } from './support/client.ts'
+import { insert } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -318,13 +319,8 @@ describe('/admin', () => {
   it('shows each row of a long list on exactly one page', async () => {
     await using own = await startService()
     const rows = Array.from({ length: 45 }, (_value, number) => ({
-      ...({
-        kind: 'site',
-        site_id: northlight,
-        auth_method: 'none',
-        application_type: 'web',
-      } as const),
-      ...{ client_id: `many-${number}`, name: `Many ${number}` },
+      ...({ kind: 'site', auth_method: 'none', application_type: 'web' } as const),
+      ...{ site_id: northlight, client_id: `many-${number}`, name: `Many ${number}` },
       // Several share a moment, so the place in the list needs more than the time.
       created_at: 5000 + Math.floor(number / 7),
     }))

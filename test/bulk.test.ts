@@ -117,13 +117,7 @@ withDatabases('import and export', (open) => {
       [2, 'order'],
     ])
 
-    const service = {
-      ...atSite,
-      type: 'consultingService',
-      id: 'con_1',
-      slug: 'help',
-      title: 'Help',
-    }
+    const service = { ...atSite, type: 'consultingService', id: 'con_1', slug: 'help' }
     const bought = { type: 'consultingServicePurchase', person: 'per_ada', purchasedAt: 'now' }
     const { rejected } = await importRecords(database, [
       { ...service, summary: 'Help', durationMinutes: 5, createdAt: 'now' },

@@ -17,7 +17,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { cleanUpAt, keeping } from './support/clean-up.ts'
 import { obtainCode, redeem, register } from './support/client.ts'
-import { patiently, postgresPlace, withDatabases } from './support/database.ts'
+import { insert, patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { policyWith, startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
@@ -137,8 +137,7 @@ describe('clean-up and codes', () => {
     const { url, service: gatehouse } = service
     const redirect_uri = 'http://127.0.0.1:49152/callback'
     const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code'] }
-    const { body } = await register(url, metadata)
-    const client_id = String(body.client_id)
+    const client_id = String((await register(url, metadata)).body.client_id)
     const fields = { client_id, redirect_uri, scope: 'openid profile', resource: undefined }
     const obtained = await obtainCode(url, fields)
     const first = await redeem(url, obtained)

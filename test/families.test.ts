@@ -46,10 +46,7 @@ describe('token values', () => {
   const values = makeTokenValues(keys)
   const all = family.token.scopes
   const writeAccess = (generation: number, has: readonly string[]) =>
-    values.writeAccessToken(
-      { ...family, scopes: all },
-      { generation, issuedAtSeconds: 1_800_000_000, has },
-    )
+    values.writeAccessToken({ ...family, scopes: all }, { generation, issuedAtSeconds: 1.8e9, has })
 
   it('name their family and generation, and depend on the seed and a listed root secret', () => {
     const value = values.writeRefreshToken(family, 12_345)

@@ -168,13 +168,10 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const form = await operator.visit(`${applications}/new`)
     const made = await operator.send(form, applications, entry)
     expect(made.text).to.include('After sign-out').and.include(address)
-    const asking = {
-      clientId: textOf(made, 'client-id'),
-      redirectUri,
-      scope: 'openid account:read',
-    }
+    const clientId = textOf(made, 'client-id')
+    const asking = { clientId, redirectUri, scope: 'openid account:read' }
     expect(await signOut(asking, address)).to.deep.equal([303, `${address}?state=the-state`])
-    const edit = await operator.visit(`${applications}/${asking.clientId}/edit`)
+    const edit = await operator.visit(`${applications}/${clientId}/edit`)
     expect(edit.text).to.include(address)
     await operator.send(edit, edit.path, { ...entry, post_logout_redirect_uris: '' })
     expect(await signOut(asking, address)).to.deep.equal([400, null])
@@ -206,9 +203,8 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const address = 'http://127.0.0.1:7/signed-out'
     const elsewhere = 'https://elsewhere.example/'
     const uris = { redirect_uris: [redirectUri], post_logout_redirect_uris: [address, elsewhere] }
-    const { status, body } = await register(url, uris)
-    expect(status).to.equal(201)
-    expect(body.post_logout_redirect_uris).to.deep.equal([address])
+    const { status, body } = await register(service().url, uris)
+    expect([status, body.post_logout_redirect_uris]).to.deep.equal([201, [address]])
     const target = `${address}?state=the-state`
     const person = { scope: 'openid courses:read', person: olivia }
     const asking = { clientId: body.client_id, redirectUri, ...person }

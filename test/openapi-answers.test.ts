@@ -266,11 +266,7 @@ describe('openapi.json describes', () => {
       'invalid_client by HTTP Basic: 401': form(paths.token, unknownCode, {
         authorization: `Basic ${btoa('nobody:x')}`,
       }),
-      'malformed HTTP Basic: 400': form(
-        paths.token,
-        { grant_type: 'x' },
-        { authorization: 'Basic ?' },
-      ),
+      'malformed HTTP Basic: 400': form(paths.token, unknownCode, { authorization: 'Basic ?' }),
       'a confidential client in a browser: 400': form(paths.token, portalRefresh, {
         origin: 'https://spa.example',
       }),

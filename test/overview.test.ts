@@ -73,15 +73,8 @@ withDatabases('the overview of thirty days', (open) => {
     await kysely.insertInto('oauth_application').values(applications).execute()
     const refusals = makeRefusedRequests(database)
     const note = (clientId: string, error: string, count = 1, occurredAt = nowMs) => {
-      const refusal = {
-        route: 'token',
-        reason: 'why\0',
-        requestId: 'r',
-        clientId,
-        error,
-        occurredAt,
-      }
-      for (let noted = 0; noted < count; noted += 1) refusals.note(refusal)
+      const row = { route: 'token', reason: 'why\0', requestId: 'r', clientId, error, occurredAt }
+      for (let noted = 0; noted < count; noted += 1) refusals.note(row)
     }
     note('one', 'invalid_grant', 500)
     note('two', 'invalid_grant', 7)

@@ -27,20 +27,16 @@ withDatabases('the lists of a site with very many people', (open) => {
   /** The query plan for a page in the middle of a list. */
   const planOf = async (list: (database: Database) => List) => {
     const asked: CompiledQuery[] = []
-    const seen = list({
-      ...database,
-      kysely: database.kysely.withPlugin(watching(database, asked)),
-    })
+    const kysely = database.kysely.withPlugin(watching(database, asked))
+    const seen = list({ ...database, kysely })
     const { places } = await seen.page({ first: 50, after: undefined })
     expect(places).not.to.be.empty
     await seen.page({ first: 20, after: places.at(-1) })
     const page = asked.at(-1)
     if (!page) throw new Error('nothing was asked')
     const explain = database.engine === 'sqlite' ? 'explain query plan ' : 'explain '
-    const plan = await database.kysely.executeQuery(
-      CompiledQuery.raw(explain + page.sql, [...page.parameters]),
-    )
-    return JSON.stringify(plan.rows)
+    const query = CompiledQuery.raw(explain + page.sql, [...page.parameters])
+    return JSON.stringify((await database.kysely.executeQuery(query)).rows)
   }
 
   const search = (list: typeof listStudents, text: string) => (db: Database) =>

@@ -235,8 +235,7 @@ describe('pushed authorization requests that are refused', () => {
     const { url } = service
     await choose(service, { pushed_requests_required_at: 1 })
     expect(errorOf(await get(authorizeUrl(url, asPortal).href))).to.equal('invalid_request')
-    const { request_uri } = (await push(url)).body
-    const { person } = await authorizePushed(pushedUrl(url, request_uri))
+    const { person } = await authorizePushed(pushedUrl(url, (await push(url)).body.request_uri))
     // The link to another account cannot repeat what was pushed, so it leads to the sign-out.
     const { body } = await push(url, { prompt: 'consent' })
     const asked = await person.open(pushedUrl(url, body.request_uri))

@@ -26,10 +26,8 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 type Find = Tokens['findAccessToken']
 
 /** Storage that counts calls and returns a good token with changes, unless `find` replaces it. */
-function storage(
-  changes: Partial<AccessToken> = {},
-  find: Find = async () => ({ ...good, ...changes }),
-) {
+function storage(changes: Partial<AccessToken> = {}, given?: Find) {
+  const find: Find = given ?? (async () => ({ ...good, ...changes }))
   const calls: string[] = []
   const finders: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'> = {
     findAccessToken: async (...token) => {
@@ -38,11 +36,8 @@ function storage(
     },
     findRefreshToken: async () => undefined,
   }
-  const lifetimes = {
-    refreshTokenSeconds: 60,
-    refreshTokenAbsoluteSeconds: 60,
-    refreshRetrySeconds: 10,
-  }
+  const refreshing = { refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60 }
+  const lifetimes = { ...refreshing, refreshRetrySeconds: 10 }
   const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
   const countUse = (grantId: string) => void calls.push(`use of ${grantId}`)
   const verdict = makeVerifyBearer({ ...judges, countUse })

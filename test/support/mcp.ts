@@ -52,13 +52,8 @@ export function messageOf(method: string, era: Era, params: Record<string, unkno
     ...(modern && { 'mcp-method': method }),
     ...(modern && typeof name === 'string' && { 'mcp-name': name }),
   }
-  const message = {
-    jsonrpc: '2.0',
-    id: 1,
-    method,
-    params: modern ? { ...params, _meta: envelope } : params,
-  }
-  return { message, headers }
+  const sent = modern ? { ...params, _meta: envelope } : params
+  return { message: { jsonrpc: '2.0', id: 1, method, params: sent }, headers }
 }
 
 const envelope = {

@@ -41,8 +41,7 @@ export const mochaGlobalSetup = notes.begin
 
 /** The run ends with the list of skipped suites. */
 export function mochaGlobalTeardown(): void {
-  const byProgram = Map.groupBy(notes.take(), (line) => line.split('\t')[0])
-  for (const [name, skipped] of byProgram) {
+  for (const [name, skipped] of Map.groupBy(notes.take(), (line) => line.split('\t')[0])) {
     process.stdout.write(`\n  Skipped, because ${name} is not installed here:\n`)
     for (const line of skipped) process.stdout.write(`    - ${line.split('\t')[1]}\n`)
   }

@@ -23,11 +23,7 @@ export type Workers = Awaited<ReturnType<typeof startWorkers>>
 const SAYS_TIMEOUT_MS = 45_000
 
 /** Starts a service of several processes, and waits until all of them serve. */
-export async function startWorkers(
-  count: number,
-  variables: Variables = {},
-  command?: readonly string[],
-) {
+export async function startWorkers(count: number, variables: Variables = {}, command?: string[]) {
   // Some tests send thousands of requests for one person.
   const CONFIG_DIR = configWith(withoutLimits)
   const setup = { LOG_LEVEL: 'info', WORKERS: String(count), CONFIG_DIR, ...variables }
