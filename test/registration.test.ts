@@ -7,6 +7,7 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { register } from './support/client.ts'
+import { insert } from './support/database.ts'
 import { olivia, policyWith, startService } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
