@@ -120,7 +120,7 @@ withDatabases('import and export', (open) => {
     const service = { ...atSite, type: 'consultingService', id: 'con_1', slug: 'help' }
     const bought = { type: 'consultingServicePurchase', person: 'per_ada', purchasedAt: 'now' }
     const { rejected } = await importRecords(database, [
-      { ...service, summary: 'Help', durationMinutes: 5, createdAt: 'now' },
+      { ...service, title: 'Help', summary: 'Help', durationMinutes: 5, createdAt: 'now' },
       purchase('1'),
       { ...bought, id: 'pur_1', consultingService: 'con_1' },
     ])
