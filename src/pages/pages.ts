@@ -1,4 +1,4 @@
-/** Composes the pages of this service, which are its client (decision 8): account, administration, assistants. */
+/** Composes the service's own pages, which are its client (decision 8): account, administration and assistants. */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'

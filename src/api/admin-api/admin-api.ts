@@ -51,7 +51,7 @@ export function makeAdminApi(
   }))
 }
 
-/** Creates the published schema with our resolvers. Throws if they do not match. */
+/** Creates the executable schema from the published text and our resolvers. Throws if they do not match. */
 export function makeAdminSchema(): GraphQLSchema {
   return makeSchema(schemaText, resolvers, checkAndTranslate)
 }

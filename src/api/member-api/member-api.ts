@@ -24,7 +24,7 @@ export const schemaText: string = expandPages(
   { boundTo: 'this person, site' },
 )
 
-/** Creates the published schema with our resolvers. Throws if they do not match. */
+/** Creates the executable schema from the published text and our resolvers. Throws if they do not match. */
 export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }

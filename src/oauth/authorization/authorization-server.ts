@@ -27,7 +27,7 @@ const protectedPaths = [
 ]
 
 /**
- * Builds the authorization server: the engine, the middleware before it and the changes to its responses.
+ * Creates the authorization server: the engine, the middleware before it and the changes to its responses.
  *
  * @param suite settings of the conformance suite; undefined if the conformance profile is off
  */

@@ -152,7 +152,7 @@ function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   }
   if (route !== 'authorization' && route !== 'resume') return undefined
   if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // Errors before this check also go to the redirect_uri, if it is registered.
+  // Errors before the engine checks the redirect_uri also go there, if it is registered.
   const { redirect_uri: address } = params ?? ctx.query
   return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }

@@ -162,7 +162,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
-    // Design 19: `redirect_uri` is required at both endpoints even if only one is registered.
+    // `redirect_uri` is required at both endpoints even if only one is registered (design 19).
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
     extraParams: { scope: checkAuthorizationRequest(requestLengths) },

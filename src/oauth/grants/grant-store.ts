@@ -20,7 +20,7 @@ export interface NewGrant {
   readonly id: string
   readonly personId: string
   readonly clientId: string
-  /** The name at the time of the consent, for clients whose row is removed later. */
+  /** The client's name at the time of the consent, for clients that are removed later. */
   readonly clientName: string
   readonly clientOrigin: string
   /** The site of the grant; undefined for a plain sign-in. */

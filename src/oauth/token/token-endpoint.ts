@@ -11,7 +11,7 @@ import {
 import { registerRefreshGrant } from './refresh-token.ts'
 import { familyOfCode } from './token-values.ts'
 
-/** Builds the token endpoint. The engine exchanges codes under our rules; we implement the refresh grant. */
+/** Creates the token endpoint. The engine exchanges codes under our rules; we implement the refresh grant. */
 export function makeTokenEndpoint(parts: TokenEndpointParts) {
   const readTokenRequest = makeReadTokenRequest(parts)
   const dependencies = { ...parts, readTokenRequest }

@@ -20,7 +20,7 @@ interface DownloadRoutesPorts {
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
 
-/** The URL contains a digest of the content, so caches never need to revalidate. */
+/** Cache-Control for URLs that contain a digest of the content, which never need revalidation. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** Creates the routes for downloads, logos and site colors. None of them reads a cookie. */

@@ -147,7 +147,7 @@ async function mayChangeOwners(
   if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
 }
 
-/** Ignores owners with a disabled account, because they cannot act for the site. */
+/** Throws if no other owner is left. Ignores disabled accounts, because they cannot act for the site. */
 async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: string) {
   const other = await trx
     .selectFrom('site_role')

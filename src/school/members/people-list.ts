@@ -110,7 +110,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Up to this many roles, a search reads the people of the site; above it, the index of all people. */
+/** Maximum roles for which a search reads the people of the site instead of the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {

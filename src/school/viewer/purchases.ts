@@ -7,7 +7,7 @@ import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
  * Lists the purchases of a member at one site (specification, Viewer 1). No statement selects a column of an order, so
- * number, coupon, refund and invoice cannot leak.
+ * order numbers, coupons, refunds and invoices cannot leak.
  */
 
 export function purchaseLists({ kysely }: Database, now: () => number) {
