@@ -199,9 +199,8 @@ describe('an outgoing request to a named server', () => {
     expect(own.status).to.equal(200)
     const stranger = await send('https://client.example/path').catch(String)
     expect(stranger).to.include('outside the public network')
-    const counted = (await metrics.snapshot()).find(
-      ({ name }) => name === 'gatehouse_outgoing_requests_total',
-    )
+    const counter = 'gatehouse_outgoing_requests_total'
+    const counted = (await metrics.snapshot()).find(({ name }) => name === counter)
     const values = counted?.values.flatMap(({ labels: { purpose, outcome }, value }) =>
       value > 0 ? [[purpose, outcome, value]] : [],
     )

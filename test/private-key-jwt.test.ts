@@ -208,10 +208,8 @@ describe('private_key_jwt refuses', () => {
     await giveKeys(service, [key])
     const statuses = async (aheadSeconds: number) => {
       const iat = Math.floor(Date.now() / 1000) + aheadSeconds
-      return await statusesAt(
-        url,
-        async () => await signAssertion(key, url, { iat, exp: iat + 60 }),
-      )
+      const sign = async () => await signAssertion(key, url, { iat, exp: iat + 60 })
+      return await statusesAt(url, sign)
     }
     expect(await statuses(3600), 'an hour').to.deep.equal([401, 401])
     expect(await statuses(280), 'a clock that is off').to.deep.equal([200, 200])

@@ -53,10 +53,7 @@ export async function startDocumentHost(file: string) {
 }
 
 /** Answers with a document. */
-export function documentAnswer(
-  document: object,
-  headers: Record<string, string> = {},
-): RequestListener {
+export function documentAnswer(document: object, headers: object = {}): RequestListener {
   return (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify(document))

@@ -78,12 +78,8 @@ export async function callTool(
 
 /** The result of a successful call of a tool. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
-export async function readTool<Found = any>(
-  url: string,
-  name: string,
-  calling: Calling = {},
-): Promise<Found> {
-  const { status, body } = await callTool(url, name, calling)
+export async function readTool<T = any>(url: string, name: string, how?: Calling): Promise<T> {
+  const { status, body } = await callTool(url, name, how)
   const { content, isError } = body.result ?? {}
   if (status !== 200 || isError || !content) {
     throw new Error(`${name} failed: ${status} ${JSON.stringify(body)}`)
