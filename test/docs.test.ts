@@ -83,7 +83,7 @@ describe('docs/how-to/register-a-client.md', () => {
     })
     expect(text)
       .to.include(`more than ${registration.registrationsPerAddressMax} registrations`)
-      .and.include('A platform has 10 000 of them at most')
+      .and.include('at most 10 000 such callbacks')
   })
 })
 
