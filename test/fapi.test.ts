@@ -26,10 +26,7 @@ const surfaces = [
   [paths.mcpMember, tools],
 ] as const
 
-/**
- * The FAPI 2.0 Security Profile with openid-client, for a client configured as in
- * docs/how-to/connect-an-application.md and operate.md.
- */
+/** Configured as in docs/how-to/connect-an-application.md and operate.md. */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   const openssl = sharedProgram('openssl')
 

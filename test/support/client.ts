@@ -6,10 +6,7 @@ import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
-/**
- * A client that can send anything and hides nothing of a response. By default it is the demo's public member client;
- * fields replace its own, and undefined removes them.
- */
+// The demo's public member client by default: given fields replace its own, and undefined removes them.
 
 /** Fields of other clients. */
 export const asPortal = {

@@ -22,10 +22,7 @@ export type Content = 'nothing' | 'tables' | 'demo'
 
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
 
-/**
- * Starts a PostgreSQL server on a free port. It never waits for a disk, and may lose its last writes when it is
- * killed, unless the settings change that.
- */
+/** Starts a PostgreSQL server on a free port. By default it never waits for a disk. */
 export async function startPostgres(
   file: string,
   settings: readonly string[] = [],

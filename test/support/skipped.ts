@@ -23,10 +23,7 @@ export function sharedProgram(name: string): () => string {
   return () => file
 }
 
-/**
- * The path of a program of a registry that may not answer: where it is missing, the suite is skipped
- * in continuous integration too, and named at the end.
- */
+/** The path of a program of a registry. Where it is missing, the suite is skipped in CI too. */
 export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }

@@ -7,10 +7,7 @@ import { describeOnServers, storesOfRun } from './stores-of-run.ts'
 /** Starts a whole service with the demo campus in a new database of the storage. */
 export type Start = (setup?: ServiceSetup) => Promise<RunningService>
 
-/**
- * Runs a suite on every storage of design section 3 that the run uses: the embedded database, PostgreSQL, and
- * PostgreSQL with Redis for OAuth state.
- */
+/** Runs a suite on every storage of the run: SQLite, PostgreSQL, and PostgreSQL with Redis. */
 export function forEachStorage(name: string, suite: (start: Start) => void): void {
   forEachDatabase(name, suite)
 

@@ -5,10 +5,7 @@ if (!['sqlite', 'servers', 'all'].includes(chosen)) {
   throw new Error(`TEST_STORES is ${chosen}; set it to sqlite, servers or all.`)
 }
 
-/**
- * The stores on which a run repeats its suites. `npm test` uses SQLite, `npm run test:servers` uses PostgreSQL and
- * Redis, and `TEST_STORES=all` uses all of them.
- */
+/** Stores of the run: SQLite (`npm test`), servers (`npm run test:servers`), or `TEST_STORES=all`. */
 export const storesOfRun = { sqlite: chosen !== 'servers', servers: chosen !== 'sqlite' } as const
 
 /** `npm run test:servers` selects suites by these words. */

@@ -19,10 +19,7 @@ interface Call {
 
 export type SuiteServer = Awaited<ReturnType<typeof startSuite>>
 
-/**
- * A stub of the OpenID Foundation's suite: its REST calls, and the page that its browser returns to. It tests
- * nothing: each module ends as its script says.
- */
+/** A stub of the REST API of the OpenID Foundation's suite: each module ends as its script says. */
 export async function startSuite(modules: Readonly<Record<string, ModuleScript>> = {}) {
   const { certificate, privateKey } = makeCertificate('localhost')
   const calls: string[] = []
