@@ -92,7 +92,7 @@ const assistant = z
       }),
       10,
     ),
-    /** Set if each connection has a separate callback, which the operator enters. */
+    /** For assistants with a separate callback per connection, which the operator enters. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),

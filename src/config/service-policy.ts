@@ -167,7 +167,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // Defaults to the CPU cores minus one. Each running hash takes 19 MiB.
+    // Defaults to the number of CPU cores minus one. Each running hash takes 19 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,

@@ -9,7 +9,7 @@ export class TooManyHashes extends Error {
 }
 
 export interface PasswordLimits {
-  /** Defaults to the number of CPU cores minus one. */
+  /** The number of parallel hashes; defaults to the CPU cores minus one. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
 }

@@ -60,7 +60,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Returns the appearance for a page; undefined if the site has no display name, logo or colors of its own. */
+/** Returns the appearance for a page; undefined if the site has not set a display name, logo or color. */
 export function siteLook(look: Look | undefined): SiteLook | undefined {
   if (!look) return undefined
   const { siteId, name, displayName, logoDigest } = look

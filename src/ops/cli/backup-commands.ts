@@ -59,7 +59,7 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
   return report.join('\n')
 }
 
-/** @throws {CommandRefused} if the database names files that the backup lacks */
+/** Checks that no files are missing. @throws {CommandRefused} if the database names files that the backup lacks */
 function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   if (missingFiles.length === 0) return
   throw new CommandRefused(

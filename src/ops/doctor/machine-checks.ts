@@ -48,7 +48,7 @@ export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
   yield judgeRoom(folder, bavail * bsize)
 }
 
-/** @param bytes the free space on the disk of the folder */
+/** Checks the free space of a disk. @param bytes the free space */
 export function judgeRoom(folder: string, bytes: number): Finding {
   const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
   if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)

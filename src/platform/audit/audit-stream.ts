@@ -46,7 +46,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     return taken !== undefined
   }
 
-  /** @returns whether more events may be waiting */
+  /** Sends a batch of events. @returns whether more events may be waiting */
   const sendBatch = async () => {
     const rows = await kysely
       .selectFrom('audit_event')

@@ -33,7 +33,7 @@ export function errorHandler(): Middleware {
 /** Paths that accept only POST. */
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
-/** @throws methodNotAllowed if the path exists with another method */
+/** Rejects a request that no route handled. @throws methodNotAllowed if the path has another method */
 function refuseUnserved(ctx: Context): void {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')

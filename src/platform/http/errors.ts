@@ -90,7 +90,7 @@ export const signInIncomplete = (detail: string): Refusal =>
 export const invalidClientMetadata = (description: string): Refusal =>
   custom(400, 'invalid_client_metadata', description)
 
-/** A redirect URI is not one of a registered integration (specification, Errors 2; RFC 7591 §3.2.2). */
+/** A redirect URI does not belong to a registered integration (specification, Errors 2; RFC 7591 §3.2.2). */
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 

@@ -19,7 +19,7 @@ export interface ProgramRoute {
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/** Serves one path with CORS. Responses are not cached, errors are JSON, and other methods get 404 or 405. */
+/** Handles one path, with CORS. Responses are not cached, errors are JSON, and other methods get 404 or 405. */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path === route.path) await answerProgram(ctx, route)

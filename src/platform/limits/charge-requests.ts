@@ -15,7 +15,7 @@ interface Gate {
   readonly before?: (ctx: Context) => number
   /** Points to charge for the response. */
   readonly after?: (ctx: Context, limits: Limits) => number
-  /** Set if OPTIONS is an ordinary request at this path, not a preflight. */
+  /** Whether OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
 }
 
@@ -167,7 +167,7 @@ export function noteAuthenticatedClient(request: object | undefined, clientId: s
 }
 
 /**
- * Charges a completed request to its authenticated client: one point, or five for a refusal.
+ * Charges a completed request to its authenticated client: one point, or five if the request was rejected.
  *
  * @returns whether the client authenticated
  */

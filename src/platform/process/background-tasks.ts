@@ -5,7 +5,7 @@ export interface BackgroundTask {
   /** The task's name in the log and the metrics. */
   readonly name: string
   readonly everySeconds: number
-  /** Runs the task once. The signal aborts when the service stops, which then waits for the run to end. */
+  /** Runs the task once. The signal aborts when the service stops; the service then waits for the run to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined

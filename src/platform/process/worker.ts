@@ -10,7 +10,7 @@ export type WorkerNews =
 /** A message from the primary: run the tasks of the host, or hand over and exit. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
-/** This process's share, if several processes serve one port. */
+/** This process's share of the work, if several processes share one port. */
 export interface WorkerShare {
   /** How many processes share the host's password checks and database connections. */
   readonly processes: number

@@ -203,7 +203,7 @@ export function statementsOf(sql: string): StatementEffect[] {
 /** Tables and columns created earlier in the same file, so nothing uses them yet. */
 interface Own {
   readonly made: Set<string>
-  /** In the form `table.column`. */
+  /** New columns, as `table.column`. */
   readonly added: Set<string>
 }
 

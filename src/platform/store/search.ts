@@ -28,7 +28,7 @@ export function folded({ engine }: Engine, column: keyof typeof foldedColumns) {
 /**
  * Whether the name or address of a person begins with a prefix. Uses an index range.
  *
- * @param from the start of a later page, because SQLite uses only one lower bound
+ * @param from the start of a later page, used instead of the prefix: SQLite uses only one lower bound
  */
 export function beginsWith(
   database: Engine,
