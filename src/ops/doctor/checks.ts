@@ -18,7 +18,7 @@ export const checks = {
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
   'database.loses': note('turn them on, because a power failure could undo recent revocations'),
   'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
-  'schema.before-start': note('the next start applies it'),
+  'schema.before-start': note('the next start applies them'),
   'clock.differs': wrong('synchronize them, because tokens would expire too early or too late'),
   'keys.absent': note('the first start creates them'),
   'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
@@ -27,7 +27,9 @@ export const checks = {
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
   'redis.silent': wrong('check that it is running and that its address is correct'),
   'redis.forgets': wrong('set it to noeviction'),
-  'redis.loses': note('with appendonly yes, appendfsync always loses nothing, and everysec little'),
+  'redis.loses': note(
+    'with appendonly yes, appendfsync always loses nothing, and everysec up to 2 s',
+  ),
   'secret.readable': wrong('make it readable only by its owner'),
   'database.readable': wrong('make it readable only by its owner'),
 
@@ -37,7 +39,7 @@ export const checks = {
   'files.no-room': wrong('free space now, before writes fail'),
   'files.bucket': wrong('check FILES_S3_*; the key must read, write and delete objects'),
 
-  'proxy.ignored': wrong('set TRUST_PROXY=yes, or its users share the limits of one address'),
+  'proxy.ignored': wrong('set TRUST_PROXY=yes; otherwise, all its users share one limit'),
   'proxy.anyone': note('let only your proxy connect to this port'),
 
   'metrics.exposed': note('restrict it to Prometheus with a firewall'),
@@ -74,14 +76,14 @@ export const checks = {
     'RFC 8252 §8.3',
   ),
   'client.address-in-clear': wrong(
-    'register an https URL; codes are sent to this one unencrypted',
+    'register an https URL, because codes are sent to this URL unencrypted',
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
   'client.address-fragment': wrong('register it without the part after #', 'OAuth 2.1 §2.3'),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
-    'use the reversed domain name of its maker, or an https URL',
+    'use the reversed domain name of its vendor, or an https URL',
     'RFC 8252 §7.1',
   ),
   'client.loopback-beside-web': note(

@@ -23,6 +23,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
       const limit =
         issue.code === 'too_big' ? `at most ${issue.maximum}` : `at least ${issue.minimum}`
       const unit = { string: 'characters', array: 'entries' }[String(issue.origin)]
+      if (unit !== undefined && limit === 'at least 1') return 'must not be empty'
       return unit === undefined ? `must be ${limit}` : `must have ${limit} ${unit}`
     }
     case 'unrecognized_keys':

@@ -36,7 +36,7 @@ export interface ImportSettings {
 type Counts = Partial<Record<KindName, number>>
 
 export interface ImportReport {
-  /** The number of imported records by kind, including unchanged ones. */
+  /** The number of imported records by kind, including unchanged records. */
   readonly written: Counts
   /** The first invalid lines, up to a maximum. */
   readonly rejected: { source: string; line: number; problem: string }[]

@@ -95,7 +95,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   }
 }
 
-/** How many distinct events of an action get their own row per minute; the rest share one. */
+/** How many distinct events of an action get their own row per minute; all others share a row. */
 export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 

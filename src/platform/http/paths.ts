@@ -83,7 +83,7 @@ export const pages = {
   /** Assets of a site; the path contains a digest of the content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',
-  /** A signed link, valid for one purchase and a few minutes. */
+  /** A signed download link, valid for one purchase and for a few minutes. */
   download: '/files/:token/:name',
 
   ...promptPages,
