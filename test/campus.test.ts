@@ -157,7 +157,9 @@ describe('campus: a folder of files', () => {
     expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
 
     put('c.json', '{"sites": [')
-    expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid/)
+    expect((await rejection(readCampusFolder(folder))).message).to.match(
+      /c\.json is not valid JSON$/,
+    )
   })
 })
 
