@@ -108,7 +108,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   })
 }
 
-/** metadata-documents.json is optional in CONFIG_DIR. */
+/** Reads metadata-documents.json, which is optional in CONFIG_DIR. */
 function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
   const copies = existsSync(file)
     ? readJson(file, z.array(documentCopy).max(100), problems)
@@ -116,7 +116,7 @@ function readCopies(file: string, problems: string[]): ReadonlyMap<string, strin
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }
 
-/** assistants.json is optional in CONFIG_DIR. */
+/** Returns the path of assistants.json, which is optional in CONFIG_DIR. */
 function assistantsFile(folder: string, defaultFolder: string): string {
   const own = join(folder, 'assistants.json')
   return existsSync(own) ? own : join(defaultFolder, 'assistants.json')

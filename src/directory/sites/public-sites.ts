@@ -58,7 +58,7 @@ export function makePublicSites({ kysely }: Database) {
 /** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** Whether a site offers something to the public. Others are not listed. */
+/** Whether a site offers something to the public. Other sites are not listed. */
 function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer

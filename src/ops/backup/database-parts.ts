@@ -18,7 +18,7 @@ const LOCK_TIMEOUT_MS = 30_000
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use. Copies within one read transaction, so the copy is consistent although writes continue. A
+ * Copies a database in use, within one read transaction. So the copy is consistent although writes continue. A
  * copy in several steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {

@@ -77,7 +77,7 @@ export async function* findObstacles(
   }
 }
 
-/** SQLite would apply these log files to a database with the same name. */
+/** The suffixes of log files, which SQLite would apply to a database with the same name. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {

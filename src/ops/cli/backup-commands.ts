@@ -20,7 +20,7 @@ import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
-/** Returns where the data of the service is. */
+/** Returns the locations of the service's data. */
 function placeOf(config: Config) {
   return {
     location: locationOf(storesOf(config)),

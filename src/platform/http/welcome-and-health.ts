@@ -36,7 +36,7 @@ const assets = [
 ]
 
 /**
- * Serves the welcome page, stylesheets, icons and health checks. /healthz means that the process is alive, /readyz
+ * Serves the welcome page, stylesheets, icons and health checks. /healthz shows that the process is alive, /readyz
  * that its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time

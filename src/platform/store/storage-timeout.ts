@@ -13,10 +13,10 @@ interface Wait {
 
 /**
  * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read the
- * response, such as a long computation, does not count. To achieve this, the limit is measured in event loop steps,
- * and a late step counts as one step. Responses that have arrived are read before a call times out. One timer serves
- * all waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at
- * most a tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
+ * response, such as a long computation, does not count. Therefore, the limit is measured in event loop steps, and a
+ * late step counts as one step. Responses that have arrived are read before a call times out. One timer serves all
+ * waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at most
+ * a tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
  * overloaded machine, statements, locks and the connection pool are slow although the store works.
  */
 export class StorageTimeout {
