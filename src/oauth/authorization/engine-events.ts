@@ -60,7 +60,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
   })
   provider.on('end_session.success', (ctx) => {
     const { session, params, client } = ctx.oidc
-    // Nobody was signed in, or the person chose to stay signed in.
+    // No person was signed in, or the person chose to stay signed in.
     if (session?.accountId === undefined || params?.['logout'] === undefined) return
     const clientId = client?.clientId
     note(ctx, { action: 'sign_out.browser', personId: session.accountId, clientId })

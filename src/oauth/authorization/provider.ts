@@ -107,7 +107,7 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    // A sign-out request creates a session even if nobody is signed in, so keep that session short.
+    // A sign-out request creates a session even if no person is signed in, so keep that session short.
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,

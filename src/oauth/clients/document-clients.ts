@@ -23,7 +23,7 @@ interface DocumentClientSettings {
   readonly loopbackHosts: readonly string[]
   /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
-  /** Maximum number of stored documents that nobody has consented to. */
+  /** Maximum number of stored documents without a consent. */
   readonly unusedMax?: number
 }
 

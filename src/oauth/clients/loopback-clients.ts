@@ -31,7 +31,7 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Whether nobody has consented to this client yet. */
+  /** Whether this client has no consent yet. */
   unused: z.boolean(),
 })
 

@@ -8,7 +8,7 @@ export interface UnusedClientDependencies {
   /** Key for the digests of networks, which keep IP addresses out of the database. */
   readonly networkKey: Buffer
   readonly registration: {
-    /** Lifetime of a client that nobody has consented to. */
+    /** Lifetime of a client without a consent. */
     readonly unusedClientSeconds: number
     readonly unusedClientsPerNetworkMax: number
   }

@@ -6,8 +6,8 @@ export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
  * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses.
- * Where it returns several keys, the first one signs and all of them verify. So rotating the root secret signs nobody
- * out, as long as the old one stays listed.
+ * Where it returns several keys, the first one signs and all of them verify. So people stay signed in while the
+ * root secret is rotated, as long as the old one stays listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('a secret root needs at least one secret')

@@ -105,7 +105,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
     if (kind !== 'site' || lastUsedAt === undefined || grantedScopes.length === 0) return undefined
     return listed(
-      'may request scopes that nobody has granted:',
+      'may request scopes that no person has granted:',
       scopes.filter((scope) => !grantedScopes.includes(scope)),
     )
   },

@@ -11,7 +11,7 @@ export interface AuditNote {
   readonly action: EventAction
   /** The actor, if signed in. */
   readonly personId?: string | undefined
-  /** The owner of the account, if nobody is signed in. */
+  /** The owner of the account, if no person is signed in. */
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
