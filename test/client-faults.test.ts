@@ -78,7 +78,7 @@ describe('the error of a faulty client', () => {
         continue
       }
       expect(sentenceOf(answer, 400)).to.include(
-        'for a public client send client_id in the form and no such header',
+        'for a public client, send client_id in the form and no Authorization header',
       )
     }
   })
@@ -215,7 +215,7 @@ describe('the error of a faulty client', () => {
   it('shows operators the required authentication method', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
-      'the client must authenticate by none',
+      'the client is registered for the authentication method none',
     )
   })
 

@@ -9,12 +9,12 @@ const fileNames = [
   ...['commerce', 'events', 'posts', 'analytics'],
 ] as const
 
-const searched = '. A search counts up to 1000'
+const searched = '. Counting stops at 1000 for a search'
 
 const connections: Readonly<Record<string, string>> = {
   ...{ Course: '', AnalyticsCourse: '', DigitalProduct: '', StoredFile: '', Order: '', Post: '' },
   ...{ Event: '', EventRegistration: '', Member: searched, Lecturer: searched },
-  Student: `${searched}, the students of a course up to 50000`,
+  Student: `${searched}, and at 50000 for the students of a course`,
 }
 
 /** The kinds of items that item.graphql describes, by type. */

@@ -73,7 +73,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     const prepared = prepare(source)
     if (prepared.kind === 'refused') throw prepared.error
     if (prepared.kind === 'invalid') {
-      throw new AggregateError(prepared.errors, 'one of our own documents is not valid')
+      throw new AggregateError(prepared.errors, 'a built-in GraphQL document is invalid')
     }
     return await run(prepared.document, { variables }, caller)
   }

@@ -210,7 +210,8 @@ const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
   'the provided authentication mechanism does not match the registered client authentication method':
-    ({ client }) => client && `the client must authenticate by ${client.clientAuthMethod}`,
+    ({ client }) =>
+      client && `the client is registered for the authentication method ${client.clientAuthMethod}`,
   // The engine also reports an expired record as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',

@@ -48,8 +48,8 @@ export const MALFORMED_HEADER =
 
 /** Error description for a Basic header of a client without a secret. Some libraries send it by default. */
 export const BASIC_WITHOUT_SECRET =
-  'the Authorization header has no secret: for a public client send client_id in the form and no such header, ' +
-  'for a confidential client include its client_secret'
+  'the Authorization header has no secret: for a public client, send client_id in the form and no Authorization ' +
+  'header; for a confidential client, include the client_secret'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -152,7 +152,10 @@ export async function authenticateClient(
   if (!client) return { client, refused: 'client not found' }
   const method = secret === undefined ? 'none' : 'client_secret_post'
   if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
-    return { client, refused: `the client must authenticate by ${client.authMethod}` }
+    return {
+      client,
+      refused: `the client is registered for the authentication method ${client.authMethod}`,
+    }
   }
   if (assertion !== undefined) {
     if (!verifyAssertion) return { client, refused: 'client_assertion is not supported here' }

@@ -156,8 +156,8 @@ async function renameDraft(draft: string, file: string): Promise<void> {
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(
-      `${file} was created in the meantime, by a service that was started. Stop the service, remove its files and ` +
-        `the restored ones, and run restore again.`,
+      `A service started during the restore and created ${file}. Stop it, delete its files and the restored files, ` +
+        'then run restore again.',
       { cause: error },
     )
   }

@@ -72,7 +72,7 @@ export const checks = {
     'Client ID Metadata Document §6',
   ),
   'policy.named-loopback': note(
-    'remove it from loopbackHosts if none of your assistants needs it',
+    'remove from loopbackHosts each host name that no assistant needs',
     'RFC 8252 §8.3',
   ),
   'client.address-in-clear': wrong(

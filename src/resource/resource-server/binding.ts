@@ -28,7 +28,7 @@ export interface SentToken {
 }
 
 /**
- * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof by its key; an unbound
+ * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof signed with its key; an unbound
  * token must be sent as a bearer token. Rejects bound tokens if DPoP is disabled.
  */
 export async function judgeBinding(
@@ -72,7 +72,7 @@ export async function judgeBinding(
 
 function refused(reason: string): Binding {
   const description =
-    'the access token and the proof do not match: send a bound token as DPoP with a proof by its key, or an ' +
-    'unbound token as Bearer'
+    'the token type, the Authorization scheme and the proof do not match: send a bound token with the scheme DPoP ' +
+    'and a proof signed with its key, or an unbound token as Bearer'
   return { fault: { error: 'invalid_token', description, reason } }
 }

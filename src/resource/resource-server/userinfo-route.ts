@@ -179,7 +179,7 @@ function refuseUserinfo(
   protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
 ): void {
   ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
-  // Without a token, the challenge contains no error (RFC 6750 §3.1).
+  // Without a token, the challenge must not contain an error (RFC 6750 §3.1), but the JSON body does.
   const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
   sendJsonError(ctx, status, {
     error,

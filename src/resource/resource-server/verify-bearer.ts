@@ -48,7 +48,7 @@ export interface Granted {
   readonly nextNonce?: string | undefined
 }
 
-/** Dependencies of every route in this room. */
+/** Dependencies shared by all resource-server routes. */
 export interface ResourceParts {
   readonly platform: Platform
   readonly oauth: Oauth
@@ -126,7 +126,7 @@ async function judgeSent(
 }
 
 /**
- * Reads the token of a request; without one, returns the verdict.
+ * Reads the access token from the Authorization header, or returns a verdict if it is missing or malformed.
  *
  * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */

@@ -41,7 +41,7 @@ export async function addMember(
     const before = await findRoles(trx, actor.siteId, id)
     const added = wanted.roles.filter((role) => !before.includes(role))
     if (added.length === 0) return id
-    await mayChangeOwners(trx, actor, added)
+    await mustBeAllowedToChangeOwners(trx, actor, added)
     await grantRoles(trx, actor, id, added)
     await subscribe(trx, actor, id)
     const change = { before: { roles: before }, after: { roles: [...before, ...added].sort() } }
@@ -66,7 +66,7 @@ export async function setMemberRoles(
     const added = wanted.filter((role) => !before.includes(role))
     const removed = before.filter((role) => !wanted.includes(role))
     if (added.length + removed.length === 0) return
-    await mayChangeOwners(trx, actor, [...added, ...removed])
+    await mustBeAllowedToChangeOwners(trx, actor, [...added, ...removed])
     if (removed.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
     await takeRoles(trx, actor.siteId, id, removed)
     await grantRoles(trx, actor, id, added)
@@ -88,7 +88,7 @@ export async function removeMember(
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     const before = await mustHaveRoles(trx, actor.siteId, id)
-    await mayChangeOwners(trx, actor, before)
+    await mustBeAllowedToChangeOwners(trx, actor, before)
     if (before.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
     await takeRoles(trx, actor.siteId, id, before)
     const ofMember = { personId: id, siteId: actor.siteId }
@@ -136,8 +136,8 @@ async function findOrCreatePerson(
   return id
 }
 
-/** Whether the actor may change owners. Reads current roles, because another change may have removed some. */
-async function mayChangeOwners(
+/** Throws unless the actor may make these changes of owners. Reads the actor's current roles: others may change them. */
+async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,
   changed: readonly SiteRole[],

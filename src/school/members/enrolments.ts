@@ -16,7 +16,7 @@ const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the enrolments of people at a site, newest first, with one query. */
+/** Lists the newest enrolments of each person at a site, at most 100 per person, with one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
