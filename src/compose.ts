@@ -1,4 +1,4 @@
-/** The composition root: opens each room once, and defines the order of the routes. */
+/** The composition root: opens each part of the service once, and defines the order of the routes. */
 
 import type { Logger } from 'pino'
 
@@ -66,7 +66,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** A new key ring rebuilds only the parts that hold keys. */
+  /** Creates the request handler for a key ring. Creates again only the parts that hold keys. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)

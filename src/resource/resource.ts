@@ -1,4 +1,4 @@
-/** Composes the use of tokens: UserInfo, introspection, forward authentication and the route to an upstream. */
+/** Composes the endpoints for tokens: UserInfo, introspection, forward authentication and the route to an upstream. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'
@@ -26,7 +26,7 @@ export function makeResource(
     userinfo: userinfoRoute(parts),
     introspection: introspectionRoute(parts),
     forwardAuth: forwardAuthRoute(parts),
-    /** Created again for each key ring, with whose key it signs the tokens of forwarded requests. */
+    /** Creates the upstream route for a key ring, whose first key signs the tokens of forwarded requests. */
     upstreamWithKeys: makeUpstreamSurface(parts, upstreams),
   }
 }

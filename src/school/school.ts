@@ -12,7 +12,7 @@ import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Creates the room. @param keys keys that sign download links, the current one first */
+/** Creates the parts that `compose.ts` uses. @param keys keys that sign download links, the current one first */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

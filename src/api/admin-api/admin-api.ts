@@ -85,7 +85,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
 
 const SEARCH_LENGTH_MAX = 300
 
-/** Returns the path of the first argument or input field that contains NUL. */
+/** Returns the path of the first argument or input field that contains NUL, if any. */
 function findNul(value: unknown, name = ''): string | undefined {
   if (typeof value === 'string') return value.includes('\0') ? name : undefined
   if (typeof value !== 'object' || value === null) return undefined

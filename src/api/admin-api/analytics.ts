@@ -73,7 +73,7 @@ function ofDay(name: keyof Figures['byDay']) {
     (await figures.byDay[name]()).get(day) ?? 0
 }
 
-/** Creates the resolver of a course figure. One query computes the figure for all courses of the page. */
+/** Creates the resolver of a course figure. One query computes the figure for all courses on a page. */
 function ofCourse(name: keyof Figures['byCourse']) {
   return async ({ id, figures }: CourseFigures, _args: object, { oneOfMany }: AdminContext) => {
     const { firstDay, lastDay } = figures.period

@@ -13,9 +13,9 @@ import { schemaText } from './schema-text.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
 
 /**
- * Serves the Admin API (specification, Authentication 6; design 29) to tokens with operator scopes. Verifying a token
- * also checks that the person is still an operator of the site. The schema declares the scopes of each field. The API
- * is loaded at its first request, to keep start-up fast.
+ * Creates the endpoint of the Admin API (specification, Authentication 6; design 29) for tokens with operator scopes.
+ * Verifying a token also checks that the person is still an operator of the site. The schema declares the scopes of
+ * each field. The API is loaded at its first request, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,

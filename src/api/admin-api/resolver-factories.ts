@@ -35,7 +35,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates a resolver that reads a field for all nodes on a page with one query. `missing` is the default value. */
+/** Creates a resolver that uses one query to read a field for all nodes on a page. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -56,7 +56,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Creates a resolver of a list. Its query gets the field's arguments, the caller's site and the current time. */
+/** Creates the resolver of a list. The query gets the field's arguments, the caller's site and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -100,13 +100,13 @@ export function payloadWith(name: string, find: Find): Payload {
   })
 }
 
-/** Creates a mutation that creates an object. */
+/** Creates the resolver of a mutation that creates an object. */
 export function creates<Input>(create: Change<Input, string>, payload: Payload) {
   return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) =>
     payload(await create(context.parts.database, actorOf(context), input), context)
 }
 
-/** Creates a mutation whose input includes an id. */
+/** Creates the resolver of a mutation whose input includes an id. */
 export function updates<Input extends { readonly id: string }>(
   update: Change<Input, void>,
   payload: Payload,
@@ -117,7 +117,7 @@ export function updates<Input extends { readonly id: string }>(
   }
 }
 
-/** Creates a mutation that takes only an id. */
+/** Creates the resolver of a mutation that takes only an id. */
 export function changes(change: Change<string, void>, payload: Payload) {
   return async (_source: unknown, { id }: { readonly id: string }, context: AdminContext) => {
     await change(context.parts.database, actorOf(context), id)
@@ -125,7 +125,7 @@ export function changes(change: Change<string, void>, payload: Payload) {
   }
 }
 
-/** Creates a mutation that removes an object by id. */
+/** Creates the resolver of a mutation that removes an object by id. */
 export function deletes(remove: Change<string, void>) {
   return changes(remove, (deletedId) => ({ deletedId }))
 }

@@ -24,7 +24,7 @@ const items = {
   Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
 } as const
 
-/** Fills in item.graphql for one kind. `Item` and `item` are placeholders for the type and its fields. */
+/** Fills in item.graphql for one kind of item. `Item` and `item` are placeholders for the type and its fields. */
 function itemText(template: string, type: keyof typeof items): string {
   const { example, kept, firstSort } = items[type]
   const noun = nounOf(type)
@@ -69,7 +69,7 @@ type ${payload} {
 `
 }
 
-/** Copies the scopes of a block of mutations to each mutation, and adds an idempotency key to each creation. */
+/** Copies the scopes of a block of mutations to each mutation, and adds an idempotency key to each `Create…` input. */
 function repeatParts(text: string): string {
   return text
     .replace(

@@ -6,7 +6,7 @@ import { tooManyRequests } from '../../platform/http/errors.ts'
 const WAITING_MAX = 120
 
 interface Queue {
-  /** Settles when the last task in the queue settles. */
+  /** A promise that settles with the last task in the queue. */
   last: Promise<unknown>
   waiting: number
 }

@@ -34,8 +34,8 @@ export interface Admission {
 }
 
 /**
- * Serves POST /admin/files: one file as the body, its name in the query. Uploads have their own path, because GraphQL
- * would have to hold the whole file in memory.
+ * Registers POST /admin/files, which takes one file as its body and the name in the query. Uploads have their own path,
+ * because GraphQL would have to hold the whole file in memory.
  */
 export function uploadRoute(
   router: Router,

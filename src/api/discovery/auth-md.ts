@@ -45,7 +45,7 @@ export function authMd(facts: ServiceFacts): string {
   })
 }
 
-/** Renders the short version for the tool get_auth_guide, at most 4096 bytes. */
+/** Renders the short version of /auth.md for the tool get_auth_guide, at most 4096 bytes. */
 export function authGuide(facts: ServiceFacts): string {
   return fillTemplate(read('auth-guide.md'), guideValues(facts))
 }
@@ -66,7 +66,7 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** Renders the index for language models (llmstxt.org) from views/llms.txt. */
+/** Renders /llms.txt, the index for language models (llmstxt.org), from views/llms.txt. */
 export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
   return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
 }
@@ -84,7 +84,7 @@ function exampleRegistration(serviceName: string): string {
   })
 }
 
-/** Escapes a text for single quotes in a shell. */
+/** Escapes a text for use inside single quotes in a shell. */
 function inShell(text: string): string {
   return text.replaceAll("'", "'\\''")
 }
@@ -107,8 +107,8 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
 }
 
 /**
- * Lists the scopes of an audience. With `uses`, lists where each scope grants access, so clients do not request scopes
- * that have no use here.
+ * Renders a table of the scopes of an audience. With `uses`, adds where each scope grants access, so clients do not
+ * request scopes that have no use here.
  */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>

@@ -45,8 +45,8 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 
 /**
  * Caches the JSON that a later middleware sends at these paths: the engine's two metadata documents and its key set.
- * They are constant until an engine with other keys replaces it. The engine supports GET only, so the first HEAD is
- * passed on as GET.
+ * They are constant for one engine: other keys come with a new engine and a new cache. The engine supports GET only, so
+ * the first HEAD is passed on as GET.
  */
 export function keepDocuments(
   addresses: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-/** Serves the documents that describe the service. The engine itself serves two others. */
+/** Serves the documents that describe the service. The engine itself serves its metadata and keys. */
 
 import type Router from 'koa-router'
 
@@ -39,8 +39,8 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
     /**
-     * Caches the documents of one engine, because they depend on its keys. Adds the keys that other parts publish to
-     * its key set.
+     * Caches the documents of one engine, because they depend on its keys. Also adds the keys of other parts to the key
+     * set.
      */
     keepEngineDocuments: (otherKeys: readonly object[]) =>
       keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
@@ -58,8 +58,8 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
 }
 
 /**
- * Serves protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json, for GET and HEAD. The
- * engine serves the metadata and keys of the authorization server.
+ * Creates the routes for protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json. The engine
+ * serves the metadata and keys of the authorization server.
  */
 function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()

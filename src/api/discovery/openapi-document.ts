@@ -161,7 +161,7 @@ function readObject(rest: string, lines: readonly string[], known: Notation, mor
   }
 }
 
-/** Parses lines of the form `name other?: type`. */
+/** Parses lines such as `name other?: type`. */
 function membersOf(lines: readonly string[], known: Notation): [name: string, type: Part][] {
   return lines.flatMap((line) => {
     const [names, type] = cut(line, ': ')

@@ -69,7 +69,7 @@ export function badArgument(argument: string, message: string): GraphQLError {
 
 /** Properties that all connections of a schema share. */
 interface ConnectionRules {
-  /** The thing that a cursor is bound to, such as `this site`. */
+  /** What a cursor is bound to, such as `this site`. */
   readonly boundTo: string
   /** Directives to add to `totalCount`. */
   readonly countDirectives?: string

@@ -19,7 +19,7 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** The limits for the operations of a person. */
+/** The limits on the operations and changes of a person. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   readonly name: LimitName
@@ -27,20 +27,20 @@ export interface CostLimit {
   readonly changes?: LimitName
 }
 
-/** Cost of preparing an uncached document: the number of fields that take the same time. */
+/** Cost of preparing an uncached document, which takes as long as this number of fields. */
 const PREPARING_COST = 500
 
-/** Base cost of a request: the number of fields that take the same time. */
+/** Base cost of a request, which takes as long as this number of fields. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
 
-/** Counts the preparation of an uncached document. */
+/** Counts the preparation of an uncached document against the limit of the person with this client. */
 export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), PREPARING_COST)
 }
 
-/** Counts an operation of a person with a client. */
+/** Counts an operation against the limit of the person with this client. */
 export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }

@@ -1,4 +1,4 @@
-/** Serves GraphQL over HTTP for every API of the service: pages, schemas, tokens and limits. */
+/** Serves the GraphQL APIs over HTTP, with their pages and schemas, and checks tokens and limits. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -66,7 +66,7 @@ interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
   readonly callerOf: CallerOf<Caller>
 }
 
-/** Serves an API over HTTP, to the tools in this process, and to the query page. */
+/** Creates the endpoint of an API: over HTTP, for the tools in this process, and for the query page. */
 export function graphqlEndpoint<Caller extends Person, ApiContext extends ContextRecord>(
   { discovery, adviseOnScopes, verifyBearer, schemaCacheSeconds }: EndpointPorts,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,
@@ -99,8 +99,8 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /**
- * Serves one operation per request: by POST, or by GET for queries. There are no cookies and no anonymous access, so
- * only a client with the token can send a GET.
+ * Registers the route for one operation per request: by POST, or by GET for queries. There are no cookies and no
+ * anonymous access, so only a client with the token can send a GET.
  */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,

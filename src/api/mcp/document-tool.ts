@@ -67,7 +67,7 @@ export interface DocumentApi {
   ) => Promise<ExecutionResult>
 }
 
-/** Creates tools of an API. Derives their arguments from their documents. */
+/** Creates the function that creates tools of an API, with arguments derived from their documents. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { scopes, document, pick, destroys, listedBy, ...described } = definition
@@ -100,7 +100,7 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   return destroys ? 'destroys' : 'changes'
 }
 
-/** An id or slug of another site gets the same message. */
+/** The message for an unknown id or slug, and for one of another site. */
 const NOTHING = 'The site has no object with this id or slug.'
 
 function listWords(listedBy: string | undefined): string {
@@ -160,7 +160,7 @@ function sentenceOf(
   return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
 }
 
-/** GraphQL's message repeats the invalid value, which may be as long as the request body. */
+/** Maximum length of a message. GraphQL's messages repeat the invalid value, which may be very long. */
 const MESSAGE_LENGTH_MAX = 500
 
 /** Returns the declarations of the variables of a document. */

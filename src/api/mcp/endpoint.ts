@@ -42,9 +42,9 @@ interface Apis {
 }
 
 /**
- * Serves the tool endpoint (specification, Tool endpoint). Before the SDK sees a message, checks in this order: host
- * and origin, preflight, token, method, body, scope. The token is checked before the method, so clients that probe with
- * GET or HEAD also get a challenge.
+ * Creates the routes of the tool endpoints (specification, Tool endpoint). Before the SDK sees a message, the endpoint
+ * checks, in this order: host and origin, preflight, token, method, body, scope. The token is checked before the
+ * method, so clients that probe with GET or HEAD also get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
   const { baseUrl, cursors, discovery, platform } = ports

@@ -76,5 +76,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Handles browser requests: CORS for web pages, and a redirect for people. */
+/** Middleware for browser requests: CORS for web pages, and a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

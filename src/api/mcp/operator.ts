@@ -76,7 +76,7 @@ interface ReadDefinition {
   readonly order?: string
 }
 
-/** Creates the tools of an area. */
+/** Creates the functions that create the tools of an area. */
 export function toolsOf(area: string) {
   const listedBy = listOfArea[area]
   const listed = listedBy === undefined ? {} : { listedBy }

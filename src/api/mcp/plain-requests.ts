@@ -51,7 +51,7 @@ export function readPlainRequest(
   return isNamed ? { era, id, ...(called && { called }) } : undefined
 }
 
-/** Returns the protocol generation of a request whose headers and envelope agree. */
+/** Returns the protocol generation of a request, or undefined if its headers and envelope disagree. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)

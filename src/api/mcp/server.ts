@@ -136,7 +136,7 @@ function audienceFor({ caller, address }: ToolCall): ToolAudience | undefined {
   return audiences.includes('operator') ? 'operator' : undefined
 }
 
-/** Maximum number of completed values (MCP, completion). */
+/** Maximum number of values in a completion (MCP, completion). */
 const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/

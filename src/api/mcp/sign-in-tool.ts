@@ -28,8 +28,8 @@ const areas = catalogue
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
 /**
- * The tool that starts a sign-in. Some clients sign in only after a call was rejected, and public tools are never
- * rejected. So this tool is rejected, with the scopes for the kind of person that the agent acts for.
+ * The tool that starts a sign-in. Some clients sign in only after a call was rejected, and calls to public tools never
+ * are. So calls to this tool are rejected until the client has scopes for the kind of person that it acts for.
  */
 export const signInTool = defineTool({
   name: 'sign_in',
@@ -101,7 +101,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** Whether the token may see its site. All operator scopes allow this. */
+/** Whether a client with this token may see its site: with `profile`, `account:read` or any operator scope. */
 function knowsSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }

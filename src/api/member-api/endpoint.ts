@@ -16,7 +16,7 @@ import { makeMemberApi, memberCaller, schemaText } from './member-api.ts'
 import type { DownloadAddress } from './resolvers.ts'
 
 /**
- * Serves the Member API (specification, Member API): GraphQL over HTTP, one operation per request. A
+ * Creates the endpoint of the Member API (specification, Member API): GraphQL over HTTP, one operation per request. A
  * browser gets a page that explains the API.
  */
 export function memberEndpoint(

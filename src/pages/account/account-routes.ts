@@ -85,7 +85,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
   return router
 }
 
-/** Creates the pages that list connected apps and remove them. */
+/** Registers the pages that list and remove connected apps. */
 function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
   const { database, signedInPages, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)
@@ -93,7 +93,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // Depends on the client's origin when it was connected. Clients of all other origins are unverified.
+      // The kind depends on the client's origin at the time of connecting. All other origins are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,

@@ -31,8 +31,8 @@ export interface MemberQueries {
 }
 
 /**
- * Creates the page on which a member tries queries of the Member API for one of their sites, without a token. The page
- * runs them with the scope `account:read`. Its script, which sends the CSRF token, also has `account:write`.
+ * Registers the page on which a member tries queries of the Member API for one of their sites, without a token. The
+ * page runs them with the scope `account:read`. Its script, which sends the CSRF token, also has `account:write`.
  */
 export function memberQueryRoutes(
   router: Router,

@@ -26,7 +26,7 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
-/** Creates the forms for adding and changing an application. */
+/** Registers the forms for adding and changing an application. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, redirectRules, offersChoices } = parts
   const onApplication = operatorPages.of('site')
@@ -97,7 +97,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
   }
 }
 
-/** Creates the form for the optional protocols of an application. */
+/** Registers the form for the optional protocols of an application. */
 function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, furtherPlans: plans } = parts
   const onApplication = operatorPages.of('site')

@@ -17,7 +17,7 @@ import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
-/** Creates the pages for the applications of a site: the list, each application, and its people. */
+/** Registers the pages for the applications of a site: the list, each application, and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, grantLists, listPages, offersChoices } = parts
 
@@ -99,7 +99,7 @@ const doneSentences = {
   ...secretSentences,
 }
 
-/** Creates the pages with the people who connected an application, and the forms that end their access. */
+/** Registers the pages with the people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')

@@ -20,11 +20,11 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** The outcome: the assistant was added, already existed, or got an additional callback. */
+/** The outcome: the assistant was added, already existed, got an additional callback, or was rejected. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /**
- * Creates two kinds of pages: the assistants that members of a site may connect, and the steps for connecting an
+ * Registers two kinds of pages: the assistants that members of a site may connect, and the steps for connecting an
  * operator's own assistant.
  */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
@@ -97,8 +97,8 @@ const doneSentences = {
 }
 
 /**
- * Creates the site's application for an assistant, under the rules of the form. A site has one application per
- * assistant. A second request adds another callback, or changes nothing.
+ * Creates the site's application for an assistant, under the rules of the application form. A site has one application
+ * per assistant. A second request adds another callback, or changes nothing.
  *
  * @param typed the callback of this connection as entered by the operator; may be empty
  */

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 /** Maximum length of a filter, longer than any id or e-mail address. */
 const FIELD_CHARACTERS_MAX = 500
 
-/** Creates the page with the audit trail of a site, with filters. */
+/** Registers the page with the audit trail of a site, with filters. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
   operatorPages.page(pages.audit, async ({ area, site }, ctx) => {

@@ -17,7 +17,7 @@ const reviewAddresses = {
 
 type Review = keyof typeof reviewAddresses
 
-/** Creates the pages for reviewing clients with metadata documents (specification, Authentication 8). */
+/** Registers the pages for reviewing clients with metadata documents (specification, Authentication 8). */
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,

@@ -11,7 +11,7 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
 /**
- * Creates the pages for the resource servers of a site: the list with the form that registers one, and the page of
+ * Registers the pages for the resource servers of a site: the list with the form that registers one, and the page of
  * each. These pages are available even if MCP connections are off.
  */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {

@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** Creates the pages that disable and delete an application or resource server, and show its secrets and refusals. */
+/** Registers the pages that disable and delete an application or resource server, and show its secrets and refusals. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)

@@ -102,7 +102,7 @@ function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProbl
   return problem === undefined ? {} : { [key]: problem }
 }
 
-/** Checks the name of an application or resource server. */
+/** Returns the problem with the name of an application or resource server, if any. */
 export function problemOfName(
   name: string,
   empty = 'Enter a name. Members see it when they are asked for consent.',
@@ -127,7 +127,7 @@ function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | un
   return problems.length > 0 ? problems : undefined
 }
 
-/** Checks one redirect URI (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
+/** Returns the problem with a redirect URI, if any (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
 function problemOfUri(uri: string, rules: UriRules): string | undefined {
   if (uri.length > URI_LENGTH_MAX) return `${shown(uri)} is too long.`
   const url = URL.parse(uri)

@@ -116,7 +116,7 @@ export function makeApplicationStore({ kysely }: Database) {
       return ended
     }),
 
-    /** Ends the grants of one person or of all people. */
+    /** Disconnects one person or all people from the application, by ending their grants. */
     disconnect: changing(
       async (trx, app: Application, personId: string | undefined, actor: Actor) => {
         const whose = personId === undefined ? {} : { personId }

@@ -121,7 +121,7 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Removes characters that the database cannot store, because they would fail the whole batch. */
+/** Shortens a text and removes characters that the database cannot store. They would fail the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }

@@ -85,7 +85,7 @@ function sitePage(
 
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
-/** Finds a site and its applications for assistants, or none if MCP connections are off. Runs four queries. */
+/** Finds a site and its enabled applications for assistants; no applications if MCP connections are off. */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
   // Reject other characters here, because PostgreSQL raises an error on NUL instead of matching no row.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined

@@ -55,7 +55,7 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
 /** Maximum length of a server name. MCP hosts prefix tool names with it, up to 64 characters in total. */
 const SERVER_LENGTH_MAX = 30
 
-/** Returns the server name: the slug, reduced to letters, digits and hyphens. */
+/** Returns the server name: the slug, shortened and reduced to letters, digits and hyphens. */
 function serverName({ slug }: NamedSite): string {
   const word = slug.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return word.slice(0, SERVER_LENGTH_MAX).replace(/^-+|-+$/g, '') || 'school'

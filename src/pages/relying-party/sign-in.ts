@@ -65,7 +65,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // Exceeds the lifetime of every session. Sent so that the id_token contains auth_time.
+    // A max_age makes the id_token contain auth_time. This one exceeds the lifetime of every session.
     max_age: '34560000',
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }

@@ -56,8 +56,8 @@ export interface OwnPages {
 const FORM_BYTES_MAX = '32kb'
 
 /**
- * Creates the pages at /admin and /account, which need a signed-in person. Without a session, the browser is sent
- * through our own authorization endpoint, and returns to the requested page.
+ * Creates the handlers of the pages at /admin and /account, which need a signed-in person. Without a session, the
+ * browser is sent through our own authorization endpoint, and returns to the requested page.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },

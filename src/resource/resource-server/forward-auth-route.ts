@@ -30,9 +30,9 @@ import {
 } from './verify-bearer.ts'
 
 /**
- * Responds with 200 and identity headers, or with the 401 or 403 of a protected resource, which the proxy returns to
- * its caller. Accepts any method, because some proxies repeat the method of the guarded request. Never reads the body.
- * The application behind the proxy is responsible for CORS.
+ * Creates the route that responds with 200 and identity headers, or with the 401 or 403 of a protected resource, which
+ * the proxy returns to its caller. Accepts any method, because some proxies repeat the method of the guarded request.
+ * Never reads the body. The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {

@@ -22,8 +22,8 @@ import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Serves introspection. A resource server sees all tokens of its site, and a client its own tokens. For any other
- * caller, every token is inactive (RFC 7662 §2.1; design 13).
+ * Creates the introspection route. A resource server sees all tokens of its site, and a client its own tokens. For any
+ * other caller, every token is inactive (RFC 7662 §2.1; design 13).
  */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
@@ -135,7 +135,7 @@ function activeToken(
   }
 }
 
-/** Adds the key of a bound token (RFC 9449 §6.2). */
+/** Returns the type of a token and, if it is bound, its key (RFC 9449 §6.2). */
 function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }

@@ -24,8 +24,8 @@ import { type Challenge, challengeHeader, provenRequest, tellNonce } from './pro
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Responds like the engine's own endpoint. Accepts tokens bound to this origin, and unbound tokens from plain sign-ins
- * (design 4).
+ * Creates the UserInfo route, which responds like the engine's own endpoint. Accepts tokens bound to this origin, and
+ * unbound tokens from plain sign-ins (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts

@@ -43,7 +43,7 @@ export function openingOf({ path, readScope, writeScope }: Upstream) {
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Creates the route to the platform's own API, once per key ring. */
+/** Creates the function that creates the route to the platform's own API for a key ring. */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   /** @param keys private keys of the upstream key ring, the signing key first */
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
@@ -60,8 +60,8 @@ interface UpstreamParts extends ResourceParts {
 }
 
 /**
- * Serves `/admin/api/…`. Verifies the token and its scope like the Admin API, and forwards the request to the URL of
- * its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
+ * Creates the route `/admin/api/…`. It verifies the token and its scope like the Admin API, and forwards the request to
+ * the URL of its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
  */
 function upstreamRoute(parts: UpstreamParts): Middleware {
   const cors = openCors([...reading, ...writing])

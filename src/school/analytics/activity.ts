@@ -20,7 +20,7 @@ import {
  * view.
  */
 
-/** People per piece, which then reads a few thousand watch positions. */
+/** Number of people per statement, which then reads a few thousand watch positions. */
 const PEOPLE_PER_PIECE = 250
 
 /** The watch positions of a group of people, as `from … where …`. */
@@ -65,8 +65,8 @@ export async function countCompleted<Key>(
 }
 
 /**
- * Counts an activity of all people with a role at the site, by day. Each person is in exactly one piece and is counted
- * once.
+ * Counts an activity of all people with a role at the site, by day. Counts people in groups; each person is in exactly
+ * one group, and so is counted once.
  */
 export async function countByMembers(
   kysely: Kysely<Schema>,

@@ -32,7 +32,7 @@ export function makeOverviews(database: Database, now: () => number) {
   }
 }
 
-/** Counts in pieces, to keep statements short and SQLite responsive. */
+/** Counts the figures of an overview in pieces, to keep statements short and SQLite responsive. */
 export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
@@ -61,8 +61,8 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
 }
 
 /**
- * Counts the people who used an application, by day and in total. Each person is in exactly one piece and is counted
- * once.
+ * Counts the people who used an application, by day and in total. Counts people in groups; each person is in exactly
+ * one group, and so is counted once.
  */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()

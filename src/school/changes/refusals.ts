@@ -1,4 +1,4 @@
-/** Machine-readable reason for rejecting a change. */
+/** The machine-readable reason for rejecting a change. */
 export type RefusalCode =
   /** A value has the right type but is invalid. `field` names the value. */
   | 'BAD_INPUT'
@@ -11,7 +11,7 @@ export type RefusalCode =
   /** The site has reached a limit. */
   | 'LIMIT_REACHED'
 
-/** Rejects a change with a message for the caller. The transaction is rolled back. */
+/** The error that rejects a change, with a message for the caller. The transaction is rolled back. */
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode

@@ -43,7 +43,7 @@ export const events = releasedItems({
 
 const newestFirst = orderBy('registeredAt', 'desc', 'r.registered_at', 'r.id')
 
-/** Lists the registrations of an event, newest first. A person has one per event, even if it was cancelled. */
+/** Lists the registrations of an event, newest first. Each person has at most one, even after a cancellation. */
 export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
   // Foreign keys guarantee that the people exist, so count without joining them.

@@ -35,7 +35,7 @@ export interface Draft extends AsyncDisposable {
   readonly mediaType: string
 }
 
-/** A range of bytes from 0, both ends inclusive. */
+/** A range of bytes, counted from 0, with both ends inclusive. */
 export interface ByteRange {
   readonly start: number
   readonly end: number

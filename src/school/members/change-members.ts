@@ -116,7 +116,7 @@ async function subscribe(
     .execute()
 }
 
-/** Runs the same two statements for known and unknown addresses. */
+/** Finds or creates a person, with the same two statements for known and unknown addresses. */
 async function findOrCreatePerson(
   trx: Transaction<Schema>,
   { email, name }: z.output<typeof addition>,
@@ -136,7 +136,7 @@ async function findOrCreatePerson(
   return id
 }
 
-/** Throws unless the actor may make these changes of owners. Reads the actor's current roles: others may change them. */
+/** Throws if a non-owner adds or removes an owner. Reads the actor's current roles, which others may have changed. */
 async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,

@@ -76,7 +76,7 @@ export async function grantRoles(
     .execute()
 }
 
-/** Removes roles of a person. Without the lecturer role, also removes them from their courses. */
+/** Removes roles from a person. For the lecturer role, also removes the person from their courses. */
 export async function takeRoles(
   trx: Transaction<Schema>,
   siteId: string,

@@ -142,8 +142,8 @@ async function notify(
 }
 
 /**
- * Creates the task that completes deliveries and removals. It pauses as long as it works, to leave time for requests,
- * and ends when no work is left. A round tries every post, and then throws its first failure.
+ * Creates the task that completes deliveries and removals. After each batch it pauses for as long as the batch took, to
+ * leave time for requests. It ends when no work is left. A round tries every post, and then throws its first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const workOn = async ({ id, isRemoved }: Unfinished) =>

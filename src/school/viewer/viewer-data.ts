@@ -9,7 +9,7 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Creates the functions. Each runs one statement, except `findNode`. */
+/** Creates the functions for a person's own data. Each runs one statement, except `findNode`. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
