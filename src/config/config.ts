@@ -40,7 +40,7 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** Copies are validated when they are used, like fetched documents. */
+/** A copy of a metadata document. All other members are validated when it is used, like those of a fetched document. */
 const documentCopy = z.looseObject({
   client_id: z
     .string()

@@ -15,7 +15,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** BASE_URL must be canonical, because the issuer equals it byte for byte. */
+/** Validates BASE_URL, which must be canonical, because the issuer equals it byte for byte. */
 const baseUrl = z.string().transform((value, context) => {
   const url = URL.parse(value)
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined

@@ -41,7 +41,7 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // Reserved attempts when others have exhausted an account's limit: per wide network, and in total.
+  // Reserved attempts when others have exhausted an account's limit: per IPv4 /24 or IPv6 /48, and in total.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
@@ -142,7 +142,7 @@ export const servicePolicy = z.strictObject({
     accessTokenSeconds: seconds(DAY_SECONDS),
     // The value that the specification prescribes.
     idTokenSeconds: z.literal(600),
-    // The time since the last use.
+    // The maximum time between two uses.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
     // The lifetime of a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),

@@ -13,7 +13,7 @@ export interface Person {
   readonly email: string
   /** When the person last signed out everywhere; earlier sessions are invalid. Undefined if that never happened. */
   readonly signedOutAt?: number | undefined
-  /** Whether the given session was signed out, even if its store still contains it. */
+  /** Whether the given session was signed out, even if the session store still contains it. */
   readonly sessionEnded?: boolean | undefined
 }
 

@@ -35,7 +35,7 @@ function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean 
   return origin !== 'document' || reviewed || scope.access === 'read'
 }
 
-/** Whether any scope allows changes to a site. */
+/** Whether any of the scopes allows changes to a site. */
 export function needsToChange(scopes: Iterable<string>): boolean {
   return [...scopes].some((name) => {
     const scope = findScope(name)
@@ -43,12 +43,12 @@ export function needsToChange(scopes: Iterable<string>): boolean {
   })
 }
 
-/** Whether any scope requires the person to operate a site. */
+/** Whether any of the scopes requires the person to operate a site. */
 export function needsOperator(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'operator')
 }
 
-/** Whether any scope gives access to the member's own data, which requires `resource`. */
+/** Whether any of the scopes gives access to the member's own data, which requires `resource`. */
 export function needsResource(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'member')
 }

@@ -14,12 +14,12 @@ export interface Decisions {
   readonly site: Decision | undefined
 }
 
-/** `changed` means that the document was approved, but its name or redirect URIs have changed since. */
+/** The review state of a document. `changed`: approved, but its name or redirect URIs have changed since. */
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Determines the review state of the current document at a site (design 31). If either side blocks the document, the
- * other side cannot lift that. An approval by either side suffices, but only for the approved fingerprint.
+ * Determines the review state of the current document at a site (design 31). A block by the platform or by the site
+ * overrides the other's approval. One approval suffices, but only for the approved fingerprint.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)

@@ -59,7 +59,7 @@ export async function makeAuthorizationServer(
   return {
     /** Changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds the client that authenticates, including clients of the conformance suite. */
+    /** Finds a client to authenticate, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
@@ -81,7 +81,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** Creates the memory of the current request's results; undefined outside a request. */
+/** Creates a function that returns the memoized results of the current request; undefined outside a request. */
 function makeAnswers<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {
@@ -94,8 +94,8 @@ function makeAnswers<Answer>() {
 }
 
 /**
- * Memoizes a look-up for the current request. Several steps need the same client or grant, and must all see the same
- * state. The next request starts empty.
+ * Memoizes a look-up for the current request. Several checks of a request need the same client or grant, and must see
+ * the same state. The next request starts empty.
  */
 function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
   ask: (...question: Question) => Promise<Answer>,

@@ -162,7 +162,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Returns the length in bytes when stored as JSON: up to six per control character, and three per Chinese one. */
+/** Returns the length of a value as JSON, in bytes: up to six per control character, and three per Chinese one. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

@@ -73,7 +73,7 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** Finds the suite's client that authenticates. */
+    /** Finds a client of the suite, to authenticate it. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (

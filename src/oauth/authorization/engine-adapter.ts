@@ -96,7 +96,7 @@ function grantAdapter({
   }
 }
 
-/** Whether the current request is part of an authorization, and does not use a token. */
+/** Whether the current request is part of an authorization in a browser. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   const { route = '' } = ctx?.oidc ?? {}

@@ -129,8 +129,8 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
 }
 
 /**
- * Returns the requested scopes, including those behind the `claims` parameter (OpenID Connect Core §5.5). The page
- * shows both in the same way.
+ * Returns the requested scopes, including those that the `claims` parameter implies (OpenID Connect Core §5.5). The
+ * page shows both in the same way.
  */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
   const named = String(scope ?? '').split(' ')
@@ -171,8 +171,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Adds what the consent page showed to the remembered grant, or creates a new grant. The form has no scope fields, so a
- * forged form cannot add scopes.
+ * Extends the remembered grant by what the consent page showed, or creates a new grant. The form has no scope fields,
+ * so a forged form cannot add scopes.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails

@@ -61,8 +61,8 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Checks sessions that the engine itself would accept. Reports `login_required`; otherwise the response to prompt=none
- * would be interaction_required (OpenID Connect Core §3.1.2.6).
+ * Creates checks for sessions that the engine itself would accept. They report `login_required`; otherwise the response
+ * to prompt=none would be interaction_required (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
@@ -88,7 +88,7 @@ function loginChecks() {
   ]
 }
 
-/** Directs a person in the wrong application to the right page. */
+/** Returns a sentence that directs a person who uses the wrong application to the right page. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

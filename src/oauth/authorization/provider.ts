@@ -247,8 +247,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the issue time of the proof that the engine has just verified. A request may carry an assertion and a DPoP
- * proof. The other one is not verified yet, so its claims must not be used.
+ * Returns the issue time of the proof that the engine has just verified. If a request carries both an assertion and a
+ * DPoP proof, the other one is not verified yet, so its claims must not be used.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

@@ -162,8 +162,8 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Reasons that cause no notice (OpenID Connect Back-Channel Logout 1.0). The application itself decides about its
- * session after it revoked a token, and after the grant merely expired. All other reasons cause a notice, even a
+ * Reasons that cause no notice (OpenID Connect Back-Channel Logout 1.0). After an application has revoked a token, or
+ * the grant has merely expired, the application decides about its own session. All other reasons cause a notice, even a
  * replayed code or refresh token, because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
@@ -179,8 +179,8 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Stores sessions at applications, and the notices when they end. `judgeAccess` finds ended sessions in the same way as
- * it decides every use of a token. So even a change made by hand in the database causes a notice.
+ * Stores sessions at applications, and queues notices when sessions end. `judgeAccess` decides whether a session has
+ * ended, as it decides every use of a token. So even a change made by hand in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>

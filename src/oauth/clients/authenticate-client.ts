@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The client properties that decide its authentication and its rights. */
+/** The properties of a client that decide how it authenticates and what it may do. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
@@ -22,7 +22,7 @@ export type ClientCredentials =
       /** A JWT signed by the client (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** The reason for the log, which quotes no part of the request. */
+  /** The reason for a rejection. It is for the log, and quotes no part of the request. */
   | { readonly problem: string }
 
 /**
@@ -136,9 +136,9 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client (RFC 6749 §2.3). A client without a secret sends only its client_id. A client with a secret
- * sends it in the form or by HTTP Basic. A client with a key signs an assertion. Deleted clients authenticate too; the
- * endpoint decides what they get.
+ * Authenticates a client (RFC 6749 §2.3). A public client sends only its client_id. A client with a secret sends it in
+ * the form or by HTTP Basic. A client with a key signs an assertion. Deleted clients authenticate too; the endpoint
+ * decides what they get.
  *
  * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the caller
  * always gets `invalid_client`.

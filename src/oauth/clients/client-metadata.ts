@@ -5,7 +5,7 @@ import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
-/** Our own client properties, which the engine passes through. */
+/** The names of our own client metadata, which the engine passes through. */
 export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>

@@ -100,9 +100,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/**
- * Reads the four lists of an application in one round trip. Only secrets expire, and only redirect URIs are ordered.
- */
+/** Creates a function that reads an application's secrets, redirect and logout URIs and scopes in one round trip. */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
@@ -139,7 +137,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** Reads a platform. Its secrets are its only list in the database. */
+/** Converts a configured platform to a client, and reads whether it is disabled. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -50,7 +50,7 @@ export function makeDocumentClients(
     failures.set(address.href, failure)
     return failure
   }
-  // Callers can name any number of URLs, so documents in use have separate limits.
+  // Callers can name any number of URLs, so fetches of documents in use have separate limits.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)

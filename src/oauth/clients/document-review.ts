@@ -18,7 +18,7 @@ interface Verdict {
   readonly forAll: boolean
 }
 
-/** `changed`: no decision was stored, because the document has changed since the page showed it. */
+/** The outcome of a decision. `changed`: it was not stored, because the page showed another version of the document. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**

@@ -11,8 +11,8 @@ export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
 const NAMED_MAX = 3
 
 /**
- * Explains why a client cannot have scopes, and what to do. Uses only characters allowed by RFC 6749 §4.1.2.1, and
- * repeats only scope names from the catalogue.
+ * Explains why a client cannot request these scopes, and what to do. Uses only characters allowed by RFC 6749 §4.1.2.1,
+ * and repeats only scope names from the catalogue.
  */
 export function explainRefusedScopes(
   client: RefusedClient,
@@ -34,7 +34,7 @@ export function explainRefusedScopes(
     : `this client cannot request ${named}: ${open}`
 }
 
-/** Scopes separated by commas instead of spaces (RFC 6749 §3.3); some libraries do this by default. */
+/** Describes scopes separated by commas instead of spaces (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
 /**

@@ -6,7 +6,7 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
-/** Selects the grants to end. */
+/** A selection of grants to end. */
 export type Ending =
   /** All grants, after restoring a backup. */
   | 'everything'

@@ -16,10 +16,10 @@ export interface AppLine {
 /** The service's own pages are not listed as connected apps. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Stands for the missing site of a plain sign-in in keys and groups.
+// Replaces the id of the site in keys and groups for a plain sign-in, which has no site.
 const NO_SITE = ''
 
-/** Lists connections: one entry per person, client and site, regardless of how many browsers consented. */
+/** Creates the lists of connections: one per person, client and site, regardless of how many browsers consented. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
     /** Lists the apps that a person has connected, newest first. */

@@ -37,7 +37,7 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
-  /** Other claims that the platform provides. Unknown claims are absent. */
+  /** Other claims that the platform provides; a claim without a value is omitted. */
   readonly told?: ToldOfPerson
 }
 

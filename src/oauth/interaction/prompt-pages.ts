@@ -43,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** Returns the look of the pages: that of the site for its own application, otherwise that of the service. */
+  /** Returns the appearance of the pages: the site's for its own application, otherwise the service's. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -105,7 +105,7 @@ export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page. Its content security policy allows the redirect URI, because submitting the form ends there. */
+/** Sends a page. Its content security policy allows the redirect URI, because submitting the form redirects there. */
 function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))

@@ -6,7 +6,7 @@ export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
  * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses.
- * Where it returns several keys, the first one signs and all of them verify. So people stay signed in while the
+ * Where a property has several keys, the first one signs and all of them verify. So people stay signed in while the
  * root secret is rotated, as long as the old one stays listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {

@@ -91,8 +91,8 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Time within which a second use of a code is not a replay, but a page that ran its callback twice (design 11). Does
- * not apply to a client with the FAPI 2.0 Security Profile, which is a server.
+ * Time within which a second use of a code does not count as a replay, but as a page that ran its callback twice
+ * (design 11). Does not apply to a client with the FAPI 2.0 Security Profile, which is a server.
  */
 const REPEAT_SECONDS = 5
 

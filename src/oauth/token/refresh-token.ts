@@ -29,8 +29,8 @@ import type { RefreshToken } from './tokens.ts'
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
  * of the family, the generation used and the start time of the next generation. So all uses of one generation compute
- * the same values. The step to the next generation is the only write; until then a client can repeat a failed request
- * at any time.
+ * the same values. Starting the next generation is the only write; until then a client can repeat a failed request at
+ * any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -135,8 +135,8 @@ interface Renewed {
 }
 
 /**
- * Keeps the refresh token instead of replacing it, if its tokens are bound to a key (FAPI 2.0 Security Profile
- * §5.3.2.1). Without the key, an attacker cannot use it. Records the use, which extends its idle lifetime.
+ * Keeps the refresh token instead of replacing it, if the family is bound to a key (FAPI 2.0 Security Profile
+ * §5.3.2.1). Without the key, an attacker cannot use the token. Recording the use extends its lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,

@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** The maximum delay of rows. Counted events are written after their minute. */
+/** The maximum time until an event is written. Counted events are written after their minute. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 

@@ -104,7 +104,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the invalid lines first, then counts the lines that were rejected only because they depend on them. */
+/** Describes the invalid lines, and counts the lines rejected only because they depend on an invalid one. */
 function problems({ rejected, rejectedCount, dependents }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

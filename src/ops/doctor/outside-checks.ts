@@ -28,7 +28,7 @@ type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
 /**
- * Reads discovery as clients do: through DNS, and through proxies and caches that may change it.
+ * Checks discovery as clients read it: through DNS, and through proxies and caches that may change it.
  *
  * @param demanded whether an unreachable service is `wrong`, instead of a note
  */

@@ -158,7 +158,7 @@ async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): 
 
 const DAY_MS = 86_400_000
 
-/** Checks whose X-Forwarded-For is trusted, and whether this header was ignored in the last day. */
+/** Checks whether X-Forwarded-For is trusted from every caller, and whether it was ignored in the last day. */
 async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,

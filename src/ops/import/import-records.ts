@@ -45,7 +45,7 @@ export interface ImportReport {
   readonly dependents: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** The number of missing people, or why they were not determined. */
+  /** The number of missing people, or why it was not determined. */
   absent: number | string | undefined
 }
 
@@ -164,7 +164,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** Handles missing people. @returns their number, or why they were not determined, in which case nothing changes */
+/** Handles missing people. @returns their number, or why it was not determined, in which case nothing changes */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,

@@ -21,7 +21,7 @@ export interface Source {
 export interface Line {
   /** The line number, from 1. */
   readonly number: number
-  /** The name of the record in problems, used if the line number would mean nothing to the reader. */
+  /** The name of the record, for descriptions of problems if the line number would mean nothing to the reader. */
   readonly name?: string
   /** The line as it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined

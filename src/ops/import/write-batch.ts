@@ -190,7 +190,7 @@ interface Rule {
   /** The SQL that selects the rows `r` to check. */
   readonly from: string
   readonly where: string
-  /** The columns with the record's key, if their names differ. */
+  /** The columns of `r` that contain the record's key; by default, the columns of the key fields. */
   readonly by?: readonly string[]
 }
 

@@ -79,7 +79,7 @@ export const changeActions = {
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
-/** All other actions. They are written a few seconds later, so requests do not wait for them. */
+/** Actions recorded outside transactions, a few seconds later, so requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',

@@ -15,7 +15,7 @@ export interface AuditNote {
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** Used only to look up the site when the event is written. */
+  /** The grant, used only to look up the site when the event is written. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
@@ -58,7 +58,7 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** Removes characters that databases reject. A single one would fail the whole batch. */
+/** Removes characters that databases reject. A single one would make the whole batch fail. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }

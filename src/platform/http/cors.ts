@@ -50,7 +50,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** The error description, the same for every client. */
+/** The error description for a page of another origin that uses a confidential client. */
 export const FOREIGN_TO_PAGES =
   'the client has a secret, so pages of other origins must not use it; use a public client'
 

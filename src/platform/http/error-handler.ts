@@ -45,7 +45,7 @@ function refuseUnserved(ctx: Context): void {
 
 const NOTHING_HERE = 'no page or endpoint exists at this URL'
 const CHECK_URL = `${NOTHING_HERE}; check the URL`
-/** The metadata path of a client whose issuer setting has a path or a trailing slash. */
+/** Matches the metadata paths that a client requests if its issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `${NOTHING_HERE}; remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 

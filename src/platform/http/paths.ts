@@ -38,7 +38,7 @@ export const paths = {
   authMd: '/auth.md',
   llmsTxt: '/llms.txt',
   aiCatalog: '/.well-known/ai-catalog.json',
-  /** The tool endpoint's path plus `/server-card` (SEP-2127). */
+  /** The server card of each tool endpoint: the endpoint's path plus `/server-card` (SEP-2127). */
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',

@@ -60,7 +60,7 @@ export function refuseCompressed(ctx: Context): void {
 }
 
 const FORM = 'application/x-www-form-urlencoded'
-/** The limit that the engine has at its own endpoints. */
+/** The maximum length of a form, the same as at the engine's own endpoints. */
 const FORM_BYTES_MAX = 56 * 1024
 
 /** Reads the parameters of a form; empty without a body. @throws bodyTooLarge or unsupportedBody */

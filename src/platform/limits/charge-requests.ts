@@ -22,8 +22,8 @@ interface Gate {
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
 /**
- * All users of a guarded application share the proxy's address, so only failures of the proxy's own authentication
- * count.
+ * The limit of forward auth. All users of an application share the proxy's address, so only failures of the proxy's own
+ * authentication count.
  */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {

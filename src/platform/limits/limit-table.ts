@@ -1,4 +1,4 @@
-/** Request limits: the table, the counters and the 429 responses. Each surface decides what to charge. */
+/** The table of request limits. Each surface decides what to charge. */
 
 interface LimitRow {
   /**

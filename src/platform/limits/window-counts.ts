@@ -49,7 +49,7 @@ export class WindowCounts {
     return this.#young.counts.size + this.#old.counts.size
   }
 
-  /** Returns the count of a key whose window has not ended. */
+  /** Returns the count of a key; undefined if there is none, or its window has ended. */
   find(key: string): Count | undefined {
     const count = this.#ownCount(key, this.#now())
     if (count) return count

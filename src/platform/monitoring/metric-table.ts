@@ -1,4 +1,4 @@
-/** Metrics and traces of the running service. No behavior depends on them. */
+/** The table of metrics and the allowed values of their labels. No behavior depends on metrics. */
 
 import { storeOperations } from '../store/store-use.ts'
 

@@ -43,7 +43,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
 
 type Values = Readonly<Record<string, number | undefined>>
 
-/** Returns one reading per known value. */
+/** Returns one reading per value, except undefined ones. */
 function readingsOf(label: string, values: Values, divisor = 1) {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined ? [] : [{ labels: { [label]: name }, value: value / divisor }],

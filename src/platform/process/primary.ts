@@ -10,7 +10,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 const STOP_MS = 13_000
 /** The time limit of a replaced worker, which must also finish its open connections. */
 const HAND_OVER_MS = 20_000
-/** A worker that dies this soon after it was ready is restarted with a delay. */
+/** How long a worker must accept requests so that its replacement starts without delay when it dies. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000

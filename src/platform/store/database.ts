@@ -1,11 +1,11 @@
-/** SQLite or PostgreSQL behind the same interface. Other folders define the meaning of the data. */
+/** The interface of a database, which is SQLite or PostgreSQL. Other folders define the meaning of the data. */
 
 import type { Kysely } from 'kysely'
 
 import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
-/** An open database. Only this folder depends on the engine. */
+/** An open database. Only code in this folder depends on whether it is SQLite or PostgreSQL. */
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'

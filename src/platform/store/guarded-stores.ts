@@ -106,7 +106,7 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
 
 /**
  * Whether an error means that the store is unavailable. All other errors are bugs that a retry does not fix, such as
- * invalid SQL, a wrong type or a violated constraint. Unknown errors count too, because a retry does no harm.
+ * invalid SQL, a wrong type or a violated constraint. Unknown errors count as failures, because a retry does no harm.
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false

@@ -40,7 +40,7 @@ export interface ListOrder<Row> {
   readonly placeOf: (row: Row) => PlaceInList
 }
 
-/** Sorts by a column that is also a field of the rows. Ids break ties. */
+/** Creates the sort order by a column that is also a field of the rows. Ids break ties. */
 export function orderBy<Field extends string>(
   field: Field,
   direction: 'asc' | 'desc',
@@ -52,7 +52,7 @@ export function orderBy<Field extends string>(
 
 export type TimeOrder = 'NEWEST' | 'OLDEST'
 
-/** Sorts a list by time in the requested direction; newest first by default. */
+/** Returns the order by time in the requested direction; newest first by default. */
 export function inTimeOrder<Row>(
   order: ListOrder<Row>,
   wanted: TimeOrder | null | undefined,

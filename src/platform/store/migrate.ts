@@ -87,7 +87,7 @@ export async function readMigrationStatus(session: MigrationSession) {
   }
 }
 
-/** Returns those of these migrations that this version does not have with the same content. */
+/** Returns the names of the listed migrations that this version lacks, or has with different content. */
 export async function unknownMigrations(
   listed: readonly Migration[],
   engine: Database['engine'],

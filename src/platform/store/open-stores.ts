@@ -138,7 +138,7 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Returns which migrations opening the database would apply. Does not create or change it. */
+/** Returns which migrations opening the database would apply. Does not create or change the database. */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

@@ -11,7 +11,7 @@ const preparedNames = new Map<string, string>()
 
 /**
  * Returns the name of a query's prepared statement. Planning a large join takes several times as long as running it.
- * Only lists produce many different texts. Beyond the maximum, queries are sent without a name.
+ * Only queries for lists have many different texts. Beyond the maximum, queries are sent without a name.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)

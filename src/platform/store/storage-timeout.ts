@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** The number of event loop steps that make up the limit. */
+/** The number of timer steps that make up the limit. */
 const STEPS_PER_LIMIT = 10
 
 /** How many limits a call may take while the store responds to other calls, and so is busy, not unavailable. */
@@ -13,10 +13,10 @@ interface Wait {
 
 /**
  * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read the
- * response, such as a long computation, does not count. Therefore, the limit is measured in event loop steps, and a
+ * response, such as a long computation, does not count. Therefore, the limit is measured in steps of a timer, and a
  * late step counts as one step. Responses that have arrived are read before a call times out. One timer serves all
- * waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at most
- * a tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
+ * waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at most a
+ * tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
  * overloaded machine, statements, locks and the connection pool are slow although the store works.
  */
 export class StorageTimeout {
@@ -51,7 +51,7 @@ export class StorageTimeout {
     return wait
   }
 
-  /** @param responded whether the store responded, even with an error */
+  /** Stops waiting for a call. @param responded whether the store responded, even with an error */
   stop(wait: Wait, responded: boolean): void {
     this.#waits.delete(wait)
     if (responded) this.#respondedAt = this.#step
