@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** @param resourceMetadataUrl metadata of the whole origin, which challenges point to (RFC 9728 §5.1) */
+/** Creates the endpoints for tokens. @param resourceMetadataUrl metadata for challenges (RFC 9728 §5.1) */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

@@ -127,7 +127,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** Checks a document before validation, because validation time grows with the square of the number of fields. */
+/** Finds an exceeded limit before validation, whose time grows with the square of the number of fields. */
 function findExceededLimit(
   document: DocumentNode,
   limits: DocumentLimits,
@@ -155,7 +155,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** The standard introspection query is deeper than any data query. graphql-js limits the lists in it. */
+/** Maximum depth of introspection, whose standard query is deeper than data queries. graphql-js limits its lists. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
@@ -169,7 +169,7 @@ type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Reduces a selection to one number. Evaluates each fragment once per `within`. */
+/** Creates a function that reduces selections to one number. It evaluates each fragment once per `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,

@@ -95,7 +95,7 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
   return { routes: router, protection, execute, tryQuery: makeTryQuery(api, costLimit) }
 }
 
-/** Maximum length of a query in a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
+/** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /**

@@ -61,7 +61,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
-  /** Same as `Execute`, for one operation of a prepared document. */
+  /** Runs one operation of a prepared document, like `Execute`. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
     const result = await execute(argumentsFor(document, request, caller))
     throwUnavailable(result)
@@ -102,7 +102,7 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   )
 }
 
-/** Fails the whole request with 503 if the store did not respond, even after partial results. */
+/** Throws if the store did not respond, so the whole request gets a 503, even after partial results. */
 export function throwUnavailable(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError

@@ -35,7 +35,7 @@ interface Exchange<Caller> {
 /** Creates the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
-/** Handles requests with a verified token. The document determines the required scopes. */
+/** Creates the handler of requests with a verified token. The document determines the required scopes. */
 export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   callerOf: CallerOf<Caller>,
@@ -88,7 +88,7 @@ function sendRefusal(ctx: Context, status: number): void {
   })
 }
 
-/** Runs graphql-http, which negotiates media types and reads parameters. Our code decides what to execute. */
+/** Creates the graphql-http handler. It reads media types and parameters; our code decides what to execute. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   costLimit: CostLimit,
@@ -149,7 +149,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Stops graphql-http. The response is sent later, with its challenge or Retry-After. */
+/** Returns a response that stops graphql-http. The real response is sent later, with its challenge or Retry-After. */
 function refusal(status: 403 | 405 | 429): Response {
   return [null, { status, statusText: '' }]
 }

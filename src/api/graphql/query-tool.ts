@@ -27,8 +27,8 @@ const FOREVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
 /**
- * Serves GraphiQL and React from their packages. The files are read when the first page needs them, and kept in memory.
- * The packages are optional: without them, pages show a plain form.
+ * Creates the query tool, which serves GraphiQL and React from their packages. The files are read when the first page
+ * needs them, and kept in memory. The packages are optional: without them, pages show a plain form.
  */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
   let loading: ReturnType<typeof readAll> | undefined
@@ -37,7 +37,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
     return loading
   }
   return {
-    /** Adds the routes of the files. */
+    /** Registers the routes of the files. */
     addRoutes(router: Router): void {
       router.get(pages.queryAssets, async (ctx) => {
         const found = (await load()).find(({ file }) => file === ctx['params']['file'])

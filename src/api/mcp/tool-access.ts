@@ -56,7 +56,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
   }
 }
 
-/** Decides on access, given the verdict on the token. */
+/** Returns the verdict on the use of a tool, given the verdict on the token. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'

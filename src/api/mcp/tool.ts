@@ -48,7 +48,7 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** The arguments, which are created on first use to keep start-up fast. */
+  /** Returns the schema of the arguments, which is created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
   /**
    * The GraphQL document that the tool runs, if any, and the path to the part of the result that it returns.
@@ -174,7 +174,7 @@ export function describeTool({ name, title, description, effect, input }: Tool):
   }
 }
 
-/** Creates a value on first use. */
+/** Returns a function that creates a value at its first call. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {

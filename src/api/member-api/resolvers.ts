@@ -18,7 +18,7 @@ import type { ViewerData } from '../../school/viewer/viewer-data.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 
-/** The person and site of the token. */
+/** The person and site of the token, with the person's name and e-mail address. */
 export interface MemberCaller extends Membership {
   readonly name: string
   readonly email: string

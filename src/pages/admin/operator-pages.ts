@@ -28,8 +28,8 @@ type ApplicationHandler = (
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
- * Declares the administration pages of one site. An unknown site gives 404. A person who is neither owner nor admin
- * gets 403. Both are checked at every request, because roles can be revoked.
+ * Creates the functions that declare the administration pages of one site. An unknown site gives 404. A person who is
+ * neither owner nor admin gets 403. Both are checked at every request, because roles can be revoked.
  */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts

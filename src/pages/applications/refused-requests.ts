@@ -126,10 +126,10 @@ function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-/** Maximum number of combinations of site, day and error between two writes; others are not counted. */
+/** Maximum number of combinations of client, day and error between two writes; others are not counted. */
 const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
-/** The format of error codes. */
+/** The format of error codes. Any other code is counted as `other`. */
 const ERROR_FORM = /^[a-z_]{1,60}$/
 
 interface RefusalCount {

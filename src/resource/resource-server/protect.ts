@@ -145,7 +145,7 @@ function askForAnotherTry(ctx: Context, cause: unknown): void {
 /** The parameters of a challenge (RFC 6750 §3). */
 export interface Challenge {
   readonly realm?: string
-  /** Omitted if the request has no token (RFC 6750 §3.1). */
+  /** The error code; omitted if the request has no token (RFC 6750 §3.1). */
   readonly error?:
     | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
     | BindingFault['error']

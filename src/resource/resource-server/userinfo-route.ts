@@ -79,7 +79,7 @@ async function claimsFor(
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
-  /** Describes the problem to the caller. */
+  /** The problem, as described to the caller. */
   | { readonly problem: string }
 
 /**
@@ -128,7 +128,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Rejects a token that lacks `openid` or a scope named in the request. */
+/** Returns the refusal if a token lacks `openid` or a scope named in the request. */
 function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
   if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
@@ -164,7 +164,7 @@ interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'sco
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** Rejects a malformed request. @param description goes into a header, so it must not repeat the request */
+/** Creates the refusal of a malformed request. @param description sent in a header, so must not repeat the request */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }

@@ -147,7 +147,7 @@ export function readToken(
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** Rejects an unusable token. */
+/** Creates the verdict on an unusable token. */
 export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }

@@ -65,7 +65,7 @@ export async function countCompleted<Key>(
 }
 
 /**
- * Counts an activity of all people with a role at the site, by day. Counts people in groups; each person is in exactly
+ * Counts an activity of all people with a role at the site, by day. Reads people in groups; each person is in exactly
  * one group, and so is counted once.
  */
 export async function countByMembers(

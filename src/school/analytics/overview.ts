@@ -61,8 +61,8 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
 }
 
 /**
- * Counts the people who used an application, by day and in total. Counts people in groups; each person is in exactly
- * one group, and so is counted once.
+ * Counts the people who used an application, by day and in total. Reads people in groups; each person is in exactly one
+ * group, and so is counted once.
  */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()

@@ -54,7 +54,7 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   }
 }
 
-/** Replaces names that cannot be a path segment: those with only dots or with lone surrogates. */
+/** Returns a file name that can be a path segment. Replaces a name of only dots, and any lone surrogates. */
 function nameInAddress(fileName: string): string {
   return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }

@@ -114,8 +114,8 @@ async function openFile(
 }
 
 /**
- * Parses a Range header with a single range (RFC 9110 §14). Returns undefined for several ranges and for invalid
- * ranges, for which a server may send the whole file.
+ * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` for a range after the end of the file, and
+ * undefined for several or invalid ranges: a server may then send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []

@@ -85,7 +85,7 @@ export function diskPath(key: string): string {
   return join(key.slice(0, 2), key)
 }
 
-/** Stores files in a folder that all processes of the service must share. */
+/** Creates the storage in a folder that all processes of the service must share. */
 function diskStorage(folder: string): FileStorage {
   const pathOf = (key: string) => join(folder, diskPath(key))
   return {
@@ -139,7 +139,7 @@ export interface S3Location {
 /** Time limit for the response headers; the body may take longer. */
 const ANSWER_MS = 20_000
 
-/** Stores each file as an S3 object. Signs requests with Signature Version 4. */
+/** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */
 export function s3Storage(location: S3Location): FileStorage {
   const { endpoint, bucket, ...credentials } = location
   const ask = async (key: string, { method, headers = {}, draft }: Asking) => {

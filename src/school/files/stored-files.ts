@@ -114,7 +114,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Sums the sizes of all files of the site. A site has few files. */
+/** Throws if another file would exceed a limit of the site. Sums the sizes of all files, because a site has few. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,

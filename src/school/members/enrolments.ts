@@ -183,7 +183,7 @@ async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor
   return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
-/** Returns when access ends; null for lifetime access. */
+/** Returns when access ends; null for lifetime access. @throws ChangeRefused for a missing, double or past end */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {
