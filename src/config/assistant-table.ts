@@ -25,7 +25,7 @@ function placeholdersIn(value: unknown): string[] {
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
-/** A list of one to `max` items. */
+/** Creates the schema of a list of one to `max` items. */
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
 const sentence = z.string().min(1).max(600)

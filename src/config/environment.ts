@@ -7,7 +7,7 @@ import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform
 
 const SECRET_LENGTH_MIN = 32
 
-/** A variable with a fixed list of values. */
+/** Creates the schema of a variable with a fixed list of values. */
 function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readonly T[]) {
   const error = `must be one of ${allowed.join(', ')}, not`
   return z

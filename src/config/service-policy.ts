@@ -6,10 +6,10 @@ import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
 
 const DAY_SECONDS = 86_400
 
-/** A whole number of seconds, at least 1. */
+/** Creates the schema of a whole number of seconds, at least 1. */
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** The maximum number of points in one window. */
+/** Creates the schema of the maximum number of points in one window. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
 /** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
@@ -261,7 +261,7 @@ function isUpstreamAddress(address: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(address))
 }
 
-/** An absolute URI (RFC 3986 §4.3). */
+/** Whether the audience is an absolute URI (RFC 3986 §4.3). */
 function isAudience(audience: string): boolean {
   return (
     audience.length <= 500 &&

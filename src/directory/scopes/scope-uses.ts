@@ -21,7 +21,7 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   }
   return {
     addressesOf,
-    /** Identity and member scopes are always in use. */
+    /** Whether a scope is useful in this deployment. Identity and member scopes always are. */
     isUsed: (name: string) =>
       findScope(name)?.audience !== 'operator' || addressesOf(name).length > 0,
   }

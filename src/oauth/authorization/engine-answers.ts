@@ -143,7 +143,7 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
   )
 }
 
-/** Returns the target URI of the page, if the engine has matched it with a registered one. */
+/** Returns the URI to which the page redirects, if it is a registered one. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -152,12 +152,12 @@ function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   }
   if (route !== 'authorization' && route !== 'resume') return undefined
   if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // Errors before the engine checks the redirect_uri also go there, if it is registered.
+  // Errors that occur before the engine checks the redirect_uri are also sent to it, if it is registered.
   const { redirect_uri: address } = params ?? ctx.query
   return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }
 
-/** The rejected request that a description explains. */
+/** The facts about a rejected request that its description may depend on. */
 export interface RefusedRequest {
   /** The client of an authorization request; undefined for other requests, and before the client is known. */
   readonly client: EngineClient | undefined

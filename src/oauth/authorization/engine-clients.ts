@@ -20,7 +20,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Finds clients for the engine. Reads the current request only through `Provider.ctx`. */
+/** Creates the function with which the engine finds clients. Reads the current request only through `Provider.ctx`. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
@@ -108,10 +108,10 @@ const KEYS_FRESH_SECONDS_MAX = 600
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Sends the engine's requests: for metadata documents, and to client servers that an operator entered. All requests
- * pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time limit.
- * Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them. The
- * queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
+ * Configures the engine's requests: for metadata documents, and to client servers that an operator entered. All
+ * requests pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time
+ * limit. Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them.
+ * The queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },
@@ -197,7 +197,7 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
     follow(engine: Provider): void {
       current = { engine, send: queueSignOuts(engine, signOuts) }
     },
-    /** Returns the public keys of a client that authenticates with a key. */
+    /** Returns the public keys of a client; empty if it has none. */
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },
     /** Notifies an application of a sign-out. */

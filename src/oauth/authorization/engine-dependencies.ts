@@ -44,10 +44,10 @@ export interface AuthorizationServerSettings {
 }
 
 /**
- * The engine's settings for Client ID Metadata Documents, which it reads from our stored copies. The client store
- * provides the copy (engine-clients.ts). The engine itself fetches only at the authorization endpoint, only if the copy
- * is stale, and with its own time limit. It receives the client from our store, so a document can forge neither a scope
- * nor one of our own properties.
+ * The engine's settings for Client ID Metadata Documents. The client store provides stored copies (engine-clients.ts).
+ * The engine itself fetches a document only at the authorization endpoint, only if the copy is stale, and with its own
+ * time limit. Even then, it receives the client from our store, so a document can forge neither a scope nor one of our
+ * own properties.
  */
 export interface DocumentResolution {
   /** Whether the feature is on, and listed in the discovery documents. */

@@ -8,7 +8,7 @@ import { type Client, grantTypesServed, type LoopbackRegistration } from './clie
 import { countUnused, forgetUnused, type UnusedClientDependencies } from './unused-client-limit.ts'
 
 export interface LoopbackClientDependencies extends UnusedClientDependencies {
-  /** Stores the records of the model `Client`. */
+  /** The stored records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly loopbackHosts: readonly string[]
   readonly registration: UnusedClientDependencies['registration'] & {

@@ -62,7 +62,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       // A registration that has only known callbacks displaces no others, and is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
-      // The new callbacks were removed because all others are in use.
+      // If all other callbacks are in use, the new ones have just been removed.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
@@ -72,7 +72,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return kept.length === distinct.length
     },
 
-    /** Whether the platform may use this redirect_uri. */
+    /** Whether this redirect_uri was registered, has not expired, and still matches a pattern of the platform. */
     async admits(clientId: string, uri: string): Promise<boolean> {
       if (!mayStillBe(clientId, uri)) return false
       const row = await kysely

@@ -63,7 +63,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   return router
 }
 
-/** The page on which the person cancelled, for the audit trail. */
+/** What the person did not do, by the page on which they cancelled. For the audit trail. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',
@@ -86,7 +86,7 @@ async function findPending(
   return pending
 }
 
-/** Same as `findPending`, but for a form, which must come from our own page. */
+/** Finds the pending interaction of a submitted form, which must come from our own page. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -98,7 +98,7 @@ async function findSubmitted(
 
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** Shows the page of each prompt and handles its form. */
+/** Returns the handlers of each prompt: one shows its page, and one handles its form. */
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {

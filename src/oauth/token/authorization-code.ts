@@ -67,7 +67,7 @@ export interface TokenEndpointParts {
     readonly requestLimits: Limits
     readonly now: () => number
   }
-  /** Reads each grant once per request. */
+  /** The grants, each of which is read only once per request. */
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: { readonly checkDpop: CheckDpop | undefined }

@@ -56,7 +56,7 @@ export function judgeRoom(folder: string, bytes: number): Finding {
   return ok(`${sentence}.`)
 }
 
-/** Writes, reads and deletes an object in the bucket, if one is configured. */
+/** Checks the bucket, if one is configured, by writing, reading and deleting an object. */
 export async function* checkBucket({ filesS3 }: Config): AsyncGenerator<Finding> {
   if (!filesS3) return
   const name = `The bucket ${filesS3.bucket}`

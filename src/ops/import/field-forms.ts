@@ -48,7 +48,7 @@ export function parseJson(text: string): unknown {
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
-/** PostgreSQL cannot store NUL. */
+/** Whether the text contains no NUL, which PostgreSQL cannot store. */
 const hasNoNul = (value: string) => !value.includes('\0')
 const NO_NUL = 'must not contain a NUL character'
 export const text = (lengthMax: number) =>

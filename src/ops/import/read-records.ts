@@ -43,7 +43,7 @@ export interface RejectedLine {
   readonly dependent?: KindName
 }
 
-/** The problem of a line, with the name of its record. */
+/** Describes the problem of a line, with the name of its record. */
 export function problemOfLine({ line, problem }: RejectedLine): string {
   return line.name === undefined ? problem : `${line.name}: ${problem}`
 }

@@ -14,8 +14,8 @@ export interface ErrorBody {
 }
 
 /**
- * Error handler of our own routes. The engine has its own, which also calls `sendError`. Deliberate errors are sent
- * to the caller. For any other error, the caller gets only an error id, and the cause is logged.
+ * Creates the error handler of our own routes. The engine has its own, which also calls `sendError`. Deliberate errors
+ * are sent to the caller. For any other error, the caller gets only an error id, and the cause is logged.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Caches the networks of addresses, because parsing an address takes longer than counting it. */
+/** A cache of the networks of addresses, because parsing an address takes longer than counting it. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
 /** The maximum length of an address. Longer text is not cached. */
 const ADDRESS_CHARACTERS_MAX = 64

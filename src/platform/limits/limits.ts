@@ -113,7 +113,7 @@ export function makeLimits({
   }
 }
 
-/** The background task that exchanges counts with the other processes. */
+/** Creates the background task that exchanges counts with the other processes. */
 export function limitExchange({ exchange }: Pick<Limits, 'exchange'>) {
   return { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: exchange }
 }

@@ -8,7 +8,7 @@ export interface Sources {
   readonly people: { readonly waitingHashes: () => number }
   /** Counts undelivered sign-out notices; undefined without back-channel logout. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
-  /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
+  /** The key rings. `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 

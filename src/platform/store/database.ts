@@ -33,7 +33,7 @@ export interface DatabaseOptions {
   readonly migrations?: 'apply' | 'refuse'
   /** The time limit of one migration statement on PostgreSQL; a minute by default. */
   readonly migrationTimeoutMs?: number
-  /** Opens a PostgreSQL database whose restore is unfinished, which is otherwise refused. */
+  /** Whether to open a PostgreSQL database whose restore is unfinished, which is otherwise refused. */
   readonly finishesRestore?: boolean
 }
 

@@ -36,7 +36,7 @@ const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
 
-/** Parses BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
+/** Types that parse BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
@@ -108,7 +108,7 @@ function pipelinesWithin(connectionsMax: number): number {
   return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
-/** Runs reads through a pipeline. A write may wait for a lock, so it gets its own connection. */
+/** Creates a runner that sends reads through a pipeline. A write may wait for a lock and gets its own connection. */
 function statementRunner(
   pool: pg.Pool,
   pipelines: Pipelines,
@@ -157,7 +157,7 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
   })
 }
 
-/** A connection whose results have the type of the driver. */
+/** A connection whose query results have the driver's type. */
 interface GuardedClient extends Pick<PostgresPoolClient, 'release'> {
   query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
 }

@@ -146,7 +146,7 @@ class WritingSqliteDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
-  /** No-op if SQLite has rolled back itself, as with a full disk. A second error would hide the first. */
+  /** Rolls back, unless SQLite has already done so, as with a full disk. A second error would hide the first. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#connection.inTransaction) await super.rollbackTransaction(connection)
   }

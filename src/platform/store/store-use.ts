@@ -39,7 +39,7 @@ interface Description {
   readonly name: string
 }
 
-/** Caches the operation by statement, because the statements of requests are compiled only once (compiled.ts). */
+/** A cache of the operations by statement, because the statements of requests are compiled only once (compiled.ts). */
 const described = new WeakMap<RootOperationNode, Description>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */
