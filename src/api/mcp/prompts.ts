@@ -141,7 +141,7 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
   return prompt.text(given)
 }
 
-/** Quotes an entered value, so that it stays a single part of the sentence. */
+/** Quotes and shortens an entered value, to keep it a single part of the sentence. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
 }

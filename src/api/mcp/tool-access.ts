@@ -27,7 +27,7 @@ export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'acces
   return !audience || !own || own === audience
 }
 
-/** Returns the audience of a tool; undefined for a public tool. */
+/** Returns the audience of a tool; undefined if the tool does not need certain scopes. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')

@@ -71,7 +71,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   return {
-    /** Records a refusal. Never waits or fails. */
+    /** Records a refusal, or only counts it if too many clients have unwritten refusals. Never waits or fails. */
     note,
 
     /** Records that a sign-out notice was not delivered. */

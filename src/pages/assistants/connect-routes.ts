@@ -154,7 +154,7 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
   })
 }
 
-/** Lists all sites by slug, which has an index. */
+/** Lists one page of all sites, sorted by slug, which has an index. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
   const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
   return await readPage(sites, orderBy('slug', 'asc', 'site.slug', 'site.id'), request)

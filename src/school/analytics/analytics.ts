@@ -1,4 +1,4 @@
-/** Counts events at a site, by day and by course, from the stored rows. */
+/** Counts the activity at a site, by day and by course, from the stored rows. */
 
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
@@ -13,9 +13,9 @@ export type Figures = ReturnType<typeof siteFigures>
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the figures of a site for a period. Each figure is computed once, on demand.
+ * Returns the figures of a site for a period. Each figure is computed on demand; a figure by day, only once.
  *
- * @param inTurn limits concurrent queries, so that one GraphQL document does not take many connections
+ * @param inTurn limits concurrent queries, to keep one GraphQL document from taking many connections
  */
 export function siteFigures(
   database: Database,

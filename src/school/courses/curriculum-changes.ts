@@ -144,7 +144,7 @@ export async function updateLecture(
   })
 }
 
-/** Moves a lecture to another section of its course, or to another position. */
+/** Moves a lecture to another section of its course, or to another position; without a position, to the end. */
 export async function moveLecture(
   database: Database,
   actor: SiteActor,
@@ -200,7 +200,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** Finds a section of the course. @throws ChangeRefused if it belongs to another course */
+/** Returns the id of a section of the course; null if there is no id. @throws ChangeRefused for any other section */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

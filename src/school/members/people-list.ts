@@ -47,8 +47,8 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site by date; a search sorts by name or e-mail address. Each page takes one query that reads an
- * index in order, so its speed does not depend on the number of people.
+ * Lists the people of a site by date; a search sorts by name or e-mail address. Without a search, a page reads an index
+ * in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -85,8 +85,8 @@ const isFirstRole = sql<boolean>`not exists (
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
 /**
- * Counts people. Nearly all members are students. So students are counted within an index, and only the others one by
- * one.
+ * Counts the people of a site. Nearly all are students, so these are counted within an index, and only the others one
+ * by one.
  */
 async function countHolders(
   kysely: Kysely<Schema>,
@@ -110,7 +110,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum roles for which a search reads the people of the site instead of the index of all people. */
+/** Maximum number of roles for which a search reads the people of the site instead of the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
@@ -170,8 +170,8 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. Each page
- * takes one query.
+ * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. A page takes
+ * one query, or two for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question
