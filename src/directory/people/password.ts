@@ -52,7 +52,7 @@ export function makePasswords(
   }
 }
 
-/** Runs up to `running` tasks at once, and queues up to `waitingMax` more. */
+/** Creates a queue that runs up to `running` tasks at once. Up to `waitingMax` more can wait. */
 function makeQueue(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running

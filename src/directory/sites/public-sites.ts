@@ -151,7 +151,7 @@ export function makePublicCourses({ kysely }: Database) {
       }
     },
 
-    /** Finds a published course with its lectures, with two queries. */
+    /** Finds a published course with its first lectures, with two queries. */
     async findCourse(published: Published, slug: string) {
       const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined

@@ -65,7 +65,7 @@ export function makeInteractions(
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/** Finds the pending interaction of this browser, and its client. */
+/** Finds the pending interaction of this browser, and its client. @throws interactionGone if there is none */
 async function findWaiting(ctx: Context, provider: Provider) {
   // The engine's error message is unclear to people, and is thrown outside the engine's error handler.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {

@@ -209,7 +209,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   }
 }
 
-/** Checks the audience and issue time of an assertion. The engine checks neither. */
+/** Validates the audience and issue time of an assertion. The engine validates neither. */
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },

@@ -80,7 +80,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   }
 }
 
-/** Finds applications with due notices, starting with the longest wait. */
+/** Finds the applications whose due notices have waited longest, up to a maximum. */
 async function dueClients(
   { database, now }: SignOutPorts,
   silent: ReadonlySet<string>,
@@ -97,7 +97,7 @@ async function dueClients(
   return rows.map((row) => row.client_id)
 }
 
-/** Sends the due notices of one application. @returns false if the application did not accept one */
+/** Sends due notices of one application, up to a maximum. @returns false if the application did not accept one */
 async function takeTurn(
   clientId: string,
   send: SendNotice,
@@ -234,7 +234,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
       }),
 
-    /** Deletes sessions that have ended, and queues their notices. @returns whether there may be more */
+    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       for (const row of rows) {
@@ -248,7 +248,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Finds sessions that may have ended; `judgeAccess` decides. */
+/** Finds sessions that may have ended, up to a maximum. `judgeAccess` decides whether they have. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')

@@ -101,7 +101,7 @@ export function makeDocumentClients(
   return {
     /** Whether the configuration allows a document at this URL. */
     admitsAddress,
-    /** Whether a document at this URL may be fetched and used now. */
+    /** Whether a document at this URL is allowed by the configuration and not blocked by a review. */
     async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
@@ -117,7 +117,7 @@ export function makeDocumentClients(
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
-    /** Fetches the document and stores its client. @throws an error with the reason if there is no usable document */
+    /** Fetches and stores the document, or falls back to a stored copy. @throws an error if neither is usable */
     async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not a valid URL of a metadata document')

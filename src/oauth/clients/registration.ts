@@ -88,7 +88,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Returns only public members. Omits client_id_issued_at, which is unknown. */
+/** Registers the callbacks of a platform. The response has only public members, and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,

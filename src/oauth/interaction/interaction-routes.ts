@@ -75,7 +75,9 @@ function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) 
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/** Finds the pending interaction of this browser. Its id must match the path, and it must be at this prompt. */
+/**
+ * Finds the pending interaction of this browser. @throws interactionGone if its id or prompt does not match the path
+ */
 async function findPending(
   ctx: Context,
   prompt: PromptName,

@@ -82,7 +82,7 @@ interface UsedProof {
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
-/** Maximum time to store a proof, regardless of its `exp`. */
+/** Maximum time for which a proof is valid. A proof that expires later is rejected, to bound the time of storage. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
 /** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
@@ -117,7 +117,7 @@ export type VerifyAssertion = (presented: {
   readonly choseFapi: boolean
 }) => Promise<string | undefined>
 
-/** Verifies assertions at our own endpoints. */
+/** Creates the verifier of assertions for our own endpoints. */
 function makeVerifyAssertion(
   findKeys: (clientId: string) => Promise<JSONWebKeySet>,
   { issuer, accepted }: Pick<AssertionRules, 'issuer' | 'accepted'>,

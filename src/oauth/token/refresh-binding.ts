@@ -95,7 +95,7 @@ export async function newBinding(
   throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-/** Binds the family. If another request has just bound it to another key, the token was probably stolen. */
+/** Binds the family. Rejects the request if another one bound it to another key; a public client's grant then ends. */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },

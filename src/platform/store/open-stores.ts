@@ -95,7 +95,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** State in the database is never lost, but restoring a backup ends all of it (oauth/grants/end-grants.ts). */
+/** Reads when all state was last ended (oauth/grants/end-grants.ts). Otherwise, state in the database is never lost. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

@@ -158,7 +158,7 @@ class Lane {
     }
   }
 
-  /** Concurrent callers wait for the same connection. */
+  /** Opens the connection within the time limit. Concurrent callers wait for the same connection. */
   #connected(until: number): Promise<Connection> {
     const { timeout } = this.#options
     this.#connecting ??= this.#connect().finally(() => {
