@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** Maximum number of waiting tasks per site and kind. A document may have up to thirty aliases. */
+/** Maximum number of unfinished tasks per site and kind. A document may have up to thirty aliases. */
 const WAITING_MAX = 120
 
 interface Queue {

@@ -102,7 +102,7 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /**
- * The schemas of the requests handled here, for both protocol generations. `initialize` exists in only one generation,
+ * The types of the requests validated here, for both protocol generations. `initialize` exists in only one generation,
  * and the SDK handles it.
  */
 const typeOf: Readonly<Record<string, SpecTypeName>> = {

@@ -60,7 +60,7 @@ interface ChangeDefinition
   readonly selection?: string
 }
 
-/** The definition of a mutation that removes an object by id. */
+/** The common part of the definitions of mutations that remove an object by id. */
 export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
 
 interface ReadDefinition {

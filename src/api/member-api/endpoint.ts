@@ -47,7 +47,7 @@ export function memberEndpoint(
     routes,
     executeMember: execute,
     tryMemberQuery: tryQuery,
-    /** Serves GraphiQL to the query pages of all APIs. */
+    /** The query tool, which serves GraphiQL to the query pages of all APIs. */
     queryTool: makeQueryTool(),
   }
 }

@@ -14,8 +14,8 @@ import type { Application } from './application-lists.ts'
 export const LIVE_SECRETS_MAX = 2
 
 /**
- * Manages the secrets of a confidential application. Two secrets may be valid at the same time, so the application can
- * switch without downtime. The last one cannot be removed.
+ * Creates the functions that manage the secrets of a confidential application. Two secrets may be valid at the same
+ * time, so the application can switch without downtime. The last one cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {

@@ -54,8 +54,8 @@ export const applicationKinds = {
 } as const
 
 /**
- * Changes the applications of a site for its operators. Each change is one transaction with its audit event. It also
- * ends the grants that the change no longer allows.
+ * Creates the functions that change the applications of a site for its operators. Each change is one transaction with
+ * its audit event. It also ends the grants that the change no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {
   const changing =

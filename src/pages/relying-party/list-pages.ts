@@ -8,7 +8,7 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
-/** Paginates the lists on our own pages, with a cursor in `?after=`. */
+/** Creates the functions that paginate the lists on our own pages, with a cursor in `?after=`. */
 export function makeListPages(cursors: Cursors) {
   // The URL identifies the list.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]

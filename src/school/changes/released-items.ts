@@ -63,14 +63,14 @@ interface ItemKind<
 interface ItemQuestion {
   readonly siteId: string
   readonly nowMs: number
-  /** Matches any part of the title or slug, ignoring case. */
+  /** Text to find in any part of the title or slug, ignoring case. */
   readonly search?: string | null | undefined
   readonly state?: ReleaseState | null | undefined
 }
 
 const ITEMS_PER_SITE_MAX = 10_000
 
-/** Reads and changes one kind of item. Each change is one transaction with its audit event. */
+/** Creates the functions that read and change one kind of item. Each change is one transaction with its audit event. */
 export function releasedItems<
   Table extends keyof Schema,
   Row extends ItemRow,

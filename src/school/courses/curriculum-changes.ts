@@ -31,7 +31,7 @@ const lectureCreation = sectionCreation.extend({ durationSeconds, sectionId })
 const lectureChanges = z.strictObject({ title, durationSeconds }).partial()
 const lectureMovement = z.strictObject({ sectionId, position })
 
-/** Creates a section, at a position or at the end. @returns its id */
+/** Creates a section, at a position or at the end. @returns its id @throws ChangeRefused, also at the limit */
 export async function createSection(
   database: Database,
   actor: SiteActor,

@@ -18,7 +18,7 @@ type Post = NonNullable<Awaited<ReturnType<typeof findPost>>>
 
 interface PostQuestion {
   readonly siteId: string
-  /** Matches any part of the title, ignoring case. */
+  /** Text to find in any part of the title, ignoring case. */
   readonly search?: string | null | undefined
   /** Whether to list only published posts (true) or only drafts (false). */
   readonly published?: boolean | null | undefined

@@ -39,7 +39,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
       { NEWEST: orderBy('createdAt', 'desc', 'created_at') },
       'NEWEST',
     ),
-    /** Marks a notification as read. @returns undefined if it belongs to another inbox */
+    /** Marks a notification as read. @returns undefined if the inbox does not contain it */
     async markRead(membership: Membership, id: string) {
       return await kysely
         .updateTable('notification')
