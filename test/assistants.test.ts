@@ -85,7 +85,7 @@ describe('docs/how-to/connect-an-assistant.md', () => {
   const text = readRepository('docs/how-to/connect-an-assistant.md')
 
   it('lists every assistant', () => {
-    const [, table = ''] = /### What is known of the assistants\n([\s\S]*)$/.exec(text) ?? []
+    const [, table = ''] = /### What is known about the assistants\n([\s\S]*)$/.exec(text) ?? []
     const names = [...table.matchAll(/^\| (?!assistant|---)([^|]+?) \|/gm)].map(([, name]) => name)
     expect(names).to.deep.equal(assistants.map(({ name }) => name))
   })
