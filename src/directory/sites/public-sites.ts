@@ -19,7 +19,7 @@ interface SiteQuestion {
   readonly nowMs: number
 }
 
-/** Queries the platform's sites for anonymous callers, cheaply. */
+/** Creates cheap queries of the platform's sites, for anonymous callers. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -103,7 +103,7 @@ interface PublishedQuestion extends Published {
 /** The maximum number of lectures listed for a course. `lectureCount` counts all of them. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Queries a site's published courses for anonymous callers, cheaply. */
+/** Creates cheap queries of a site's published courses, for anonymous callers. */
 export function makePublicCourses({ kysely }: Database) {
   const findSiteBy = (column: 'id' | 'slug') => {
     const find = compiled(kysely, (value: Valued<{ key: string }>) =>

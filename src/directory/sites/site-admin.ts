@@ -40,7 +40,7 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
   }
 }
 
-/** Returns the sites that a person operates, sorted by name. */
+/** Lists the sites that a person operates, sorted by name. */
 export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
   const sites = await listHeldSites(database, personId)
   return sites.filter(({ roles }) => operates(roles))

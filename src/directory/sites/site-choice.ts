@@ -107,7 +107,7 @@ export function makeFindHeldSites({ kysely }: Database) {
   }
 }
 
-/** Runs the query of `makeFindHeldSites` once, for rarely used pages. */
+/** Lists the sites where a person has a role. Like `makeFindHeldSites`, but for rarely used pages. */
 export async function listHeldSites(
   database: Database,
   personId: string,

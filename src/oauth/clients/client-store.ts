@@ -26,7 +26,7 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-/** Finds configured clients: applications of sites, resource servers and integrations. */
+/** Creates the look-up of configured clients: applications of sites, resource servers and integrations. */
 export function makeClientStore({
   database,
   integrations,

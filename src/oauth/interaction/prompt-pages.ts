@@ -25,7 +25,7 @@ export interface PromptPagesDependencies {
   readonly scopeUses: ScopeUses
 }
 
-/** Renders the page of each prompt. */
+/** Creates the functions that send the page of each prompt. */
 export function makePromptPages({ database, people, formKey, scopeUses }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending

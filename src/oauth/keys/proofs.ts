@@ -89,8 +89,8 @@ const REMEMBERED_SECONDS_MAX = 86_400
 const ASSUMED_LIFE_SECONDS = 3_600
 
 /**
- * Accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1, RFC 7523 §3). A single write
- * decides, so only one of several simultaneous uses can be the first.
+ * Creates the function that accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1,
+ * RFC 7523 §3). A single write decides, so only one of several simultaneous uses can be the first.
  */
 function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   const records = state.adapterFor('ReplayDetection')
@@ -223,7 +223,7 @@ export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Verifies a proof (RFC 9449 §4.3). The last step is a single write, so each proof can be used only once. */
+/** Creates the verifier of DPoP proofs (RFC 9449 §4.3). It ends with a single write, so each proof works only once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 

@@ -23,8 +23,8 @@ export function makeTokenEndpoint(parts: TokenEndpointParts) {
 }
 
 /**
- * Reads the code or refresh token of a token request. One query then returns its grant, person, roles and family, and
- * the version of the authenticating client. Each store is read once per request.
+ * Creates the function that reads the code or refresh token of a token request. One query then returns its grant,
+ * person, roles and family, and the version of the authenticating client. Each store is read once per request.
  */
 function makeReadTokenRequest({ platform, grants, tokens }: TokenEndpointParts): ReadTokenRequest {
   const codes = platform.state.adapterFor('AuthorizationCode')

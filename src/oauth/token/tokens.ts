@@ -51,7 +51,7 @@ interface TokenPorts {
 
 export type Tokens = ReturnType<typeof makeTokens>
 
-/** Writes tokens, and finds them by their value. */
+/** Creates the functions that write tokens, and find them by their value. */
 export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   const values = makeTokenValues(keys)
   const readFamily = async (claim: TokenClaim, callerId: string | undefined) => {

@@ -14,8 +14,8 @@ interface WarningPorts {
 }
 
 /**
- * Records requests from a proxy whose X-Forwarded-For is ignored: all its users then share one address and its
- * limits. Only proxies at private addresses count, because anyone on the internet can send the header.
+ * Creates a function that records requests from a proxy whose X-Forwarded-For is ignored: all its users then share one
+ * address and its limits. Only proxies at private addresses count, because anyone on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
   let isLogged = false
