@@ -24,7 +24,7 @@ import { makeSchool } from './school/school.ts'
 /** A running service without its socket: stores are open, keys are loaded, and timers are running. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
-/** Opens the service. Disposes in reverse order, also when start-up fails half-way. */
+/** Opens the service. Disposes its parts in reverse order, also when start-up fails half-way. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy, secrets, dataDir } = config
   await using opening = new AsyncDisposableStack()
@@ -66,7 +66,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** Creates the request handler for a key ring. Creates again only the parts that hold keys. */
+  /** Creates the request handler for a key ring. Recreates only the parts that hold keys. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)

@@ -22,7 +22,7 @@ export interface JudgeSettings {
   readonly now: () => number
 }
 
-/** The kinds of access tokens that an endpoint accepts. */
+/** Which tokens an endpoint accepts, and the client that authenticates there. */
 interface ExpectedToken {
   /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
@@ -36,7 +36,7 @@ export type TokenJudges = ReturnType<typeof makeTokenJudges>
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-/** Creates the functions that judge tokens for all endpoints. Each use runs one query; nothing is cached. */
+/** Creates the functions that judge tokens for all endpoints. Each look-up runs one query; nothing is cached. */
 export function makeTokenJudges(
   { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
   settings: JudgeSettings,

@@ -16,7 +16,7 @@ export interface Protection {
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Advises the client of a token. Queries the store. */
+/** Advises which scopes a client can get, or what to do instead. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
 /** A verdict that ends the request, at an endpoint without anonymous access. */

@@ -60,7 +60,7 @@ export async function receiveFile(database: Database, actor: SiteActor, upload: 
 /** Media types that say nothing about the content. */
 const UNDECLARED = ['', 'application/octet-stream']
 
-/** Rejects a type or name that does not match the bytes, because people and programs rely on both later. */
+/** Throws if the type or name does not match the bytes, because people and programs rely on both later. */
 function mustFit(kind: FileKind, { name, declared }: { name: string; declared: string }): void {
   const { mediaType, extensions } = kind
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
