@@ -31,7 +31,7 @@ export function renderMetrics(): string {
   ])
   return page(
     `Metrics for Prometheus at \`METRICS_PORT\`, and alerts of \`config/monitoring/alerts.yml\`. How to enable them is in
-[monitoring](../how-to/operate.md#watch-it).`,
+[monitoring](../how-to/operate.md#monitor-the-service).`,
     '## Alerts',
     renderTable(['alert', 'fires when', 'what to do'], alerts),
     '## Metrics',
