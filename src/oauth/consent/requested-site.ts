@@ -36,13 +36,13 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the sites that the page shows. If there is no choice, returns one site. */
+/** Returns the sites that the page shows: those to choose from, or the site of the authorization. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site admits the document. A blocked document has no access there, an unapproved one no write scopes. */
+/** Whether the site admits the document. A blocked document gets no access, and an unapproved one no write scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,
