@@ -1,4 +1,4 @@
-/** Composes the tools of administrators: import and export, demo campus, backup, doctor, clean-up and commands. */
+/** Prepares the demo campus and creates the clean-up job. Other operations are commands (ops/cli). */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'

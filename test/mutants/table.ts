@@ -167,7 +167,10 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
     ["return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')", 'return {}'],
-    [") return refused('the token is bound to a key, but has no proof')", ') return {}'],
+    [
+      ") return refused('the token is bound to a key: send it as DPoP with a proof')",
+      ') return {}',
+    ],
     ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
   ]),
   ...inFile('oauth/clients/registration.ts', 'registration hostile/registration', [

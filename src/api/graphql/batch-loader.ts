@@ -1,8 +1,8 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
 /**
- * Finds the value for one of many nodes. All keys requested under one name in the same tick share a single call of
- * `findAll`. So a field takes one statement for all nodes on a page.
+ * Looks up a value by key, batched. Lookups with the same name in the same tick share one call of `findAll`, so a field
+ * of all nodes on a page needs one query.
  */
 export type OneOfMany = <Value>(
   name: string,

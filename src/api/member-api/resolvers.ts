@@ -172,8 +172,8 @@ const afterChange = {
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
- * Resolvers of `schema.graphql`, for fields that are not plain properties of their parent. Resolvers check no access,
- * because they can only read the caller's own person and site.
+ * Resolvers of `schema.graphql`, for fields that are not plain properties of their parent. They perform no access
+ * checks, because every query is limited to the caller and the site of the token.
  */
 export const resolvers = {
   Query: query,

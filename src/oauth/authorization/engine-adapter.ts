@@ -19,7 +19,7 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
  * Creates the engine's storage adapter with our rules. Clients come from the client store, grants and tokens from the
- * database. Starting a family consumes its code. Reads the current request only through the documented `Provider.ctx`.
+ * database. An authorization code is consumed when its token family is created. Reads the current request only through the documented `Provider.ctx`.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({

@@ -54,7 +54,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Declares pages that exist only if MCP connections are on (specification, What the service does 9). */
+    /** Declares pages that require MCP connections. While these are off, the pages lead to Beta features. */
     whereOn: declaring(ifOn),
     /** Declares pages of the application that the URL names. Those of kind `site` also need MCP connections. */
     of: (kind: ApplicationKind) =>

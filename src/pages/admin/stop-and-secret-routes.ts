@@ -63,7 +63,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   ] as const) {
     onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
-      // Resource servers have no people, because only applications can be connected.
+      // Members connect only to applications, so a resource server has no connected people.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
       return confirmPage({ area, name, people, action, cancelHref })
     })

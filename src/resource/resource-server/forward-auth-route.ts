@@ -95,7 +95,7 @@ type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * Judges the token before comparing the proxy's secret, because the same query reads the proxy's version. An
+ * Judges the token before checking the proxy's secret, because the same query reads the version of its client. An
  * unauthenticated proxy learns nothing about the verdict.
  */
 async function judgeRequest(
@@ -140,7 +140,7 @@ async function authenticateProxy(
   return undefined
 }
 
-/** Send the same text for every fault, because the caller of the proxy may read it too. */
+/** Error description of every failed proxy authentication. It names no fault, because the proxy's caller may see it. */
 const PROXY_NOT_AUTHENTICATED =
   'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
   'client_secret, encoded as in HTTP Basic'

@@ -523,7 +523,7 @@ create index oauth_grant_of_site on oauth_grant (site_id, id);
 create index oauth_grant_people_of_site on oauth_grant (site_id, person_id);
 create index oauth_grant_by_expiry on oauth_grant (expires_at);
 
--- The scope names in "allowed", for lists, and for ending all grants with a scope.
+-- One row per scope name in oauth_grant.allowed, to list grants by scope and to end those that have a scope.
 create table oauth_grant_scope (
   grant_id text not null references oauth_grant (id) on delete cascade,
   scope text not null,
