@@ -167,10 +167,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
     ["return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')", 'return {}'],
-    [
-      ") return refused('the token is bound to a key: send it as DPoP with a proof')",
-      ') return {}',
-    ],
+    [") return refused('the token is bound to a key: send it with a DPoP proof')", ') return {}'],
     ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
   ]),
   ...inFile('oauth/clients/registration.ts', 'registration hostile/registration', [

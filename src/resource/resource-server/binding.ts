@@ -39,8 +39,7 @@ export async function judgeBinding(
   if (jkt === undefined) {
     return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')
   }
-  if (scheme === 'Bearer')
-    return refused('the token is bound to a key: send it as DPoP with a proof')
+  if (scheme === 'Bearer') return refused('the token is bound to a key: send it with a DPoP proof')
   const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined
   switch (proof?.kind) {
     case 'good': {
