@@ -93,14 +93,18 @@ describe('a proxy whose X-Forwarded-For is ignored', () => {
       check?.startsWith('proxy.') ? check : [],
     )
 
-  it('is logged once and found by doctor, until it is trusted', async () => {
-    await using service = await startService()
+  it('is logged twice a day and found by doctor, until it is trusted', async () => {
+    let nowMs = Date.now()
+    await using service = await startService({ now: () => nowMs })
     const { url, log, config } = service
     expect(await findings(config)).to.deep.equal([])
-    for (let turn = 0; turn < 2; turn += 1) {
+    const warnings = async () => {
       await get(url + paths.jwks, ['X-Forwarded-For', '198.51.100.1'])
+      return log.filter((line) => line.includes('set TRUST_PROXY=yes')).length
     }
-    expect(log.filter((line) => line.includes('set TRUST_PROXY=yes'))).to.have.length(1)
+    expect([await warnings(), await warnings()]).to.deep.equal([1, 1])
+    nowMs += 13 * 3_600_000
+    expect(await warnings()).to.equal(2)
     // The time is stored behind the request.
     while ((await findings(config)).join() !== 'proxy.ignored') await delay(20)
     expect(await findings({ ...config, trustProxy: true })).to.deep.equal([])

@@ -6,6 +6,9 @@ import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
 import { writeSetting } from '../store/settings.ts'
 
+/** The interval of the log line and of the stored time. Shorter than the day for which `doctor` reports the time. */
+const NOTED_EVERY_MS = 12 * 3_600_000
+
 interface WarningPorts {
   readonly logger: Logger
   readonly database: Pick<Database, 'kysely'>
@@ -18,15 +21,15 @@ interface WarningPorts {
  * address and its limits. Only proxies at private addresses count, because anyone on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
-  let isLogged = false
+  let notedAtMs = Number.NEGATIVE_INFINITY
   return ({ req: { headers, socket } }: Context): void => {
     const { remoteAddress = '' } = socket
     if (headers['x-forwarded-for'] === undefined || isPublic(remoteAddress)) return
     watch.hearIgnoredProxy()
-    if (isLogged) return
-    isLogged = true
-    logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
     const nowMs = now()
+    if (nowMs < notedAtMs + NOTED_EVERY_MS) return
+    notedAtMs = nowMs
+    logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
     writeSetting(database.kysely, PROXY_IGNORED, String(nowMs), nowMs).catch(() => {})
   }
 }
