@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
 import { anchorOf } from './interop/libraries-document.ts'
 import {
   annotationsOf,
@@ -163,6 +164,14 @@ describe('docs/reference', () => {
     const files = globSync('docs/reference/**', { cwd: root, withFileTypes: true })
     const names = files.filter((file) => file.isFile()).map(({ name }) => `docs/reference/${name}`)
     expect(names).to.have.members(pages.map(({ path }) => path))
+  })
+})
+
+describe('config/example.env', () => {
+  it('lists every variable with its default', () => {
+    expect(read('config/example.env'), 'run npm run docs').to.equal(renderExampleEnv())
+    for (const name of Object.keys(environmentVariables.shape))
+      expect(renderExampleEnv()).to.include(`# ${name}=`)
   })
 })
 

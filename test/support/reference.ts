@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
+import { renderExampleEnv } from '../../src/config/environment.ts'
 import { renderClients } from '../agents/clients-document.ts'
 import { writeLibraries } from '../interop/libraries-document.ts'
 import { readAnnotations } from './annotations.ts'
@@ -64,6 +65,7 @@ function page(name: string, title: string, body: string) {
 }
 
 if (import.meta.main) {
+  writeFileSync(join(root, 'config/example.env'), renderExampleEnv())
   for (const { path, text } of renderReference()) writeFileSync(join(root, path), text)
   // Parts of hand-written pages.
   writeLibraries()

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { environmentVariables, renderExampleEnv } from '../../src/config/environment.ts'
 import { policyWith } from '../support/gatehouse.ts'
 import {
   configWith,
@@ -169,16 +168,6 @@ describe('starting', () => {
       ])
     })
   }
-
-  it('config/example.env lists every variable with its default', () => {
-    expect(
-      readFileSync(example, 'utf8'),
-      'config/example.env is out of date; `npm run gatehouse -- example-env > config/example.env` writes it',
-    ).to.equal(renderExampleEnv())
-    for (const name of Object.keys(environmentVariables.shape)) {
-      expect(renderExampleEnv()).to.include(`# ${name}=`)
-    }
-  })
 
   it('succeeds with every default of config/example.env', async () => {
     const lines = readFileSync(example, 'utf8').matchAll(/^# ([A-Z_]+)=(.*)$/gm)
