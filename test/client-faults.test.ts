@@ -13,7 +13,7 @@ import {
 import { flushingSoon, notes, portal } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
-import { type Answer, basic, type Fields, postForm, send } from './support/wire.ts'
+import { type Answer, basic, encode, type Fields, get, postForm, send } from './support/wire.ts'
 
 /** Faults of real libraries. Each description names the remedy. */
 describe('the error of a faulty client', () => {
@@ -210,6 +210,29 @@ describe('the error of a faulty client', () => {
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
     expect(reason).to.include(`the nearest, ${redirectUri}, differs in its path`)
     expect(reason).to.include('the trailing slash must match').and.not.include('secret')
+  })
+
+  // [RP-Initiated Logout §3]
+  it('shows a refused sign-out address in the same way, and the sign-out without it', async () => {
+    const query = encode({
+      client_id: notes.clientId,
+      post_logout_redirect_uri: 'https://notes.example/signed-out/?id=secret"><a href=x>',
+    })
+    const answer = await get(`${service().url}${paths.endSession}?${query}`, [
+      'Accept',
+      'text/html',
+    ])
+    expect(answer.status).to.equal(400)
+    expect(answer.text)
+      .to.include('<code id="sent-address">https://notes.example/signed-out/?…</code>')
+      .and.include(`<a id="sign-out-here" href="${paths.endSession}">`)
+      .and.not.include('secret')
+    await reasonsOf(
+      notes.clientId,
+      'invalid_request',
+      'post_logout_redirect_uri https://notes.example/signed-out/?… is not registered; the nearest, ' +
+        'https://notes.example/signed-out, differs in its path, query: the trailing slash must match',
+    )
   })
 
   it('shows operators the required authentication method', async () => {

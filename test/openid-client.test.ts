@@ -62,6 +62,7 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(fetched).to.deep.equal({
       sub: 'per_sam',
       email: 'sam@northlight.example',
+      email_verified: false,
       name: 'Sam Student',
       picture: 'https://northlight.example/people/sam.jpg',
       org_id: 'sit_northlight',

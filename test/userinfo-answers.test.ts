@@ -16,6 +16,7 @@ const sam = {
   org_id: 'sit_northlight',
   roles: ['student'],
   email: 'sam@northlight.example',
+  email_verified: false,
 }
 const page = 'https://app.example'
 const origin = ['Origin', page]
@@ -94,7 +95,7 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    good({ sub: sam.sub, email: sam.email }),
+    good({ sub: sam.sub, email: sam.email, email_verified: false }),
     {
       'fewer scopes': withQuery('?scope=openid%20email'),
       'fewer scopes by form': ({ bound }) => post({ scope: 'openid email' }, bearer(bound)),
@@ -256,7 +257,7 @@ describe('UserInfo responses [design 4]', () => {
 
   for (const [scope, claims] of Object.entries({
     openid: ['sub'],
-    'openid email': ['sub', 'email'],
+    'openid email': ['sub', 'email', 'email_verified'],
     'openid profile': ['sub', 'name', 'picture', 'org_id', 'roles'],
     'openid account:read': ['sub'],
   })) {

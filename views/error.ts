@@ -13,6 +13,8 @@ export interface ErrorPage {
   readonly connectHref?: string | undefined
   /** The address that the application sent and may not return to: shown as text, and never a link. */
   readonly sentAddress?: string | undefined
+  /** The page that signs the person out without going back to the application. */
+  readonly signOutHref?: string | undefined
 }
 
 const again = 'If it happens again, send the lines below to the people who make the application.'
@@ -55,7 +57,7 @@ says each step, and whom to ask for a <code>client_id</code>.</p>\n`
 
 /** Says that it cannot go on, why, and what the person can do now. */
 export function errorPage(page: ErrorPage): Page {
-  const { code, description, errorId, title, connectHref, sentAddress } = page
+  const { code, description, errorId, title, connectHref, sentAddress, signOutHref } = page
   const heading = title ?? (code === 'too_many_requests' ? 'Please wait' : 'Something went wrong')
   return {
     title: heading,
@@ -64,7 +66,8 @@ export function errorPage(page: ErrorPage): Page {
     body: html`<h1>${heading}</h1>
 <p id="error-description">${description}</p>
 <h2>What you can do</h2>
-<p>${adviceByCode.get(code) ?? usualAdvice}</p>
+${signOutHref !== undefined && html`<p>You are still signed in. <a id="sign-out-here" href="${signOutHref}">Sign out without going back to the application</a></p>`}
+<p>${signOutHref === undefined ? (adviceByCode.get(code) ?? usualAdvice) : repairAddress}</p>
 ${connecting(code, connectHref)}<dl class="facts">
 <div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
 ${sentAddress !== undefined && html`<div><dt>Address that the application sent</dt><dd><code id="sent-address">${sentAddress}</code></dd></div>`}

@@ -205,10 +205,16 @@ const toClient = sentences({
     'unsupported response_type requested: send response_type=code',
 })
 
+/** The engine's description for a sign-out with an unregistered redirect URI. */
+export const UNREGISTERED_AFTER_SIGN_OUT = 'post_logout_redirect_uri not registered'
+
 /** Replacements for the engine's vague reasons in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
+  [UNREGISTERED_AFTER_SIGN_OUT]: ({ client, params: { post_logout_redirect_uri: sent } }) =>
+    client &&
+    explainRedirect(String(sent), client.postLogoutRedirectUris ?? [], 'post_logout_redirect_uri'),
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) =>
       client && `the client is registered for the authentication method ${client.clientAuthMethod}`,

@@ -3,13 +3,14 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 
 import { trusted } from '../../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../../views/sign-out.ts'
-import { faultBody, sendErrorPage } from '../../platform/http/error-handler.ts'
+import { faultBody, type RejectedUri, sendErrorPage } from '../../platform/http/error-handler.ts'
 import { isRefusal } from '../../platform/http/errors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
-import { pages } from '../../platform/http/paths.ts'
+import { pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
+import { UNREGISTERED_AFTER_SIGN_OUT } from './engine-answers.ts'
 
 /** Routes that browsers visit. All other routes respond to errors with JSON, regardless of the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
@@ -33,11 +34,24 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     }
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
-    const { redirect_uri: address } = ctx.oidc.params ?? ctx.query
-    // Show the URI as text: the page must not link to an unregistered URI.
-    const isShown = out.error === 'invalid_redirect_uri' && typeof address === 'string'
-    const sent = isShown ? shownUri(address) : undefined
-    sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why }, sent)
+    sendErrorPage(
+      ctx,
+      why === undefined ? body : { ...body, error_description: why },
+      rejectedUri(ctx, out),
+    )
+  }
+}
+
+/** Returns the rejected redirect URI, to show on the error page, and the way on if it was for a sign-out. */
+function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
+  const params = ctx.oidc.params ?? ctx.query
+  const isSignOut = out.error_description === UNREGISTERED_AFTER_SIGN_OUT
+  if (!isSignOut && out.error !== 'invalid_redirect_uri') return {}
+  const sent = params[isSignOut ? 'post_logout_redirect_uri' : 'redirect_uri']
+  return {
+    // Shown as text: the page must not link to an unregistered URI.
+    ...(typeof sent === 'string' && { sentAddress: shownUri(sent) }),
+    ...(isSignOut && { signOutHref: paths.endSession }),
   }
 }
 

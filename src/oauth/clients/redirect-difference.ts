@@ -11,21 +11,25 @@ export function shownUri(sent: string): string {
 }
 
 /**
- * Explains how a redirect_uri differs from the nearest registered one. Show it only to the operator of the client,
+ * Explains how the redirect URI in a parameter differs from the nearest registered one. Show it only to the operator of the client,
  * because it names a registered URI. For a URI on another host it names only the host, so callers cannot write
  * arbitrary text into the log.
  */
-export function explainRedirect(sent: string, registered: readonly string[]): string {
+export function explainRedirect(
+  sent: string,
+  registered: readonly string[],
+  name: 'redirect_uri' | 'post_logout_redirect_uri' = 'redirect_uri',
+): string {
   const url = URL.parse(sent)
-  if (url === null) return 'redirect_uri is not an absolute URI'
+  if (url === null) return `${name} is not an absolute URI`
   const [nearest] = registered
     .flatMap((address) => differenceOf(url, sent, address) ?? [])
     .sort((a, b) => a.distance - b.distance)
-  const atHost = `redirect_uri at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
-  if (!nearest) return `${atHost}; the client has no registered redirect_uri`
+  const atHost = `${name} at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
+  if (!nearest) return `${atHost}; the client has no registered ${name}`
   const { address, differing, hint } = nearest
   const isElsewhere = differing.includes('host') && hint === undefined
-  const told = isElsewhere ? atHost : `redirect_uri ${shownUri(sent)} is not registered`
+  const told = isElsewhere ? atHost : `${name} ${shownUri(sent)} is not registered`
   const where = differing.join(', ') || 'spelling'
   const why = hint === undefined ? '' : `: ${hint}`
   return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}${why}`

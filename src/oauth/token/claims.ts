@@ -56,6 +56,7 @@ export function claimsOf({
     sub: person.id,
     name: person.name,
     email: person.email,
+    email_verified: person.told?.emailVerified === true,
     ...(person.picture !== undefined && { picture: person.picture }),
     ...standardClaims(person.told ?? {}),
     ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
@@ -63,15 +64,8 @@ export function claimsOf({
 }
 
 /** Returns the standard claims (OpenID Connect Core §5.1), with times in seconds. Omits unknown claims. */
-function standardClaims({
-  emailVerified,
-  preferredUsername,
-  locale,
-  timeZone,
-  updatedAt,
-}: ToldOfPerson) {
+function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: ToldOfPerson) {
   return {
-    ...(emailVerified && { email_verified: true }),
     ...(preferredUsername !== undefined && { preferred_username: preferredUsername }),
     ...(locale !== undefined && { locale }),
     ...(timeZone !== undefined && { zoneinfo: timeZone }),

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 
-import { errorPage } from '../../../views/error.ts'
+import { type ErrorPage, errorPage } from '../../../views/error.ts'
 import { isRefusal, methodNotAllowed } from './errors.ts'
 import { sendPublicPage } from './page.ts'
 import { pages, paths } from './paths.ts'
@@ -72,18 +72,17 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   if (isTemporary) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
-/**
- * Renders the error page; the status is already set.
- *
- * @param sentAddress the rejected redirect URI, to show on the page
- */
-export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
+/** A rejected redirect URI that the error page shows. */
+export type RejectedUri = Pick<ErrorPage, 'sentAddress' | 'signOutHref'>
+
+/** Renders the error page; the status is already set. */
+export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedUri = {}): void {
   const page = errorPage({
     code: body.error,
     description: body.error_description ?? 'The request failed. Try again later.',
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
-    sentAddress,
+    ...rejected,
   })
   sendPublicPage(ctx, page)
 }
