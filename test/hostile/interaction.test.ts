@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import { sha256 } from '../../src/platform/store/digest.ts'
 import { storedId } from '../../src/platform/store/oauth-state.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl, obtainCode } from '../support/client.ts'
@@ -343,6 +344,25 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
     const after = await sessions()
     expect(after.filter((id) => !before.includes(id))).to.have.lengthOf(1)
     expect(before.filter((id) => !after.includes(id))).to.have.lengthOf(1)
+  })
+
+  // [threat 31; 201]
+  it('are not in the store, not even beside a pending consent', async () => {
+    const { person } = await obtainCode(service().url)
+    const values = new Set<string>()
+    for (const prompt of ['consent', 'none', 'login']) {
+      const asked = await person.open(authorizeUrl(service().url, { prompt }))
+      const cookies = asked.headers.getSetCookie().join(', ')
+      values.add(/(?:^|, )gatehouse=([^;]+)/.exec(cookies)?.[1] ?? '')
+    }
+    const { kysely } = service().service.stores.database
+    const rows = await kysely.selectFrom('oauth_state').selectAll().execute()
+    const kept = JSON.stringify(rows)
+    expect(kept).to.include('"Interaction"').and.include('"Session"')
+    for (const value of values) {
+      expect(value).to.match(/^[\w-]{43}$/)
+      expect(kept).to.include(sha256(value)).and.not.include(value)
+    }
   })
 
   async function sessions(): Promise<string[]> {

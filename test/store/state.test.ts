@@ -36,7 +36,8 @@ interface Backend extends AsyncDisposable {
 const SHORT_TTL_SECONDS = 0.05
 const STARTED_AT_MS = 1_900_000_000_000
 
-const bearerModels = ['AuthorizationCode', 'PushedAuthorizationRequest']
+const onceModels = ['AuthorizationCode', 'PushedAuthorizationRequest']
+const bearerModels = [...onceModels, 'Session']
 
 function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>): void {
   describe(`OAuth state in ${name}`, () => {
@@ -52,7 +53,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
 
     it('answers a ping', async () => await backend.store.ping())
 
-    for (const model of [...bearerModels, 'Session', 'Interaction', 'Grant']) {
+    for (const model of [...bearerModels, 'Interaction', 'Grant']) {
       it(`finds a stored ${model} of this model only, and nothing once it is destroyed`, async () => {
         const adapter = adapterFor(model)
         const payload = { jti: 'id-1', kind: model, accountId: 'per_1', extra: { text: '{"ü\n' } }
@@ -69,7 +70,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
     it('stores no id of a bearer value, so that a copy of the store holds no token', async () => {
       for (const model of bearerModels) {
         const id = `secret-of-${model}`
-        await adapterFor(model).upsert(id, { jti: id, grantId: 'grant-1' }, 60)
+        await adapterFor(model).upsert(id, { jti: id, uid: `${model}-1`, grantId: 'grant-1' }, 60)
         await adapterFor(model).consumeOnce(id)
       }
       expect((await backend.dump()).join())
@@ -101,8 +102,8 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
       expect(await backend.dump()).to.have.length(1)
     })
 
-    it('writes a bearer value once: a late duplicate does not clear its use', async () => {
-      for (const model of bearerModels) {
+    it('writes a code or pushed request once: a late duplicate does not clear its use', async () => {
+      for (const model of onceModels) {
         const adapter = adapterFor(model)
         await adapter.upsert('id-1', { jti: 'id-1', scope: 'first' }, 60)
         await adapter.consumeOnce('id-1')
@@ -113,7 +114,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
       }
     })
 
-    it('writes a bearer value again after the previous one expired', async () => {
+    it('writes a code again after the previous one expired', async () => {
       const codes = adapterFor('AuthorizationCode')
       await codes.upsert('id-1', { jti: 'id-1', scope: 'first' }, SHORT_TTL_SECONDS)
       await passShortTtl()
@@ -121,13 +122,15 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
       expect(await codes.find('id-1')).to.include({ scope: 'second' })
     })
 
-    it('keeps the last write of any other model', async () => {
-      const grants = adapterFor('Grant')
-      await grants.upsert('id-1', { jti: 'id-1', accountId: 'a' }, SHORT_TTL_SECONDS)
-      await grants.upsert('id-1', { jti: 'id-1', accountId: 'b' }, 60)
-      await passShortTtl()
-      expect(await grants.find('id-1')).to.deep.equal({ jti: 'id-1', accountId: 'b' })
-    })
+    for (const model of ['Grant', 'Session']) {
+      it(`keeps the last write of a ${model}`, async () => {
+        const records = adapterFor(model)
+        await records.upsert('id-1', { jti: 'id-1', accountId: 'a' }, SHORT_TTL_SECONDS)
+        await records.upsert('id-1', { jti: 'id-1', accountId: 'b' }, 60)
+        await passShortTtl()
+        expect(await records.find('id-1')).to.deep.equal({ jti: 'id-1', accountId: 'b' })
+      })
+    }
 
     it('returns the time of the first use to later callers, and nothing for an unknown id', async () => {
       const requests = adapterFor('PushedAuthorizationRequest')
@@ -159,7 +162,9 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
       await sessions.upsert('id-1', session('id-1', 'uid-1'), 60)
       await sessions.upsert('id-2', session('id-2', 'uid-1'), 61)
       await sessions.destroy('id-1')
-      expect(await sessions.findByUid('uid-1')).to.deep.equal(session('id-2', 'uid-1'))
+      const { jti, ...known } = session('id-2', 'uid-1')
+      expect(await sessions.find(jti)).to.deep.equal({ jti, ...known })
+      expect(await sessions.findByUid('uid-1')).to.deep.equal(known)
       expect(await sessions.findByUid('uid-2')).to.equal(undefined)
       await sessions.destroy('id-2')
       expect(await sessions.findByUid('uid-1')).to.equal(undefined)
@@ -170,7 +175,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
     })
 
     it('keeps nothing for ever', async () => {
-      for (const model of [...bearerModels, 'Session', 'Interaction', 'Grant']) {
+      for (const model of [...bearerModels, 'Interaction', 'Grant']) {
         const payload = { ...session('id-1', 'uid-1'), grantId: 'grant-1' }
         await adapterFor(model).upsert('id-1', payload, 60)
         await adapterFor(model).consumeOnce('id-1')

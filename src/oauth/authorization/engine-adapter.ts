@@ -50,6 +50,8 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
       return pushedRequestAdapter(records, dependencies.resources)
     case 'Session':
       return sessionAdapter(records, dependencies)
+    case 'Interaction':
+      return interactionAdapter(records)
     case 'RefreshToken':
       return refreshTokenAdapter(dependencies)
     default:
@@ -157,6 +159,16 @@ function sessionAdapter(
         })
       }
       await records.destroy(id)
+    },
+  }
+}
+
+/** Stores interactions without the id of the browser session, which the engine adds but never reads. */
+function interactionAdapter(records: StateAdapter): Pick<Adapter, 'upsert'> {
+  return {
+    async upsert(id, { session, ...payload }, ttlSeconds) {
+      const { cookie: _, ...known } = session ?? {}
+      await records.upsert(id, { ...payload, ...(session && { session: known }) }, ttlSeconds)
     },
   }
 }

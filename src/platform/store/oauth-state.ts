@@ -19,15 +19,16 @@ export interface Consumption {
 /**
  * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
- * - Codes and pushed requests are bearer values. The store has only digests of their ids, so a leaked copy is
- * useless. They are written once, so a late duplicate cannot clear `consumed`. For other models, the last write
- * wins.
+ * - The ids of codes, pushed requests and sessions are bearer values. The store has only their digests, so a leaked
+ * copy is useless.
+ * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the
+ * last write wins.
  * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
  */
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** Finds a session by its uid; for sessions only. */
+  /** Finds a session by its uid, without its id, which the store does not have. For sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /**
    * Consumes a record atomically. Every caller gets the time of the first use, or undefined if there is no record.
@@ -42,11 +43,11 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
+/** The models whose records are used once. */
+const onceModels: ReadonlySet<string> = new Set(['AuthorizationCode', 'PushedAuthorizationRequest'])
+
 /** The models whose ids are bearer values. Access and refresh tokens have no records. */
-const bearerModels: ReadonlySet<string> = new Set([
-  'AuthorizationCode',
-  'PushedAuthorizationRequest',
-])
+const bearerModels: ReadonlySet<string> = new Set([...onceModels, 'Session'])
 
 /** Returns the stored id of a record: a digest if the id is a bearer value. */
 export function storedId(model: string, id: string): string {
@@ -72,13 +73,13 @@ function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | u
 /** Converts a stored record to the engine's payload. */
 function fromStored(
   model: string,
-  id: string,
+  id: string | undefined,
   record: { readonly payload: string; readonly consumed_at: number | null },
 ): AdapterPayload {
   const stored: AdapterPayload = JSON.parse(record.payload)
   return {
     ...stored,
-    ...(bearerModels.has(model) ? { jti: id } : {}),
+    ...(bearerModels.has(model) && id !== undefined ? { jti: id } : {}),
     ...(record.consumed_at === null ? {} : { consumed: Math.floor(record.consumed_at / 1000) }),
   }
 }
@@ -107,7 +108,7 @@ function sqlAdapter(
     async upsert(id, payload, ttlSeconds) {
       const { ttlMs, ...record } = toStored(model, payload, ttlSeconds)
       const nowMs = now()
-      const write = bearerModels.has(model) ? queries.insert : queries.replace
+      const write = onceModels.has(model) ? queries.insert : queries.replace
       await write({ ...keyOf(id), ...record, expires_at: nowMs + ttlMs, nowMs })
     },
     async find(id) {
@@ -117,7 +118,7 @@ function sqlAdapter(
     async findByUid(uid) {
       const { rows } = await queries.findByUid({ model, uid, nowMs: now() })
       const [row] = rows
-      return row && fromStored(model, row.id, row)
+      return row && fromStored(model, undefined, row)
     },
     async consumeOnce(id) {
       const consumedAtMs = now()
@@ -155,7 +156,7 @@ function makeQueries(kysely: Kysely<Schema>) {
   const live = (model: string, nowMs: number) =>
     kysely
       .selectFrom('oauth_state')
-      .select(['id', 'payload', 'consumed_at'])
+      .select(['payload', 'consumed_at'])
       .where('model', '=', model)
       .where('expires_at', '>', nowMs)
   const upsert = (value: Valued<Written>, once: boolean) => {
@@ -276,17 +277,18 @@ function guardedAdapter(records: StateAdapter, model: string, guard: StoreGuard)
 }
 
 function redisAdapter(commands: Commands, model: string, now: () => number): StateAdapter {
-  const keyOf = (id: string) => `${PREFIX}${model}:${storedId(model, id)}`
+  const recordKey = (stored: string) => `${PREFIX}${model}:${stored}`
+  const keyOf = (id: string) => recordKey(storedId(model, id))
   const uidKey = (uid: string) => `${PREFIX}session-uid:${uid}`
   return {
     async upsert(id, payload, ttlSeconds) {
       const { ttlMs, uid, ...record } = toStored(model, payload, ttlSeconds)
       const key = keyOf(id)
       await Promise.all([
-        bearerModels.has(model)
+        onceModels.has(model)
           ? commands.set(key, record.payload, 'PX', ttlMs, 'NX')
           : commands.set(key, record.payload, 'PX', ttlMs),
-        uid !== null && commands.set(uidKey(uid), id, 'PX', ttlMs),
+        uid !== null && commands.set(uidKey(uid), storedId(model, id), 'PX', ttlMs),
       ])
     },
     async find(id) {
@@ -295,8 +297,9 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
     },
     async findByUid(uid) {
       if (model !== 'Session') return undefined
-      const id = await commands.get(uidKey(uid))
-      return id === null ? undefined : await this.find(id)
+      const stored = await commands.get(uidKey(uid))
+      const value = stored === null ? null : await commands.get(recordKey(stored))
+      return value === null ? undefined : fromStored(model, undefined, parseValue(value))
     },
     async consumeOnce(id) {
       const reply = await commands.gatehouseConsume(keyOf(id), now())
@@ -313,7 +316,8 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       }
       const value = await commands.getdel(keyOf(id))
       const uid: unknown = value === null ? undefined : JSON.parse(parseValue(value).payload).uid
-      if (typeof uid === 'string') await commands.gatehouseForget(uidKey(uid), id)
+      if (typeof uid !== 'string') return
+      await commands.gatehouseForget(uidKey(uid), storedId(model, id))
     },
   }
 }
