@@ -1,4 +1,4 @@
-/** Composes the directory: people and sign-in, sites with their roles and appearance, and scopes. */
+/** Composes sign-in and people. Other rooms import the functions for sites and scopes directly. */
 
 import type { Platform } from '../platform/platform.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'

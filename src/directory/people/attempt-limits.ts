@@ -9,27 +9,28 @@ export interface Attempt {
   readonly login: string
   /** The client IP address. */
   readonly address: string
-  /** The id of a browser that has signed in to the account before. */
+  /** The id of the browser, if it has signed in to the account before. */
   readonly browserId?: string | undefined
 }
 
-/** The limits that an attempt was charged to. If the attempt does not fail, their points are returned. */
+/** The limits that an attempt took a point from, with their keys. */
 type Taken = readonly (readonly [LimitName, string])[]
 
-export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
+type AttemptStart = { readonly taken: Taken } | { readonly waitSeconds: number }
 
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Limits failed sign-ins. Attempts are counted before the password check, so parallel guesses cannot bypass the
- * limits. The charge is undone if the sign-in succeeds, or if no password was checked. A browser that has signed in
- * before has its own limit, which attackers cannot exhaust. For other browsers, three limits apply: failures per
- * network, per account and network, and per account. If attackers exhaust the limit of an account, networks without
- * failures for it still get a few reserved attempts. So locking someone out of new browsers takes ever more unrelated
- * networks. Successful sign-ins are limited per account, so one person cannot occupy all hash threads.
+ * Creates the limits of sign-ins. Attempts are counted before the password check, so parallel guesses cannot bypass the
+ * limits. Only failed attempts stay counted. A browser that has signed in to the account before has its own limit,
+ * which attackers cannot exhaust. Other browsers are limited per network, per account and network, and per account.
+ *
+ * If attackers exhaust the limit of an account, each wide network (IPv4 /24, IPv6 /48) still gets a few attempts from a
+ * reserve of the account. So they need a large number of networks to lock a person out. Successful sign-ins are limited
+ * per account too, so one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {
-  const takeAll = async (wanted: Taken): Promise<Begun> => {
+  const takeAll = async (wanted: Taken): Promise<AttemptStart> => {
     for (const [name, key] of wanted) {
       // Charge the limits in sequence, because an exceeded limit must not charge those after it.
       const exceeded = await limits.takeTogether(name, key)
@@ -38,7 +39,7 @@ export function makeAttemptLimits(limits: Counts) {
     return { taken: wanted }
   }
 
-  const ofStranger = async ({ login, address }: Attempt): Promise<Begun> => {
+  const ofStranger = async ({ login, address }: Attempt): Promise<AttemptStart> => {
     const account = sha256(login)
     const network = networkOf(address)
     // If the network's limit is exhausted, do not charge the limits of the account.
@@ -60,19 +61,18 @@ export function makeAttemptLimits(limits: Counts) {
   }
 
   return {
-    /** Counts an attempt. If a limit is exceeded, returns how long to wait. */
-    async begin(attempt: Attempt): Promise<Begun> {
+    /** Counts an attempt, or returns how long to wait if a limit is exceeded. */
+    async begin(attempt: Attempt): Promise<AttemptStart> {
       const { login, browserId } = attempt
       const exceeded = limits.exceeded('signIns', sha256(login))
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
       if (browserId === undefined) return await ofStranger(attempt)
       return await takeAll([['attemptsOfBrowser', `${sha256(login)}:${browserId}`]])
     },
-    /** Counts a successful sign-in. */
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },
-    /** Undoes the count of an attempt that did not fail. */
+    /** Returns the points of an attempt that did not fail. */
     async giveBack(taken: Taken): Promise<void> {
       await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
     },

@@ -8,7 +8,7 @@ export type SignIn =
   | {
       readonly kind: 'signed-in'
       readonly personId: string
-      /** The new known-browser cookie. */
+      /** The new value of the known-browser cookie. */
       readonly browser: string
     }
   | NotSignedIn
@@ -38,13 +38,13 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// The maximum input length. Longer input is rejected without hashing, to limit the cost.
+// The maximum lengths of input. Longer input is rejected without hashing.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Creates the function that checks an e-mail address and a password. Unknown addresses, wrong passwords and disabled
- * accounts take the same code path and the same time, so the caller can respond identically.
+ * Creates the function that signs people in and limits failed attempts. Unknown addresses, wrong passwords and disabled
+ * accounts take the same time, so the response need not reveal which of them occurred.
  */
 export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
@@ -65,10 +65,7 @@ export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts):
   }
 }
 
-/**
- * Returns the browser's id, unless the person has since signed out everywhere. Only known browsers cost this extra
- * query.
- */
+/** Returns the browser's id, unless the person has signed out everywhere since its last sign-in. */
 async function stillKnown(
   login: string,
   { browserId, signedInAt }: KnownBrowser,
@@ -93,8 +90,8 @@ async function check(
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // The check may have waited for seconds. If the password changed or the account was disabled in the meantime, its
-    // sessions were already ended, and this new session would remain.
+    // The check may have waited for seconds. If the password has changed or the account was disabled in the meantime,
+    // the sessions of the account have already ended, and a new session would outlive them.
     const { account: now } = await store.findCredentials(login)
     if (now?.passwordHash !== account.passwordHash) {
       return { kind: 'refused', why: 'wrong password', personId }

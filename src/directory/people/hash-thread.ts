@@ -8,13 +8,14 @@ import type { HashTask, HashTaskResult } from './password.ts'
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** The niceness of hash threads. On a shared core, a hash thread gets a tenth of the request thread's CPU time. */
-const BELOW_REQUESTS = 10
-const LOWEST = 19
+/** The niceness to add. On a shared core, a hash thread then gets a tenth of the request thread's CPU time. */
+const ADDED_NICENESS = 10
+const NICENESS_MAX = 19
 
-// Lowers the priority of this thread. Only Linux has per-thread priorities. The new priority is relative to that of
-// the process, because raising a priority is not permitted.
-if (process.platform === 'linux') setPriority(Math.min(LOWEST, getPriority() + BELOW_REQUESTS))
+// Only Linux has priorities per thread. Add to the current niceness, because a lower niceness is not permitted.
+if (process.platform === 'linux') {
+  setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
+}
 
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))
 

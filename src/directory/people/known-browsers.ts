@@ -3,7 +3,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 /** A browser that has signed in to an account before. */
 export interface KnownBrowser {
   readonly browserId: string
-  /** When it last signed in to the account. */
+  /** When the browser last signed in to the account. */
   readonly signedInAt: number
 }
 
@@ -17,7 +17,7 @@ interface KnownBrowsersPorts {
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
 
-/** The maximum number of accounts in a cookie; the latest come first. */
+/** The maximum number of accounts in a cookie, which keeps the latest ones. */
 const ACCOUNTS_MAX = 5
 const ID_BYTES = 12
 const TIME_BYTES = 6
@@ -25,9 +25,9 @@ const MARK_BYTES = 32
 const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 3)
 
 /**
- * Recognizes browsers that have signed in before, to count their failures separately (OWASP, device cookies). The
- * cookie has one entry per account: a random id, a time, and an HMAC over both and the account. An entry is valid for
- * one account, cannot be forged and does not reveal the account. The password is still required.
+ * Creates and reads known-browser cookies, so failures in known browsers are counted separately (OWASP, device
+ * cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both and the e-mail address. An
+ * entry cannot be forged and does not reveal the account. The password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>
@@ -45,7 +45,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
   }
 
   return {
-    /** Finds the entry of an account in a cookie. */
+    /** Finds the valid entry of an account in a cookie. */
     find(cookie: string | undefined, login: string): KnownBrowser | undefined {
       for (const entry of entriesOf(cookie)) {
         const known = read(entry, login)
@@ -53,7 +53,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
       }
       return undefined
     },
-    /** Returns the new cookie after a sign-in to the account. */
+    /** Returns the cookie with a new entry for the account, in place of its old one. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
       if (!key) throw new Error('known browsers need at least one key')
@@ -67,7 +67,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
   }
 }
 
-/** Splits a cookie into its entries; empty if the cookie is too long. */
+/** Returns the entries of a cookie that have the right length; none if the cookie is too long. */
 function entriesOf(cookie = ''): readonly string[] {
   if (cookie.length > ACCOUNTS_MAX * (ENTRY_CHARACTERS + 1)) return []
   return cookie.split('.').filter((entry) => entry.length === ENTRY_CHARACTERS)

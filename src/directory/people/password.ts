@@ -3,13 +3,13 @@ import { Worker } from 'node:worker_threads'
 
 export type Passwords = ReturnType<typeof makePasswords>
 
-/** Thrown if the queue of password checks is full. The password was not checked. */
+/** Thrown if the queue is full. The password was neither hashed nor checked. */
 export class TooManyHashes extends Error {
   override readonly name = 'TooManyHashes'
 }
 
 export interface PasswordLimits {
-  /** The number of parallel hashes; defaults to the CPU cores minus one. */
+  /** The maximum number of parallel hashes; defaults to one less than the number of CPU cores. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
 }
@@ -19,10 +19,10 @@ const defaultStandIn =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Hashes passwords in low-priority threads, with Argon2id, 19 MiB and two passes (OWASP's first choice). By default,
- * one core stays free for requests. The queue is limited; hashes beyond the limit are rejected.
+ * Hashes and verifies passwords in low-priority threads, with Argon2id, 19 MiB and two passes (OWASP's first choice).
+ * By default, one core stays free for requests. Hashes that do not fit into the queue are rejected.
  *
- * @param processes the number of processes on this host that share the parallel hashes; each runs at least one
+ * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
  */
 export function makePasswords(
   { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,
@@ -31,7 +31,6 @@ export function makePasswords(
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
   const inTurn = makeQueue(share, waitingHashesMax)
   return {
-    /** The number of hashes in the queue. */
     waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
@@ -52,7 +51,7 @@ export function makePasswords(
   }
 }
 
-/** Creates a queue that runs up to `running` tasks at once. Up to `waitingMax` more can wait. */
+/** Creates a queue that runs up to `running` tasks at once. @throws TooManyHashes if `waitingMax` tasks wait */
 function makeQueue(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running
@@ -77,16 +76,14 @@ export interface HashTask {
   readonly passwordHash?: string
 }
 
-/** The new hash, whether the password matches, or `unreadable` if the hash is invalid. */
+/** The new hash, whether the password matches, or `unreadable` for an invalid hash; or why hashing failed. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 type RunInThread = (task: HashTask) => Promise<string | boolean>
 
 const idle: RunInThread[] = []
 
-/**
- * Runs a task in a low-priority thread. Threads start on demand and are reused. The caller limits how many run.
- */
+/** Runs a task in a thread, which starts on demand and is reused. The caller limits the number of tasks. */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
   const run = idle.pop() ?? startThread()
   return await run(task)
@@ -119,7 +116,7 @@ function startThread(): RunInThread {
 }
 
 /** The accepted format of Argon2id hashes: version 1.3, cost, salt and hash. */
-const form =
+const hashFormat =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
 /** The maximum memory of one check, in KiB. Each parallel check needs that much. */
@@ -133,7 +130,7 @@ const LANES_MAX = 16
  * valid and cheap enough to check at a sign-in.
  */
 export function problemOfPasswordHash(text: string): string | undefined {
-  const [, memory = '', passes = '', lanes = '', ...encoded] = form.exec(text) ?? []
+  const [, memory = '', passes = '', lanes = '', ...encoded] = hashFormat.exec(text) ?? []
   if (memory === '' || !encoded.every(isBase64)) {
     return 'must be an Argon2id hash, such as $argon2id$v=19$m=19456,t=2,p=1$salt$hash'
   }

@@ -11,21 +11,21 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
-  /** When the person last signed out everywhere; earlier sessions are invalid. Undefined if that never happened. */
+  /** When all sessions of the person were last ended, if ever. Earlier sessions are invalid. */
   readonly signedOutAt?: number | undefined
-  /** Whether the given session was signed out, even if the session store still contains it. */
+  /** Whether the given session was signed out. The session store may still contain it. */
   readonly sessionEnded?: boolean | undefined
 }
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Creates the functions that read and write people. Each function runs one query. */
+/** Creates the functions that find people and record sign-outs. Each runs one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
      * Finds the account with an e-mail address, and a stand-in hash to check if there is none. The stand-in is the
-     * hash of the alphabetically next address. Imported hashes differ in cost, so with a fixed stand-in, the time of
-     * the check would reveal whether an account exists.
+     * hash of the next address in alphabetical order. Imported hashes differ in cost, so with a fixed stand-in, the
+     * time of the check would reveal whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL raises an error on NUL instead of matching no row. No address contains it.
@@ -91,7 +91,7 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
 
-    /** Ends all current sessions of a person, in every browser. */
+    /** Ends all sessions of a person that began before `signedOutAt`, in every browser. */
     async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')
@@ -105,18 +105,18 @@ export function makePersonStore({ kysely }: Database) {
 }
 
 /**
- * Normalizes an e-mail address, for lookups and uniqueness. Ignores case and the order of combining marks. Ignores no
- * other difference (full-width characters, dots), because that could make the addresses of two people equal.
+ * Normalizes an e-mail address, for lookups and uniqueness: trims it, and ignores case and the encoding of accents
+ * (NFC). Ignores no other difference, such as dots, because that could make the addresses of two people equal.
  */
 export function canonicalEmail(typed: string): string {
   // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.
   return typed.trim().toLowerCase().normalize('NFC')
 }
 
-/** How many accounts `hashNear` reads to find one with a password. */
+/** The maximum number of accounts that `hashNear` reads to find one with a password. */
 const NEIGHBOURS = 50
 
-/** Selects the first password hash after an address, by reading a few rows of an index. */
+/** Selects the first password hash among the accounts after an address; none if the nearest have no password. */
 function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
   const near = kysely
     .selectFrom('person')

@@ -28,8 +28,7 @@ export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[
 
 function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean {
   if (scope.audience === 'identity') return true
-  // No client gets scopes of both audiences. Only operators create clients with member scopes, and those clients
-  // never get operator scopes.
+  // No client gets scopes of both audiences: clients of a site get member scopes, all others operator scopes.
   if (scope.audience === 'member') return origin === 'site'
   if (origin === 'site') return false
   return origin !== 'document' || reviewed || scope.access === 'read'

@@ -9,7 +9,7 @@ interface ScopedAddress {
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
 /**
- * Finds the URLs of this deployment at which an operator scope is useful.
+ * Creates the lookup of the URLs of this deployment at which an operator scope grants access.
  *
  * @param list returns the URLs; called once, at the first lookup
  */
@@ -21,15 +21,15 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   }
   return {
     addressesOf,
-    /** Whether a scope is useful in this deployment. Identity and member scopes always are. */
+    /** Whether a scope grants any access in this deployment. Identity and member scopes always do. */
     isUsed: (name: string) =>
       findScope(name)?.audience !== 'operator' || addressesOf(name).length > 0,
   }
 }
 
 /**
- * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …", in the order of
- * the scope names. Marks scopes that this deployment does not use.
+ * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …". Keeps the order of
+ * the names, omits unknown ones, and marks scopes that this deployment does not use.
  */
 export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {
   const known = names.flatMap((name) => findScope(name) ?? [])

@@ -14,12 +14,12 @@ import { holdsWords } from '../../platform/store/search.ts'
 export type PublicSites = ReturnType<typeof makePublicSites>
 
 interface SiteQuestion {
-  /** Matches sites with this text in the name or slug, ignoring case. */
+  /** Text that the name or slug must contain, ignoring case. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Creates cheap queries of the platform's sites, for anonymous callers. */
+/** Creates the queries that find the public sites of the platform. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -34,7 +34,7 @@ export function makePublicSites({ kysely }: Database) {
         .limit(value('limit')),
   )
   return {
-    /** Lists sites by slug, with two parallel queries. */
+    /** Lists one page of public sites, sorted by slug, and counts all of them. */
     list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
@@ -46,7 +46,7 @@ export function makePublicSites({ kysely }: Database) {
         request,
       ),
 
-    /** Lists the first slugs that begin with `start`. */
+    /** Lists up to `limit` slugs of public sites that begin with `start`, in order. */
     async slugsLike(start: string, limit: number, nowMs: number): Promise<string[]> {
       const range = { from: start, until: `${start}${AFTER_SLUGS}` }
       const { rows } = await beginning({ ...range, limit, nowMs })
@@ -58,7 +58,7 @@ export function makePublicSites({ kysely }: Database) {
 /** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** Whether a site offers something to the public. Other sites are not listed. */
+/** Whether a site is public: it has published a course, product, service or event, archived or not. */
 function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
@@ -67,7 +67,6 @@ function hasPublished(nowMs: number | RawBuilder<number>) {
   return sql<boolean>`(${sql.join(offers, sql` or `)})`
 }
 
-/** Selects the public data of sites. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
   return kysely
     .selectFrom('site')
@@ -78,7 +77,7 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
       'site.name',
       'site.description',
       'site.address',
-      // As a subquery in the select list, it counts only for the rows of the page.
+      // A subquery in the select list runs only for the rows of the page.
       sql<number>`(select count(*) from course where course.site_id = site.id
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
     ])
@@ -96,14 +95,14 @@ interface Published {
 }
 
 interface PublishedQuestion extends Published {
-  /** Matches courses with this text in the title, slug or summary, ignoring case. */
+  /** Text that the title, slug or summary must contain, ignoring case. */
   readonly words?: string | undefined
 }
 
-/** The maximum number of lectures listed for a course. `lectureCount` counts all of them. */
+/** The maximum number of lectures that `findCourse` returns. `lectureCount` counts all lectures. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Creates cheap queries of a site's published courses, for anonymous callers. */
+/** Creates the queries that find a site and its published courses. */
 export function makePublicCourses({ kysely }: Database) {
   const findSiteBy = (column: 'id' | 'slug') => {
     const find = compiled(kysely, (value: Valued<{ key: string }>) =>
@@ -130,14 +129,14 @@ export function makePublicCourses({ kysely }: Database) {
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 
-    /** Lists the published courses of a site by slug, with two parallel queries. */
+    /** Lists one page of the published courses of a site, sorted by slug, and counts all of them. */
     async list(
       { words, ...published }: PublishedQuestion,
       request: PageRequest,
     ): Promise<CountedPage<PublishedCourse>> {
       if (words !== undefined) return await searchCourses(kysely, published, words, request)
       const { first, after: [slug, id] = ['', ''] } = request
-      // An extra row shows whether another page follows, as in `platform/store/keyset.ts`.
+      // The extra row shows whether another page follows.
       const [{ rows: found }, { rows: counted }] = await Promise.all([
         page({ ...published, limit: first + 1, slug, id }),
         count(published),
@@ -151,7 +150,7 @@ export function makePublicCourses({ kysely }: Database) {
       }
     },
 
-    /** Finds a published course with its first lectures, with two queries. */
+    /** Finds a published course by slug, with its first lectures. */
     async findCourse(published: Published, slug: string) {
       const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined
@@ -167,7 +166,6 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/** Searches all published courses of the site. */
 async function searchCourses(
   kysely: Kysely<Schema>,
   published: Published,
@@ -191,7 +189,7 @@ function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
       'course.title',
       'course.summary',
       eb.ref('course.published_at').$notNull().as('publishedAt'),
-      // As a subquery in the select list, it counts only for the rows of the page.
+      // A subquery in the select list runs only for the rows of the page.
       sql<number>`(select count(*) from lecture where lecture.course_id = course.id)`.as(
         'lectureCount',
       ),

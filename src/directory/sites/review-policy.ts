@@ -1,6 +1,6 @@
 import type { DocumentReview } from '../../platform/store/schema.ts'
 
-/** A review of the metadata document that has this fingerprint. */
+/** A review of a client's metadata document, and the fingerprint of the reviewed version. */
 export interface Decision {
   readonly review: DocumentReview
   readonly fingerprint: string | null
@@ -8,9 +8,8 @@ export interface Decision {
 
 /** The reviews of a metadata document: for all sites, and for one site. */
 export interface Decisions {
-  /** The decision of platform reviewers. */
   readonly platform: Decision | undefined
-  /** The decision of the site's operators; undefined if there is none or no site. */
+  /** The decision of the site's operators; undefined if they made none, or without a site. */
   readonly site: Decision | undefined
 }
 
@@ -19,7 +18,7 @@ export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
  * Determines the review state of the current document at a site (design 31). A block by the platform or by the site
- * overrides the other's approval. One approval suffices, but only for the approved fingerprint.
+ * overrides an approval by the other. One approval suffices if its fingerprint is that of the current document.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)
@@ -28,7 +27,7 @@ export function decideReview({ platform, site }: Decisions, fingerprint: string)
   return decisions.some((decision) => decision.fingerprint === fingerprint) ? 'approved' : 'changed'
 }
 
-/** Converts the two columns of a decision to a review. */
+/** Creates a decision from its two columns; undefined without a review. */
 export function decisionOf(
   review: DocumentReview | null | undefined,
   fingerprint: string | null | undefined,

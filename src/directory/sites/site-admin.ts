@@ -1,7 +1,4 @@
-/**
- * Site data for operator pages, and the switch for the beta feature. Roles and the choice of a site are in
- * `site-choice.ts`.
- */
+/** Reads the data that the operator pages of a site need, and switches MCP connections on and off. */
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -10,11 +7,11 @@ import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
 
-/** A site, as its operator pages need it. */
+/** A site with the roles of one person. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /**
- * Finds a site by slug or id, with the person's roles there. A slug never equals the id of another site, because ids
+ * Finds a site by slug or id, with the roles that the person has there, if any. A slug cannot equal an id, because ids
  * contain an underscore.
  */
 export async function findAdminSite({ kysely }: Database, name: string, personId: string) {
@@ -47,7 +44,7 @@ export async function listOperatedSites(database: Database, personId: string): P
 }
 
 /**
- * Switches MCP connections on or off for a site, and records an audit event.
+ * Switches MCP connections on or off for a site. If the setting changes, records an audit event.
  *
  * @returns whether the setting changed
  */

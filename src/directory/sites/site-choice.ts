@@ -20,9 +20,9 @@ export interface HeldSite {
   readonly documentReview?: Decision | undefined
 }
 
-/** The site that a new authorization is bound to (design 15 and 16). */
+/** The outcome of choosing the site of a new authorization (design 15 and 16). */
 export type SiteDecision =
-  /** A sign-in without any site. */
+  /** The authorization is bound to no site. */
   | { readonly kind: 'none' }
   | { readonly kind: 'bound'; readonly site: HeldSite }
   | { readonly kind: 'choose'; readonly sites: readonly HeldSite[] }
@@ -37,13 +37,16 @@ export interface SiteQuestion {
   readonly held: readonly HeldSite[]
   /** Whether the review of the client at a site permits the requested scopes. */
   readonly admits: (site: HeldSite) => boolean
-  /** The site that the person has just chosen on the page. */
+  /** The site that the person has just chosen on the consent page. */
   readonly chosenSiteId: string | undefined
-  /** The site of the grant that is stored in the session. */
+  /** The site of the grant that the session refers to. */
   readonly rememberedSiteId: string | undefined
 }
 
-/** Chooses the site from those that `listHeldSites` found. A pure function. */
+/**
+ * Decides the site of an authorization. A client of a site is bound to that site. Other clients need a site only for
+ * operator scopes: the only suitable one, or one that the person chooses.
+ */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
@@ -76,8 +79,8 @@ export function decideSite(question: SiteQuestion): SiteDecision {
 }
 
 /**
- * Creates the query for the sites where a person has a role, by name, with their reviews of a client. Compiled once,
- * because the Member API runs it in nearly every request.
+ * Creates the query for the sites where a person has a role, sorted by name. Given a client, the query also returns the
+ * review of its metadata document at each site. Compiled once, because it runs often.
  */
 export function makeFindHeldSites({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>
@@ -107,7 +110,7 @@ export function makeFindHeldSites({ kysely }: Database) {
   }
 }
 
-/** Lists the sites where a person has a role. Like `makeFindHeldSites`, but for rarely used pages. */
+/** Lists the sites where a person has a role, like `makeFindHeldSites`, but compiles the query at each call. */
 export async function listHeldSites(
   database: Database,
   personId: string,

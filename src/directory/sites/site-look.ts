@@ -14,12 +14,12 @@ export interface SiteColors {
 /** The appearance of a site's pages. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** Finds the appearance of a site, with one query. */
+/** Finds the appearance of a site; undefined if its operators never changed it. */
 export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
-/** Finds the appearance of a person's site, with one query. Finds nothing if the person has roles at several sites. */
+/** Finds the appearance of the only site where a person has roles; undefined if there are several. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
@@ -38,7 +38,6 @@ function looks(kysely: Database['kysely']) {
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
     .select([
       'chosen.site_id as siteId',
-      // The display name defaults to the name of the site.
       sql<string>`coalesce(chosen.display_name, site.name)`.as('name'),
       'chosen.display_name as displayName',
       'chosen.accent_color as accentColor',
@@ -49,7 +48,7 @@ function looks(kysely: Database['kysely']) {
     ])
 }
 
-/** Finds a site's current logo by its digest. No other file is public. */
+/** Finds the current logo of a site if it has this digest. No other file of a site is public. */
 export async function findLogo({ kysely }: Database, siteId: string, digest: string) {
   return await kysely
     .selectFrom('site_appearance as chosen')
@@ -60,7 +59,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Returns the appearance for a page; undefined if the site has not set a display name, logo or color. */
+/** Returns the name, logo and colors to show; undefined if the site has set no display name, logo or color. */
 export function siteLook(look: Look | undefined): SiteLook | undefined {
   if (!look) return undefined
   const { siteId, name, displayName, logoDigest } = look
@@ -73,7 +72,7 @@ export function siteLook(look: Look | undefined): SiteLook | undefined {
   }
 }
 
-/** Returns the path of a site's logo, if it has one. */
+/** Returns the public path of a site's logo; null without a logo. */
 export function logoAddress(siteId: string, logoDigest: string | null): string | null {
   if (logoDigest === null) return null
   return addressOf(pages.siteLogo, { site: siteId, digest: logoDigest })
@@ -84,7 +83,7 @@ function sheetOf(colors: SiteColors): ColorSheet | undefined {
   return colorSheet(paletteOf(colors))
 }
 
-/** Generates the stylesheet with this file name. The name contains the colors, so no stylesheet is stored. */
+/** Generates the stylesheet with this file name, which contains the colors; undefined for an invalid name. */
 export function findColorSheet(file: string): ColorSheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
@@ -97,7 +96,6 @@ export function findColorSheet(file: string): ColorSheet | undefined {
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 
-/** Returns the colors of a page, including derived ones. */
 function paletteOf({ accentColor, backgroundColor }: SiteColors) {
   return {
     accent: accentColor ?? undefined,
@@ -112,10 +110,10 @@ export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
 
-/** The minimum contrast of text (WCAG 2.2, success criterion 1.4.3). */
+/** The minimum contrast ratio of text (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
-/** Returns the contrast of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2, contrast ratio). */
+/** Returns the contrast ratio of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2). */
 export function contrastOf(one: string, other: string): number {
   const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b)
   return (light + 0.05) / (dark + 0.05)
@@ -129,7 +127,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Darkens a color to three quarters of its brightness. */
+/** Darkens a color: each channel gets three quarters of its value. */
 export function darker(color: string): string {
   const shades = channelsOf(color).map((channel) => Math.round(channel * 0.75))
   return `#${shades.map((shade) => shade.toString(16).padStart(2, '0')).join('')}`
