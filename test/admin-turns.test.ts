@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
-import { inTurnOf } from '../src/api/admin-api/site-queue.ts'
+import { runInTurn } from '../src/api/admin-api/site-queue.ts'
 
 describe('the Admin API: work that reads all of a site', () => {
   it('runs one after another for a site, and not for other sites or other work', async () => {
@@ -19,9 +19,9 @@ describe('the Admin API: work that reads all of a site', () => {
       }
     })()
     await Promise.all([
-      inTurnOf('one', work('first')),
-      inTurnOf('one', work('second')),
-      inTurnOf('another', work('its own')),
+      runInTurn('one', work('first')),
+      runInTurn('one', work('second')),
+      runInTurn('another', work('its own')),
       others,
     ])
     const own = done.filter((word) => !/other work|its own/.test(word))
@@ -32,21 +32,21 @@ describe('the Admin API: work that reads all of a site', () => {
   })
 
   it('continues after a failure, and is refused when the queue is full', async () => {
-    const failing = inTurnOf('one', async () => {
+    const failing = runInTurn('one', async () => {
       await setImmediate()
       throw new Error('away')
     })
     const { promise, resolve } = Promise.withResolvers<void>()
     const waiting = Array.from(
       { length: 119 },
-      async () => await inTurnOf('one', async () => promise),
+      async () => await runInTurn('one', async () => promise),
     )
-    const refused = await inTurnOf('one', async () => {}).catch((error: unknown) => error)
+    const refused = await runInTurn('one', async () => {}).catch((error: unknown) => error)
     expect(refused).to.include({ statusCode: 429, error: 'too_many_requests' })
-    await inTurnOf('another', async () => {})
+    await runInTurn('another', async () => {})
     expect(await failing.catch((error: unknown) => String(error))).to.equal('Error: away')
     resolve()
     await Promise.all(waiting)
-    expect(await inTurnOf('one', async () => 'as before')).to.equal('as before')
+    expect(await runInTurn('one', async () => 'as before')).to.equal('as before')
   })
 })

@@ -19,7 +19,7 @@ import { memberEndpoint } from './member-api/endpoint.ts'
 export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
-/** Creates the documents that describe the service, and finds where each operator scope is used. */
+/** Creates the discovery documents, and the lookup of the URLs at which each operator scope grants access. */
 export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
   const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
@@ -31,7 +31,6 @@ export interface ApiPorts {
   readonly resource: Pick<Resource, 'verifyBearer'>
   readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
   readonly discovery: Discovery
-  /** Signs list cursors. */
   readonly cursors: Cursors
 }
 

@@ -51,7 +51,7 @@ export function makeAdminApi(
   }))
 }
 
-/** Creates the executable schema from the published text and our resolvers. Throws if they do not match. */
+/** Creates the executable schema from the published text and our resolvers. @throws Error if they do not match */
 export function makeAdminSchema(): GraphQLSchema {
   return makeSchema(schemaText, resolvers, checkAndTranslate)
 }
@@ -59,8 +59,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver. Translates rejected changes to GraphQL errors, and passes faults on. Rejects NUL in any string:
- * PostgreSQL cannot store it, and a query with it raises an error instead of matching no row.
+ * Wraps a resolver. Rejects a long `search` and NUL in any string: PostgreSQL cannot store it, and a query with it
+ * raises an error instead of matching no row. Translates rejected changes to GraphQL errors, and passes faults on.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
@@ -85,7 +85,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
 
 const SEARCH_LENGTH_MAX = 300
 
-/** Returns the path of the first argument or input field that contains NUL, if any. */
+/** Returns the name of the first argument or input field that contains NUL, if any. */
 function findNul(value: unknown, name = ''): string | undefined {
   if (typeof value === 'string') return value.includes('\0') ? name : undefined
   if (typeof value !== 'object' || value === null) return undefined

@@ -4,7 +4,7 @@ import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/count
 import { badArgument, type PageArguments } from '../graphql/connections.ts'
 import type { AdminContext, AdminResolver } from './context.ts'
 import { siteList } from './resolver-factories.ts'
-import { inTurnOf } from './site-queue.ts'
+import { runInTurn } from './site-queue.ts'
 
 const DAYS_DEFAULT = 30
 
@@ -33,7 +33,7 @@ export const analyticsResolvers = {
       return siteFigures(
         parts.database,
         { siteId, period },
-        async (work) => await inTurnOf(`figures of ${siteId}`, work),
+        async (work) => await runInTurn(`figures of ${siteId}`, work),
       )
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
@@ -73,7 +73,7 @@ function ofDay(name: keyof Figures['byDay']) {
     (await figures.byDay[name]()).get(day) ?? 0
 }
 
-/** Creates the resolver of a course figure. One query computes the figure for all courses on a page. */
+/** Creates the resolver of a figure of a course. One query computes the figure for all courses on a page. */
 function ofCourse(name: keyof Figures['byCourse']) {
   return async ({ id, figures }: CourseFigures, _args: object, { oneOfMany }: AdminContext) => {
     const { firstDay, lastDay } = figures.period

@@ -6,14 +6,13 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The actor of all changes in a request. Each change adds its own time. */
+/** The caller of a request, who is the actor of its changes. Each change adds its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>
 
 /** Dependencies of the resolvers. */
 export interface AdminParts {
   readonly database: Database
   readonly cursors: Cursors
-  /** Stores the content of files. */
   readonly storage: FileStorage
   readonly now: () => number
 }
@@ -25,7 +24,7 @@ export type AdminContext = {
   readonly oneOfMany: OneOfMany
 }
 
-/** Creates the caller of a request from its token. */
+/** Creates the caller of a request from its token. @throws Error for a token without a site */
 export function adminCaller(
   { siteId, personId, clientId }: Granted['token'],
   request: NamedRequest,
@@ -40,11 +39,11 @@ export type AdminResolver<Source, Arguments = object> = (
   context: AdminContext,
 ) => unknown
 
-/** Returns the actor of one change. */
+/** Returns the actor of a change. Its time is that of the change, not of the request. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,
-    // Read the time late: a change may wait for a lock, and must not be older than the row that it then finds.
+    // A change may wait for a lock, and must not be older than the row that it then finds.
     get now() {
       return parts.now()
     },

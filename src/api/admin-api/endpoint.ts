@@ -13,9 +13,9 @@ import { schemaText } from './schema-text.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
 
 /**
- * Creates the endpoint of the Admin API (specification, Authentication 6; design 29) for tokens with operator scopes.
- * Verifying a token also checks that the person is still an operator of the site. The schema declares the scopes of
- * each field. The API is loaded at its first request, to keep start-up fast.
+ * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
+ * The schema declares the scopes of each field. Verifying a token also checks that the person is still an operator of
+ * the site. The API is loaded at its first request, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,
@@ -48,7 +48,7 @@ export function adminEndpoint(
   return { routes, executeAdmin: execute, tryQuery }
 }
 
-/** Rejects a token without a site, because operator scopes are issued only for a site. */
+/** Returns the verdict, or a refusal for a token without a site. Operator scopes are issued only for a site. */
 function requireSite(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
   return invalid('the token has no site')

@@ -19,8 +19,8 @@ import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 import { schemaText } from './schema-text.ts'
 
 /**
- * Collects the `@needs` scopes of all fields in an operation, in document order. Ignores `@skip` and `@include`, so the
- * result depends only on the document.
+ * Creates the function that collects the `@needs` scopes of all fields in an operation. Ignores `@skip` and `@include`,
+ * so the result depends only on the document. Caches the result for each document.
  */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
@@ -52,7 +52,7 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
   return [...scopes]
 }
 
-/** Returns all scopes in the published schema. */
+/** Returns all scopes that the published schema names. */
 export function scopesOfAdminApi(): ReadonlySet<string> {
   const scopes = new Set<string>()
   visit(parse(schemaText), {

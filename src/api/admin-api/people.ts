@@ -21,7 +21,6 @@ import { findMember, type HeldRole, listHeldRoles } from '../../school/members/s
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, creates, deletes, found, listed, updates } from './resolver-factories.ts'
 
-/** A role as written in the schema. */
 type RoleName = Uppercase<SiteRole>
 
 interface NamedRoles {
@@ -62,7 +61,6 @@ export const memberResolvers = {
   } satisfies Record<string, AdminResolver<HeldRole>>,
 }
 
-/** Converts a role name from the schema, which is in capital letters. */
 function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
 }

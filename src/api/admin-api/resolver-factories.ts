@@ -8,9 +8,8 @@ import { type Release, type ReleaseChange, releaseStateOf } from '../../school/c
 import type { ItemKey } from '../../school/changes/released-items.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { inTurnOf } from './site-queue.ts'
+import { runInTurn } from './site-queue.ts'
 
-/** Finds one row of a site. */
 type Find<Key = string> = (
   kysely: Kysely<Schema>,
   siteId: string,
@@ -23,7 +22,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or by another key. Null if neither is given. */
+/** Creates a resolver that finds a row of the site by id, or else by another key. Null if neither is given. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -35,7 +34,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates a resolver that uses one query to read a field for all nodes on a page. `missing` is the default value. */
+/** Creates a resolver that reads a field of all nodes on a page with one query. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -56,7 +55,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Creates the resolver of a list. The query gets the field's arguments, the caller's site and the current time. */
+/** Creates the resolver of a list of the site. The list gets the arguments of the field and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -81,18 +80,17 @@ export async function siteList<Row>(
   ...named: readonly (string | number)[]
 ) {
   const given = Object.entries(asked).filter(([, value]) => value != null)
-  const count = async () => await inTurnOf(`counts of ${caller.siteId}`, list.count)
+  const count = async () => await runInTurn(`counts of ${caller.siteId}`, list.count)
   const scope = ['admin', caller.siteId, JSON.stringify([...named, given])]
   return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
 }
 
-/** A change that an operator makes to the data of the site. */
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
 /** Creates the payload of a mutation. Its fields are read after the change, if selected. */
 type Payload = (id: string, context: AdminContext) => object
 
-/** Creates a payload with the changed row, which is read only if selected. */
+/** Returns a function that creates a payload with the changed row. The row is read only if selected. */
 export function payloadWith(name: string, find: Find): Payload {
   return (id, { caller, parts }) => ({
     id,
@@ -130,7 +128,7 @@ export function deletes(remove: Change<string, void>) {
   return changes(remove, (deletedId) => ({ deletedId }))
 }
 
-/** A kind of item with a slug and a publication state (`releasedItems`). */
+/** The functions for one kind of item with a slug and a publication state (`releasedItems`). */
 interface Items {
   readonly find: Find<ItemKey>
   readonly mustFind: Find

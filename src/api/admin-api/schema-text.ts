@@ -3,7 +3,6 @@ import { join } from 'node:path'
 
 import { expandPages, nounOf } from '../graphql/connections.ts'
 
-/** The schema files, one per area. */
 const fileNames = [
   ...['schema', 'site', 'courses', 'students', 'people'],
   ...['commerce', 'events', 'posts', 'analytics'],
@@ -24,7 +23,7 @@ const items = {
   Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
 } as const
 
-/** Fills in item.graphql for one kind of item. `Item` and `item` are placeholders for the type and its fields. */
+/** Fills in item.graphql for one kind of item. `Item` and `item` stand for the type and its fields. */
 function itemText(template: string, type: keyof typeof items): string {
   const { example, kept, firstSort } = items[type]
   const noun = nounOf(type)
@@ -40,7 +39,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object: their type and field, the type of the object, and the area. */
+/** Payloads with one changed object: the type and field of the payload, the type of the object, and its area. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
@@ -69,7 +68,7 @@ type ${payload} {
 `
 }
 
-/** Copies the scopes of a block of mutations to each mutation, and adds an idempotency key to each `Create…` input. */
+/** Copies the `@needs` of a block of mutations to each mutation. Adds an idempotency key to each `Create…` input. */
 function repeatParts(text: string): string {
   return text
     .replace(

@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** Maximum number of unfinished tasks per site and kind. A document may have up to thirty aliases. */
+/** Maximum number of unfinished tasks in a queue. A document may have up to thirty aliases. */
 const WAITING_MAX = 120
 
 interface Queue {
-  /** A promise that settles with the last task in the queue. */
+  /** Settles with the last task in the queue. */
   last: Promise<unknown>
   waiting: number
 }
@@ -15,13 +15,13 @@ interface Queue {
 const queues = new Map<string, Queue>()
 
 /**
- * Runs a task that reads a whole list, after all earlier tasks of the same site and kind. A document can contain thirty
- * tasks that read a million rows each. Yields to the event loop between two tasks, so other requests make progress.
+ * Runs a task after all earlier tasks in its queue. For tasks that read a whole list: a document can contain thirty
+ * that read a million rows each. Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task
  * @throws tooManyRequests if the queue is full
  */
-export async function inTurnOf<Result>(
+export async function runInTurn<Result>(
   queueName: string,
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -26,7 +26,7 @@ import { receiveFile, type UploadLimits } from '../../school/files/receive-file.
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
 
-/** The parts of the Admin API that admit a request and determine its caller. */
+/** How the Admin API admits a request and determines its caller. */
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict
@@ -34,8 +34,8 @@ export interface Admission {
 }
 
 /**
- * Registers POST /admin/files, which takes one file as its body and the name in the query. Uploads have their own path,
- * because GraphQL would have to hold the whole file in memory.
+ * Registers POST /admin/files, which takes one file as its body and the file name in the query. Uploads have their own
+ * path, because GraphQL would have to hold the whole file in memory.
  */
 export function uploadRoute(
   router: Router,
@@ -82,7 +82,6 @@ export function uploadRoute(
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 
-/** Number of uploads in progress, by site. */
 const inProgress = new Map<string, number>()
 
 /** Takes one of the upload slots of the site. @throws tooManyRequests if all are taken */

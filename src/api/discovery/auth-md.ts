@@ -10,8 +10,8 @@ import { fillTemplate } from './template.ts'
 const views = join(import.meta.dirname, '../../../views')
 
 /**
- * Renders /auth.md, the authentication walkthrough for agents and developers: views/auth.md with values of the
- * configuration. Readers expect a self-contained page whose first heading contains "auth.md".
+ * Renders /auth.md, the authentication walkthrough for agents and developers, from views/auth.md and the configuration.
+ * Agents expect a self-contained page whose first heading contains "auth.md".
  */
 export function authMd(facts: ServiceFacts): string {
   const { baseUrl, service, scopeUses, integrations } = facts
@@ -45,7 +45,7 @@ export function authMd(facts: ServiceFacts): string {
   })
 }
 
-/** Renders the short version of /auth.md for the tool get_auth_guide, at most 4096 bytes. */
+/** Renders the short version of /auth.md, for the tool get_auth_guide. A test limits it to 4096 bytes. */
 export function authGuide(facts: ServiceFacts): string {
   return fillTemplate(read('auth-guide.md'), guideValues(facts))
 }
@@ -99,7 +99,7 @@ function inWords(seconds: number): string {
 const second = ['second', 1] as const
 const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
 
-/** Formats words as a list of code: "`a`, `b` and `c`". */
+/** Formats words as a list in Markdown: "`a`, `b` and `c`". */
 function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   const marked = words.map((word) => `\`${word}\``)
   const last = marked.pop() ?? ''
@@ -107,8 +107,8 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
 }
 
 /**
- * Renders a table of the scopes of an audience. With `uses`, adds where each scope grants access, so clients do not
- * request scopes that have no use here.
+ * Renders a Markdown table of the scopes of an audience. With `uses`, the table also shows where each scope grants
+ * access, so clients do not request scopes that have no use here.
  */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>

@@ -6,7 +6,7 @@ import { nameRoute, routeOf } from '../../platform/http/request-log.ts'
 
 export type RenderedDocument = ReturnType<typeof renderDocument>
 
-/** Renders a document to bytes, with an ETag of those bytes. */
+/** Encodes a document and computes its ETag. */
 export function renderDocument(text: string, contentType: string) {
   const body = Buffer.from(text)
   const digest = createHash('sha256').update(body).digest('base64url')
@@ -35,8 +35,8 @@ export function sendDocument(
   ctx.body = document.body
 }
 
-// Whether the caller has this version. Koa's `fresh` obeys the request header `Cache-Control: no-cache`, which fetch()
-// adds to conditional requests. That header is meant for caches; the origin may still respond with 304.
+// Replaces Koa's `fresh`, which never allows 304 for a request with `Cache-Control: no-cache`. fetch() adds this header
+// to conditional requests; it is meant for caches only.
 function isHeld(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false
   const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -44,9 +44,10 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Caches the JSON that a later middleware sends at these paths: the engine's two metadata documents and its key set.
- * They are constant for one engine: other keys come with a new engine and a new cache. The engine supports GET only, so
- * the first HEAD is passed on as GET.
+ * Creates middleware that caches the JSON responses of later middleware at these paths. The documents of an engine are
+ * constant; a new engine gets a new cache. HEAD is passed on as GET, because the engine supports only GET.
+ *
+ * @param complete modifies a document before it is cached
  */
 export function keepDocuments(
   addresses: ReadonlySet<string>,
@@ -69,10 +70,9 @@ export function keepDocuments(
   }
 }
 
-/** Modifies a document before it is cached. */
 type Complete = (path: string, body: object) => object
 
-/** Gets the document from the later middleware, if the document is JSON. */
+/** Runs the later middleware and renders its response; undefined unless it is JSON with status 200. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'

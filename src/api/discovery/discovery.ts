@@ -1,4 +1,4 @@
-/** Serves the documents that describe the service. The engine itself serves its metadata and keys. */
+/** Serves the documents that describe the service, and caches the metadata and keys that the engine serves. */
 
 import type Router from 'koa-router'
 
@@ -32,23 +32,18 @@ import type { ServiceFacts } from './service-facts.ts'
 
 const preflightMaxAgeSeconds = 3600
 
-/** Creates the discovery documents, and the values that other parts derive from them. */
+/** Creates the routes of the discovery documents, and lookups in these documents. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
-    /** Where each operator scope grants access in this deployment. */
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
-    /**
-     * Caches the documents of one engine, because they depend on its keys. Also adds the keys of other parts to the key
-     * set.
-     */
+    /** Creates middleware that caches the documents of one engine, and adds `otherKeys` to its key set. */
     keepEngineDocuments: (otherKeys: readonly object[]) =>
       keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
         path === paths.jwks && 'keys' in body && Array.isArray(body.keys)
           ? { ...body, keys: [...body.keys, ...otherKeys] }
           : body,
       ),
-    /** Returns the short version of /auth.md. */
     authGuide: () => authGuide(facts),
     /** Returns the URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
@@ -57,10 +52,6 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
   }
 }
 
-/**
- * Creates the routes for protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json. The engine
- * serves the metadata and keys of the authorization server.
- */
 function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
   const { cacheSeconds } = facts.service.documents

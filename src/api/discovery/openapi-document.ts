@@ -14,7 +14,7 @@ import { catalogType, serverCardType } from './server-card.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import { fillTemplate } from './template.ts'
 
-/** Creates the OpenAPI 3.1 description of all fixed paths of the service, from openapi.txt. */
+/** Creates the OpenAPI 3.1 description of the endpoints for programs, from openapi.txt. */
 export function openApiDocument(facts: ServiceFacts) {
   const { baseUrl, service } = facts
   const template = readFileSync(join(import.meta.dirname, 'openapi.txt'), 'utf8')
@@ -61,11 +61,11 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** Part of the document. A test validates the whole document with Redocly. */
+/** A part of the document. Its type is loose, because a test validates the whole document. */
 type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
-/** The names defined by the blocks read so far. */
+/** What the blocks read so far define. */
 class Notation {
   tag = ''
   readonly tags: { name: string; description: string }[] = []
@@ -130,8 +130,8 @@ const readers: Readonly<Record<string, ReadBlock>> = {
     known.types[name] = { $ref: `#/components/schemas/${name}` }
   },
   response: (rest, _lines, known) => {
-    const [name, answer] = cut(rest, ' ')
-    known.responses[name] = answerOf(answer, known)
+    const [name, response] = cut(rest, ' ')
+    known.responses[name] = responseOf(response, known)
   },
   operations: (tag, _lines, known) => {
     known.tag = tag
@@ -146,7 +146,7 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   post: (rest, lines, known) => readOperation('post', rest, lines, known),
 }
 
-/** Parses `Name: member: type; member?: type`, or one line per member. */
+/** Defines an object type, from `Name: member: type; member?: type` or from one line per member. */
 function readObject(rest: string, lines: readonly string[], known: Notation, more: Part = {}) {
   const [, name = '', inline, description] = /^(\w+)(?:: ?(.*?))?(?: -- (.*))?$/.exec(rest) ?? []
   const all = inline ? inline.split('; ').flatMap((line) => repeated(line, known)) : lines
@@ -161,7 +161,7 @@ function readObject(rest: string, lines: readonly string[], known: Notation, mor
   }
 }
 
-/** Parses lines such as `name other?: type`. */
+/** Parses the members of an object type, from lines such as `name other?: type`. */
 function membersOf(lines: readonly string[], known: Notation): [name: string, type: Part][] {
   return lines.flatMap((line) => {
     const [names, type] = cut(line, ': ')
@@ -173,7 +173,7 @@ function required(member: string): string {
   return member.replace('?', '')
 }
 
-/** Parses `type`, `type[]`, `type or type`, `"one"|"of"`, `true` or JSON. ` -- ` starts a description. */
+/** Parses `type`, `type[]`, `type[1+]`, `type or type`, `"one"|"of"`, `true` or JSON. ` -- ` starts a description. */
 function typeOf(text: string, known: Notation): Part {
   const [type, description] = cut(text, ' -- ')
   if (description) return { ...typeOf(type, known), description }
@@ -190,10 +190,10 @@ function typeOf(text: string, known: Notation): Part {
 }
 
 /**
- * Parses `headers content codes: description`, or the name of a response. A word that is neither a header nor a type
- * is an error code (RFC 6749 §5.2).
+ * Parses `headers content codes: description`, or the name of a response. A word in snake case that is not a header is
+ * an error code (RFC 6749 §5.2).
  */
-function answerOf(text: string, known: Notation): Part {
+function responseOf(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {
     find(known.responses, text)
     return { $ref: `#/components/responses/${text}` }
@@ -219,7 +219,7 @@ function answerOf(text: string, known: Notation): Part {
   }
 }
 
-/** Parses `media/type=type`. A type alone is JSON. */
+/** Parses words such as `media/type=type`. The media type defaults to JSON. */
 function contentOf(words: readonly string[], known: Notation): Part {
   const entries = words.map((word) => {
     const [type = '', media = 'application/json'] = word.split('=').reverse()
@@ -228,7 +228,7 @@ function contentOf(words: readonly string[], known: Notation): Part {
   return Object.fromEntries(entries)
 }
 
-/** Parses `path operationId: summary` and the lines below it. */
+/** Adds an operation, from `path operationId: summary` and the lines below it. */
 function readOperation(method: string, head: string, lines: readonly string[], known: Notation) {
   const [called, summary] = cut(head, ': ')
   const [path, operationId] = cut(called, ' ')
@@ -237,7 +237,7 @@ function readOperation(method: string, head: string, lines: readonly string[], k
   const details: Record<string, unknown> = {}
   for (const line of lines) {
     const [word, rest] = cut(line, ' ')
-    if (/^\d/.test(word)) responses[word] = answerOf(rest, known)
+    if (/^\d/.test(word)) responses[word] = responseOf(rest, known)
     else if (word === 'query:') parameters.push(...inQuery(find(known.lines, rest), known))
     else if (word === 'parameter:') parameters.push(JSON.parse(rest))
     else Object.assign(details, detailOf(word, rest, known))
@@ -273,10 +273,10 @@ function readJson(rest: string, into: Parts): void {
   into[name] = JSON.parse(json)
 }
 
-/** Splits a text at the first occurrence of a mark. */
-function cut(text: string, mark: string): [before: string, after: string] {
-  const at = text.indexOf(mark)
-  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + mark.length)]
+/** Splits a text at the first occurrence of a separator. Without one, the second part is empty. */
+function cut(text: string, separator: string): [before: string, after: string] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)]
 }
 
 function find<Value>(table: Readonly<Record<string, Value>>, name: string): Value {

@@ -13,14 +13,13 @@ type Row = readonly [
 ]
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
-  // All scopes of the service, for the origin.
   origin: ['', '', () => scopeNames()],
-  // No member scopes: MCP clients request all listed scopes, and a request with a member scope would be rejected with
-  // invalid_scope. Challenges name the scopes of the tools.
+  // Identity scopes only: MCP clients request all listed scopes, and get invalid_scope if they may not have one of
+  // them. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: if an unreviewed client requests a write scope, its whole request fails. Challenges name the
-  // write scopes of the tools.
+  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Challenges name
+  // the write scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
@@ -43,7 +42,7 @@ export function protectedResourcePath(resource: ProtectedResource): string {
   return `${paths.protectedResource}${resources[resource][0]}`
 }
 
-/** Returns the scopes that a client should request for a resource, in catalogue order. */
+/** Returns the scopes in the metadata of a resource, in catalogue order. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,
@@ -65,7 +64,7 @@ export function protectedResourceMetadata(
     resource: `${baseUrl}${suffix}`,
     authorization_servers: [baseUrl],
     scopes_supported: protectedResourceScopes({ scopeUses }, resource),
-    // Forms and queries are not listed (RFC 6750 §2), because query strings end up in logs.
+    // Omit `body` and `query` (RFC 6750 §2), because query strings end up in logs.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,

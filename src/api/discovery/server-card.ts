@@ -3,9 +3,8 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './service-facts.ts'
 
 /**
- * A tool server as listed in server cards and their catalogue, in which clients find the tools of an origin (MCP,
- * SEP-2127). A card contains only the URL; clients list the tools after connecting. The origin precedes the name.
- * Descriptions have at most 100 characters.
+ * The tool server for public data, as described in its card and in the catalogue of cards (MCP SEP-2127). A card does
+ * not list the tools; clients request them after connecting. Descriptions have at most 100 characters.
  */
 export const publicToolServer = {
   path: paths.mcp,
@@ -64,7 +63,7 @@ export function serverCard(
 
 const TITLE_LENGTH_MAX = 100
 
-/** Creates the catalogue of the cards (AI Catalog 1.0). */
+/** Creates the catalogue of all server cards (AI Catalog 1.0). */
 export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   return {
     specVersion: '1.0',
@@ -76,13 +75,13 @@ export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   }
 }
 
-/** Reverses a host name: `id.campus.example` becomes `example.campus.id`. IP addresses stay unchanged. */
+/** Reverses the host name of a URL: `id.campus.example` becomes `example.campus.id`. Does not reverse IP addresses. */
 function reversedHost(baseUrl: string): string {
   const host = hostOf(baseUrl)
   return /[a-z]/.test(host) ? host.split('.').reverse().join('.') : host
 }
 
-/** Returns the host name, reduced to the characters that both formats allow: `[::1]` becomes `1`. */
+/** Returns the host name, reduced to the characters that cards and catalogues allow: `[::1]` becomes `1`. */
 function hostOf(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return hostname.replace(/[^a-z0-9.-]+/g, '-').replace(/^-+|-+$/g, '')

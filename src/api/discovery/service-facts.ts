@@ -10,7 +10,7 @@ export interface ServiceFacts {
   readonly service: {
     readonly name: string
     readonly lifetimes: Readonly<Record<PublishedLifetime, number>>
-    /** The loopback hosts of redirect URIs, as written in URLs: `[::1]`. */
+    /** The loopback hosts that redirect URIs may contain, as in URLs: `[::1]`. */
     readonly loopbackHosts: readonly string[]
     readonly metadataDocuments: {
       readonly hosts: readonly string[]
@@ -18,10 +18,9 @@ export interface ServiceFacts {
     }
     readonly files: { readonly fileBytesMax: number; readonly uploadSeconds: number }
     readonly documents: { readonly cacheSeconds: number }
-    /** The optional protocols that are enabled. */
+    /** Whether each optional protocol is enabled. */
     readonly furtherPlans: Readonly<Record<PublishedPlan, boolean>>
   }
-  /** Where each operator scope grants access in this deployment. */
   readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
   /** The supported revisions of the Model Context Protocol, newest first. */
   readonly protocolVersions: readonly string[]
@@ -33,7 +32,6 @@ export interface ServiceFacts {
 
 type PublishedPlan = 'backChannelLogout' | 'pushedAuthorizationRequests' | 'dpop' | 'privateKeyJwt'
 
-/** Lifetimes that clients need to know. */
 type PublishedLifetime =
   | 'authorizationCodeSeconds'
   | 'accessTokenSeconds'

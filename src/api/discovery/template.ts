@@ -1,9 +1,8 @@
-/** The values of a template. Sections with an empty or false value are omitted. */
 export type TemplateValues = Readonly<Record<string, string | boolean>>
 
 /**
- * Fills a template. Replaces `{{name}}`. Keeps `{{#name}}…{{/name}}` only if the name has a value, and
- * `{{^name}}…{{/name}}` only if it has none. If a line contains only a tag, the whole line is removed.
+ * Replaces each `{{name}}` of a template with its value. Keeps `{{#name}}…{{/name}}` only if the value is neither empty
+ * nor false, and `{{^name}}…{{/name}}` only if it is. A line that contains only a section tag leaves no empty line.
  *
  * @throws for an unknown name, an unused value or an unclosed section
  */
@@ -19,7 +18,7 @@ export function fillTemplate(template: string, values: TemplateValues): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name) => String(values[name]))
 }
 
-/** Sections can be nested, but not inside a section of the same name. */
+/** Keeps or removes each section. A section may not contain another of the same name. */
 function keepSections(text: string, values: TemplateValues): string {
   const section = /\{\{([#^])(\w+)\}\}(\n?)([\s\S]*?)\{\{\/\2\}\}\3/g
   return text.replace(section, (...[, mark, name, , inside]: string[]) =>

@@ -1,8 +1,8 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
 /**
- * Looks up a value by key, batched. Lookups with the same name in the same tick share one call of `findAll`, so a field
- * of all nodes on a page needs one query.
+ * Finds a value by key. Lookups with the same name in the same tick share one call of `findAll`, so a field of all
+ * nodes on a page needs one query.
  */
 export type OneOfMany = <Value>(
   name: string,
@@ -29,7 +29,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // Each name belongs to one area, so all its values have the same type.
+    // A name always comes with the same `findAll`, so all its values have the same type.
     return (await found).get(key) as Value | undefined
   }
 }

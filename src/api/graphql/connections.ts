@@ -21,7 +21,7 @@ export interface ListSource<Row> {
 /**
  * Resolves a connection: `nodes`, `edges`, `pageInfo`, `totalCount` (design 21).
  *
- * @param scope binds the cursors to one list of one owner
+ * @param scope what the cursors are bound to, such as one list of one person
  * @throws GraphQLError for an invalid page size or cursor
  */
 export async function answerList<Row>(
@@ -62,7 +62,7 @@ function pageRequest(
   return { first: size, after: place }
 }
 
-/** Creates the error for a value that the schema allows but the field does not. */
+/** Creates the error for an argument that the schema allows but the field does not. */
 export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }
@@ -119,7 +119,7 @@ type ${type}Edge {
   return repeatFields(paged) + pageInfo + types.join('')
 }
 
-/** Replaces `# ...Name` with the fields of the type `Name`. Types named `…Fields` are not published. */
+/** Replaces `# ...Name` with the fields of the type `Name`, and removes the types named `…Fields`. */
 function repeatFields(text: string): string {
   const types = text.matchAll(/^type (\w+) \{\n([^}]*)\n\}$/gm)
   const fields = new Map([...types].map(([, name, lines]) => [name, lines]))

@@ -19,7 +19,7 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** The limits on the operations and changes of a person. */
+/** The limits on the operations and changes of a person. `name` is counted per client. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   readonly name: LimitName
@@ -46,7 +46,8 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
 }
 
 /**
- * Counts changes, or rejects them above the limit. Counts per person, because a person may use any number of clients.
+ * Counts changes, or returns the limit if it is exhausted. Counts per person and site rather than per client, because a
+ * person may use any number of clients.
  */
 export function takeChanges(
   { personId, siteId }: Caller,
@@ -109,8 +110,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * Returns the size of an unpaginated list. Fields are looked up by name, and a list may have the same name as a
-   * connection. If the selection contains nodes, the field is the connection.
+   * Returns the assumed size of an unpaginated list; 1 for other fields. Fields are looked up by name, and a list may
+   * have the same name as a connection. A selection with `nodes` or `edges` shows that the field is the connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(
@@ -161,7 +162,6 @@ function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
   return types.flatMap((type) => Object.values(type.getFields()))
 }
 
-/** Returns the default values of variables. */
 function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
     variableDefinitions.flatMap(({ variable, defaultValue }) =>
@@ -170,7 +170,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** Returns the page size. An invalid size counts as the largest valid one. */
+/** Returns the requested page size. An invalid size counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

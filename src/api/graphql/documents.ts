@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 
-/** Size limits of documents, checked first. The names contain the units. */
+/** Limits on the size of a document, checked before it is validated. */
 interface DocumentLimits {
   readonly documentTokensMax: number
   readonly depthMax: number
@@ -23,7 +23,6 @@ interface DocumentLimits {
   readonly directivesMax: number
 }
 
-/** The limits of an API. */
 export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
@@ -60,7 +59,7 @@ export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode }
   | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
-  /** The document is too large to be validated. */
+  /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
 /**
@@ -93,7 +92,7 @@ function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits):
   }
   const parsed = parseWithin(source, limits.documentTokensMax)
   if (parsed instanceof GraphQLError) {
-    // graphql-js has no error code for its token limit.
+    // graphql-js has no error code for its token limit, so match the message.
     return parsed.message.includes('Parsing aborted')
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
       : { kind: 'invalid', errors: [parsed] }
@@ -127,7 +126,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** Finds an exceeded limit before validation, whose time grows with the square of the number of fields. */
+/** Finds the first exceeded limit. Validation takes time in the square of the number of fields, so it comes later. */
 function findExceededLimit(
   document: DocumentNode,
   limits: DocumentLimits,
@@ -155,7 +154,10 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** Maximum depth of introspection, whose standard query is deeper than data queries. graphql-js limits its lists. */
+/**
+ * Maximum depth of an introspection field that counts as one level: the standard introspection query is deeper than
+ * data queries may be.
+ */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
@@ -164,12 +166,12 @@ const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
   return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
 }
 
-/** Computes a number for selections. Parent fields pass `within` down. */
+/** Reduces selections to a number. `within` is a number that the parent field passes down. */
 type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Creates a function that reduces selections to one number. It evaluates each fragment once per `within`. */
+/** Creates a function that reduces selections to a number. It evaluates each fragment once per `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,

@@ -34,39 +34,37 @@ export interface EndpointPorts {
     readonly requestLimits: Limits
     readonly now: () => number
   }
-  /** Signs list cursors. */
   readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
   readonly adviseOnScopes: AdviseOnScopes
   readonly discovery: {
-    /** Returns the URL of the protected-resource metadata for challenges (RFC 9728 §5.1; design 5). */
+    /** Returns the URL of the metadata of a protected resource, for challenges (RFC 9728 §5.1; design 5). */
     readonly metadataUrl: (resource: Resource) => string
     readonly scopesOf: (resource: Resource) => readonly string[]
     /** Returns the short version of /auth.md. */
     readonly authGuide: () => string
   }
-  /** How long clients may cache the published schemas, in seconds. */
   readonly schemaCacheSeconds: number
 }
 
 interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
-  /** Creates the API at the first request that needs it. */
+  /** Creates the API. Called once, at the first request that needs it. */
   readonly load: () => Promise<GraphqlApi<Caller, ApiContext>>
   readonly address: string
   readonly schemaAddress: string
   readonly schemaText: string
-  /** The page that explains the API in a browser. */
+  /** The page that browsers get instead of the API. */
   readonly page: Page
   readonly costLimit: CostLimit
   readonly resource: Resource
-  /** Returns the scopes that a challenge requests. Called at the first refusal. */
+  /** Returns the scopes that a challenge requests. */
   readonly askedScopes: () => readonly string[]
-  /** Rejects a token without access to this API, before the request is read. */
+  /** Returns the verdict, or a refusal for a token without access to this API. Called before the body is read. */
   readonly admit: (verdict: Verdict) => Verdict
   readonly callerOf: CallerOf<Caller>
 }
 
-/** Creates the endpoint of an API: over HTTP, for the tools in this process, and for the query page. */
+/** Creates the HTTP routes of an API, and the functions that run documents for tools and for the query page. */
 export function graphqlEndpoint<Caller extends Person, ApiContext extends ContextRecord>(
   { discovery, adviseOnScopes, verifyBearer, schemaCacheSeconds }: EndpointPorts,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,
@@ -99,8 +97,8 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /**
- * Registers the route for one operation per request: by POST, or by GET for queries. There are no cookies and no
- * anonymous access, so only a client with the token can send a GET.
+ * Registers the route for one operation per request: by POST, or by GET for queries. GET is safe from cross-site
+ * request forgery, because the API uses no cookies.
  */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,
@@ -127,7 +125,7 @@ function serveRequests<Caller, ApiContext extends ContextRecord>(
   })
 }
 
-/** Whether a person opened the URL in a browser. A program that accepts any type gets JSON. */
+/** Whether a browser requests a page. A program that accepts any type gets JSON. Adds `Vary: Accept`. */
 function wantsPage(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   ctx.vary('Accept')

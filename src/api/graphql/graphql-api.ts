@@ -12,7 +12,7 @@ import { isRefusal } from '../../platform/http/errors.ts'
 import { changesIn, makeCostOf } from './cost.ts'
 import { type ApiLimits, limitExceeded, makePrepareDocument } from './documents.ts'
 
-/** Returns the scopes that the selected operation needs, before execution. */
+/** Returns the scopes that the selected operation needs. */
 export type ScopesNeeded = (
   document: DocumentNode,
   operationName: string | null | undefined,
@@ -27,8 +27,8 @@ type Request = Pick<RequestParams, 'operationName' | 'variables'>
 /**
  * Runs one of this service's own documents for a caller, against the schema that is served over HTTP.
  *
- * @returns the result; errors for the caller are in it, each with its code
- * @throws storageUnavailable and any fault
+ * @returns the result, including the errors that the caller may see
+ * @throws every other error, such as storageUnavailable
  */
 export type Execute<Caller> = (
   document: string,
@@ -61,10 +61,10 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
-  /** Runs one operation of a prepared document, like `Execute`. */
+  /** Runs one operation of a prepared document. Returns and throws like `Execute`. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
     const result = await execute(argumentsFor(document, request, caller))
-    throwUnavailable(result)
+    throwRefusal(result)
     const [fault] = faultsIn(result)
     if (fault) throw fault.originalError ?? fault
     return result
@@ -84,7 +84,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     argumentsFor,
     run,
     execute: executeOwn,
-    /** Measures the cost of an operation. `excess` is the error if the cost is too high. */
+    /** Estimates the cost of an operation and counts its changes. `excess` is the error if the cost is too high. */
     measure(document: DocumentNode, { operationName, variables }: Request) {
       const operation = getOperationAST(document, operationName)
       if (!operation) return { cost: 0, changes: 0, excess: undefined }
@@ -102,8 +102,8 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   )
 }
 
-/** Throws if the store did not respond, so the whole request gets a 503, even after partial results. */
-export function throwUnavailable(result: ExecutionResult): void {
+/** Throws the first refusal of a resolver, such as storageUnavailable, so no partial result is sent. */
+export function throwRefusal(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError
 }

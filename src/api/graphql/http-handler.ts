@@ -17,7 +17,7 @@ import { type Protection, refuse } from '../../resource/resource-server/protect.
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'
-import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './graphql-api.ts'
+import { type ContextRecord, faultsIn, type GraphqlApi, throwRefusal } from './graphql-api.ts'
 
 /** The state of one request inside graphql-http. */
 interface Exchange<Caller> {
@@ -26,7 +26,7 @@ interface Exchange<Caller> {
   readonly caller: Caller
   /** Sends the response instead of graphql-http. */
   refuse?: () => unknown
-  /** The cost of the operation; undefined until it is computed. */
+  /** The cost of the operation, once it is known. */
   cost?: number
   /** Whether the request has `extensions: { limits: true }`. */
   showsLimits?: boolean
@@ -35,7 +35,7 @@ interface Exchange<Caller> {
 /** Creates the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
-/** Creates the handler of requests with a verified token. The document determines the required scopes. */
+/** Creates the handler of requests with a verified token. It checks the scopes that the document needs. */
 export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   callerOf: CallerOf<Caller>,
@@ -65,7 +65,7 @@ export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Reads the JSON of a POST. The query of a GET is in its URL. */
+/** Reads the body of a POST. Returns an empty text for a GET, whose query is in the URL. @throws unsupportedBody */
 async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
@@ -88,7 +88,7 @@ function sendRefusal(ctx: Context, status: number): void {
   })
 }
 
-/** Creates the graphql-http handler. It reads media types and parameters; our code decides what to execute. */
+/** Creates the graphql-http handler. The library reads media types and parameters; our code decides what to execute. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   costLimit: CostLimit,
@@ -118,7 +118,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts the operation. */
+  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts it and returns undefined. */
   function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,
@@ -154,7 +154,7 @@ function refusal(status: 403 | 405 | 429): Response {
   return [null, { status, statusText: '' }]
 }
 
-/** Responds with 400 to a document that exceeds a limit, regardless of the media type, because it was not executed. */
+/** Creates the response to a document that exceeds a limit: 400 for every media type, because it was not executed. */
 function badRequest(error: GraphQLError, headers: unknown): Response {
   const accept = String(Object(headers)['accept'] ?? '')
   const type = accept.includes('graphql-response+json') ? 'graphql-response+json' : 'json'
@@ -169,13 +169,13 @@ function jsonResponse(status: number, body: object, type = 'json'): Response {
 /**
  * Replaces faults with error ids and logs their causes, so no statement, host or stack trace leaks.
  *
- * @throws storageUnavailable if the store did not respond
+ * @throws a refusal of a resolver, such as storageUnavailable
  */
 function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   if (result.errors) logFields(ctx).outcome = 'errors'
   const faults = faultsIn(result)
   if (faults.length === 0) return result
-  throwUnavailable(result)
+  throwRefusal(result)
   for (const { originalError } of faults) {
     logFields(ctx).cause = originalError
     ctx.app.emit('error', originalError, ctx)
@@ -199,8 +199,7 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
 
 /**
  * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash does not show
- * who wrote the document. A client that sends only a hash gets the error that its protocol defines, and then sends the
- * whole document.
+ * who wrote the document. A client that sends only a hash gets the error that makes it send the document.
  */
 async function readParameters<Raw>(
   request: Request<Raw, unknown>,
@@ -210,7 +209,7 @@ async function readParameters<Raw>(
   } catch (error) {
     // graphql-http itself reports missing or malformed parameters.
     if (!(await sendsHashOnly(request))) throw error
-    // Use status 200, as Apollo's servers do. The client then sends the document automatically.
+    // Use status 200, as Apollo's servers do. Their clients then send the document automatically.
     const code = 'PERSISTED_QUERY_NOT_SUPPORTED'
     return jsonResponse(200, {
       errors: [{ message: 'PersistedQueryNotSupported', extensions: { code } }],

@@ -24,7 +24,6 @@ interface TypedQuery {
   readonly variables: string
   /** The operation to run, if the document has several. */
   readonly operationName?: string | undefined
-  /** Whether mutations are allowed. */
   readonly mayChange?: boolean
 }
 
@@ -38,7 +37,7 @@ export interface Person {
  * Creates the function that runs entered queries against an API, under its limits. Rejects mutations without
  * `mayChange`, to prevent accidents.
  *
- * @param load loads the API, possibly at the first query
+ * @param load returns the API, which may be created at the first query
  */
 export function makeTryQuery<Caller extends Person, Context extends ContextRecord>(
   load: () => Promise<GraphqlApi<Caller, Context>>,
@@ -97,7 +96,7 @@ export interface Tried {
 }
 
 interface ShownQuery {
-  /** The path to which the tool posts queries. */
+  /** The path to which GraphiQL posts queries. */
   readonly runAddress: string
   /** The initial query in the form. */
   readonly example: string
@@ -105,7 +104,7 @@ interface ShownQuery {
   readonly tool: QueryToolFiles
 }
 
-/** Sends the query page. If GraphiQL is installed, the page has its own Content-Security-Policy. */
+/** Sends the query page. If GraphiQL is installed, the Content-Security-Policy allows its scripts. */
 export async function sendQueryPage(
   ctx: Context,
   parts: Omit<QueryPage, 'tool' | 'query' | 'variables' | 'answer' | 'problem'>,
@@ -128,15 +127,15 @@ function answerOf(outcome: TriedQuery): Pick<QueryPage, 'answer' | 'problem'> {
   return { answer: JSON.stringify(outcome.result, null, 2) }
 }
 
-/** Reads the form fields of the page. */
-export function typedInForm(ctx: Context): TypedQuery {
+/** Reads the query and its variables from the form of the page. */
+export function readFormQuery(ctx: Context): TypedQuery {
   return { source: formField(ctx, 'query'), variables: formField(ctx, 'variables') }
 }
 
 const SCRIPT_BYTES_MAX = 100_000
 
-/** Reads a GraphQL-over-HTTP request from the tool. @throws unsupportedBody, bodyTooLarge */
-export async function typedInScript(ctx: Context): Promise<TypedQuery> {
+/** Reads a query that GraphiQL sends as JSON. @throws unsupportedBody, bodyTooLarge */
+export async function readScriptQuery(ctx: Context): Promise<TypedQuery> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const sent = objectIn(decodeUtf8(await readRequestBody(ctx, SCRIPT_BYTES_MAX)))
   if (!sent) throw unsupportedBody('a JSON object in UTF-8')
@@ -156,7 +155,7 @@ function objectIn(text: string | undefined): Record<string, unknown> | undefined
   }
 }
 
-/** Sends the outcome to the tool in the format of the API. */
+/** Sends the outcome to GraphiQL in the format of the API. */
 export function sendTried(ctx: Context, outcome: TriedQuery): void {
   ctx.body = 'problem' in outcome ? { errors: [{ message: outcome.problem }] } : outcome.result
 }

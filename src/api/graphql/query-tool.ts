@@ -11,7 +11,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 
 export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 
-/** Finds the folder of an installed package by name. */
+/** Returns the folder of an installed package; undefined if it is not installed. */
 export type FindPackage = (name: string) => string | undefined
 
 /** The files in loading order. `views` is the folder of this service. */
@@ -37,7 +37,6 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
     return loading
   }
   return {
-    /** Registers the routes of the files. */
     addRoutes(router: Router): void {
       router.get(pages.queryAssets, async (ctx) => {
         const found = (await load()).find(({ file }) => file === ctx['params']['file'])
@@ -51,7 +50,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
         throw methodNotAllowed('GET')
       })
     },
-    /** Returns what a page needs to show the tool; undefined if it is not installed. */
+    /** Returns what a page needs to show GraphiQL; undefined if it is not installed. */
     async forPage(address: string): Promise<QueryTool | undefined> {
       const files = await load()
       if (files.length === 0) return undefined
@@ -66,7 +65,9 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
   }
 }
 
-/** Reads all files, or none. Their URLs contain digests, so browsers can cache them forever. */
+/**
+ * Reads all files; none if a package is missing. The file names contain digests, so browsers can cache them forever.
+ */
 async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),

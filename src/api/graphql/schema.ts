@@ -8,14 +8,14 @@ import {
   valueFromASTUntyped,
 } from 'graphql'
 
-/** Resolvers by type and field, for fields that are not plain properties of their parent. */
+/** Resolvers by type and field. A field without a resolver is a property of its parent. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /**
  * Creates an executable schema from the published text and our resolvers.
  *
  * @param around wraps every resolver
- * @throws Error at start-up for a resolver whose field is not in the text
+ * @throws Error for a resolver whose field is not in the text
  */
 export function makeSchema(
   text: string,

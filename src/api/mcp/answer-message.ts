@@ -26,7 +26,10 @@ export interface Sender {
   readonly address: ToolAddress
 }
 
-/** Creates the function that handles an admitted message: plain requests directly, all others through the SDK. */
+/**
+ * Creates the function that handles an admitted message and sends the response. Handles plain requests directly, and
+ * all others through the SDK.
+ */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
@@ -66,8 +69,8 @@ export interface Use {
 }
 
 /**
- * Finds the tool, prompt or resource that a message uses. The endpoint checks access to all three with this function.
- * Returns undefined if the endpoint does not serve it, and the response is then "unknown".
+ * Finds the tool, prompt or resource that a message uses, so the endpoint can check access. Returns undefined if there
+ * is none at this endpoint; then no check is needed.
  */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
@@ -102,10 +105,10 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /**
- * The types of the requests validated here, for both protocol generations. `initialize` exists in only one generation,
- * and the SDK handles it.
+ * The SDK's schema for each method whose parameters are validated here. Both protocol generations have these methods.
+ * The SDK itself handles `initialize`, which only one of them has.
  */
-const typeOf: Readonly<Record<string, SpecTypeName>> = {
+const schemaOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
   'prompts/get': 'GetPromptRequest',
   'prompts/list': 'ListPromptsRequest',
@@ -119,8 +122,8 @@ const typeOf: Readonly<Record<string, SpecTypeName>> = {
 const PROBLEMS_SHOWN_MAX = 5
 
 /**
- * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602). The SDK would report most of them as
- * internal errors, with the messages of its validator.
+ * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602); undefined if there are none. The SDK would
+ * report most of them as internal errors, with the messages of its validator.
  *
  * @param value a JSON-RPC message
  */
@@ -129,7 +132,7 @@ function problemOfParams(value: unknown): string | undefined {
   // Notifications get no response, and the SDK rejects everything else that is not a request.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   const type =
-    typeof method === 'string' && Object.hasOwn(typeOf, method) ? typeOf[method] : undefined
+    typeof method === 'string' && Object.hasOwn(schemaOf, method) ? schemaOf[method] : undefined
   if (type === undefined) return undefined
   const result = specTypeSchemas[type]['~standard'].validate({ method, params })
   if (result instanceof Promise || result.issues === undefined) return undefined

@@ -10,7 +10,10 @@ export interface Exchange {
   failure?: unknown
 }
 
-/** Awaits work inside the SDK. Keeps a failure for the endpoint, so the SDK does not reveal it. */
+/**
+ * Awaits work inside the SDK. An internal error is stored for the endpoint and replaced by a `ProtocolError`, so the
+ * SDK does not reveal it.
+ */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,
@@ -28,19 +31,21 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** Maximum length of a result, as text. */
+/** Maximum number of characters of a result. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
- * Runs a tool. A mistake by the caller becomes a result marked as an error, which models read and act on (MCP, tools:
- * error handling). Refusals and faults are thrown to the endpoint.
+ * Runs a tool. A mistake by the caller, or a result that is too long, becomes a result marked as an error, which models
+ * read and act on (MCP, tools: error handling).
+ *
+ * @throws every other error of the tool, for the endpoint
  */
 export async function callTool(
   tool: Tool,
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
-  // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
+  // The endpoint has already checked access. Check again, in case a message bypasses that check.
   if (!isOpen(accessTo(tool, values), call.caller)) {
     throw new Error('a tool was called without access')
   }

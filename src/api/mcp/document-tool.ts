@@ -110,8 +110,8 @@ function listWords(listedBy: string | undefined): string {
 type Answer = Record<string, unknown>
 
 /**
- * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables and rejects null for an
- * argument with a default.
+ * Rejects unknown arguments, and drops null for an argument with a default. GraphQL checks the values, but would ignore
+ * unknown variables and reject such a null.
  */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
@@ -146,7 +146,7 @@ function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-/** Explains what went wrong and what to do next. */
+/** Converts an error of GraphQL to a sentence that says what went wrong and what to do next. */
 function sentenceOf(
   { message, extensions, path }: GraphQLError,
   input: JsonSchema,
@@ -163,14 +163,14 @@ function sentenceOf(
 /** Maximum length of a message. GraphQL's messages repeat the invalid value, which may be very long. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** Returns the declarations of the variables of a document. */
+/** Declares the variables of a document: `$id: ID!, $at: DateTime`. */
 export function declared(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, type]) => `$${name}: ${type}`)
     .join(', ')
 }
 
-/** Returns the arguments that pass these variables to a field. */
+/** Passes variables to the arguments of a field: `id: $id, at: $at`. */
 export function passed(variables: Readonly<Record<string, string>>): string {
   return Object.keys(variables)
     .map((name) => `${name}: $${name}`)
@@ -185,10 +185,6 @@ interface ToolArgument {
   readonly defaultValue: unknown
 }
 
-/**
- * Derives the arguments of a tool from its document: the fields of the variable `$input`, and the other variables.
- * Their descriptions come from the schema.
- */
 function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   const required = taken.filter(
     ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
@@ -200,7 +196,7 @@ function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   })
 }
 
-/** Converts the arguments of a call to the variables of a document. */
+/** Converts the arguments of a call to the variables of a document, including the fields of `$input`. */
 function variablesFor(
   { operation }: FixedDocument,
   values: Readonly<Record<string, unknown>>,
@@ -215,6 +211,7 @@ function variablesFor(
   }
 }
 
+/** Derives the arguments of a tool from its document, and their descriptions from the schema. */
 function argumentsOf(document: FixedDocument): ToolArgument[] {
   const { schema, operation } = document
   return (operation.variableDefinitions ?? []).flatMap((definition) => {
@@ -259,11 +256,7 @@ function valueSchema(type: GraphQLInputType): JsonSchema {
   return leafSchema(named)
 }
 
-/**
- * Parses the document of a tool, which must have one operation.
- *
- * @throws Error if the document does not match the schema, which fails every test that lists tools
- */
+/** Parses and validates the document of a tool. @throws Error unless it matches the schema and has an operation */
 function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
   const parsed = parse(document)
   const [fault] = validate(schema, parsed)
@@ -282,7 +275,7 @@ const scalars: Readonly<Record<string, JsonSchema>> = {
   DateTime: { type: 'string', format: 'date-time' },
 }
 
-/** Returns the JSON Schema of a scalar or enum. */
+/** Returns the JSON Schema of a scalar or enum. @throws Error for another type */
 export function leafSchema(type: GraphQLNamedType): JsonSchema {
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
   const schema = scalars[type.name]

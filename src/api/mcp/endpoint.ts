@@ -1,4 +1,4 @@
-/** Serves the tool endpoint: admits requests, enforces scopes and limits, and passes messages on. */
+/** Serves the tool endpoints: admits requests, enforces scopes and limits, and passes messages on. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -43,8 +43,8 @@ interface Apis {
 
 /**
  * Creates the routes of the tool endpoints (specification, Tool endpoint). Before the SDK sees a message, the endpoint
- * checks, in this order: host and origin, preflight, token, method, body, scope. The token is checked before the
- * method, so clients that probe with GET or HEAD also get a challenge.
+ * checks, in this order: host and origin, token, limit, method, body, scope. The token is checked before the method,
+ * so clients that probe with GET or HEAD also get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
   const { baseUrl, cursors, discovery, platform } = ports
@@ -102,9 +102,9 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 }
 
 /**
- * Returns the caller, if there is one, or rejects the request. Limits count per person, site and client rather than per
- * token, so a refresh does not reset them (MCP, tools: servers MUST rate limit invocations). The client IP was counted
- * earlier (platform/limits/address-limits.ts).
+ * Returns the caller; undefined without a token. Returns `refused` if it has rejected the request. The limit counts per
+ * person, site and client rather than per token, so a refresh does not reset it (MCP, tools: servers MUST rate limit
+ * invocations).
  */
 async function authenticate(
   ctx: Context,
@@ -126,8 +126,8 @@ async function authenticate(
 }
 
 /**
- * Finds why an endpoint rejects a caller. A token without access to any tool of the endpoint is rejected at once.
- * Otherwise the client would stay connected with only the public tools, and never request more scopes.
+ * Returns the verdict if it rejects the caller. An endpoint for an audience rejects a token without any scope of the
+ * audience. Otherwise the client would stay connected with only the public tools, and never request more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,

@@ -13,12 +13,12 @@ export interface AdmissionPolicy {
 }
 
 /**
- * Decides which hosts and origins may use the tool endpoint. Prevents DNS rebinding: a page that rebinds its DNS name
+ * Decides which hosts and origins may use the tool endpoints. Prevents DNS rebinding: a page that rebinds its DNS name
  * to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
- * A public service admits the host of {base_url} and every origin. Browsers add no credentials here automatically, and
- * rebinding cannot reach it. A service on a loopback address admits all loopback hosts and origins at any port, for
- * clients on the same machine. It also admits the configured origins.
+ * A public service admits the host of {base_url} and every origin: browsers add no credentials automatically, and
+ * rebinding only threatens local services. A service on a loopback address admits all loopback hosts and origins, at
+ * any port, and the configured origins.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
@@ -44,10 +44,7 @@ function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
 
-/**
- * Rejects a foreign host or origin. Pages at admitted origins can read all responses (design 28), because no response
- * depends on a credential that browsers add automatically.
- */
+/** Creates middleware that rejects a foreign host or origin with 403. Requests without an Origin are admitted. */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
     const host: unknown = ctx.state['presentedHost']
@@ -76,5 +73,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Middleware for browser requests: CORS for web pages, and a redirect for people. */
+/** Middleware for browser requests: CORS for pages of any origin (design 28), and a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

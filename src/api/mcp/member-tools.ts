@@ -26,7 +26,7 @@ function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
 interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** The field of the viewer, and the selection for its nodes. */
+  /** The field of the viewer. `nodes` is the selection for each node. */
   readonly list: string
   readonly nodes: string
   /** The arguments of the field with their types, except those for paging. */
@@ -73,7 +73,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My digital products',
     description:
       'Lists the digital products that the signed-in member bought, with download URLs that are valid for ' +
-      'some minutes.',
+      'a few minutes.',
     list: 'digitalProducts',
     filters: { sort: 'PurchaseSort' },
     nodes: 'id slug title summary fileName downloadUrl purchasedAt',

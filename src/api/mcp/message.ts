@@ -20,7 +20,7 @@ export interface Message {
   readonly value: unknown
 }
 
-/** Reads a message. If the body is not a message, responds with the error. @throws unsupportedBody, bodyTooLarge */
+/** Reads a message, or sends an error and returns undefined. @throws unsupportedBody, bodyTooLarge */
 export async function readMessage(
   ctx: Context,
   bodyBytesMax: number,
@@ -76,8 +76,9 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
 }
 
 /**
- * Responds to a failed tool call. If the store is down, the error handler sends a 503, because the token may be valid
- * (specification, Errors 7). The response to a fault contains only its id.
+ * Sends the response to an internal error, which contains only the error id.
+ *
+ * @throws `failure` if it is a refusal, such as storageUnavailable, so the error handler sends its status
  */
 export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
@@ -107,9 +108,9 @@ function sendError(
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * Converts a Koa request to the fetch API, without its Authorization header. Nothing after the endpoint needs the
- * token, so nothing can pass it on (MCP, token passthrough). The signal aborts when the caller disconnects, which
- * cancels a call (since revision 2026-07-28).
+ * Converts a Koa request to the fetch API, without its Authorization header and cookies. No later code needs the token,
+ * so none can pass it on (MCP, token passthrough). The signal aborts when the caller disconnects, which cancels a call
+ * (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()
@@ -117,7 +118,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
     if (dropped.has(name) || name === 'authorization' || name === 'cookie') continue
     for (const value of values) headers.append(name, value)
   }
-  // The response is always JSON, so keep the SDK from rejecting a narrow Accept header.
+  // Keep the SDK from rejecting a narrower Accept header.
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
 }
@@ -138,7 +139,6 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
   }
 }
 
-/** Sends JSON text. */
 export function sendText(ctx: Context, text: string): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.status = 200

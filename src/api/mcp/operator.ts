@@ -21,7 +21,7 @@ export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocume
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
-/** For each area, the tools that list its ids and slugs. */
+/** The tools that list the ids and slugs of an area. */
 const listOfArea: Readonly<Record<string, string>> = {
   courses: 'list_site_courses',
   curriculum: 'get_site_curriculum',
@@ -35,7 +35,7 @@ const listOfArea: Readonly<Record<string, string>> = {
 }
 
 interface ListDefinition extends Described {
-  /** The root field, its arguments except those for paging, and the selection for each node. */
+  /** The root field. `filters` are its arguments except those for paging; `nodes` is the selection for each node. */
   readonly list: string
   readonly filters: Readonly<Record<string, string>>
   readonly nodes: string
@@ -81,7 +81,6 @@ export function toolsOf(area: string) {
   const listedBy = listOfArea[area]
   const listed = listedBy === undefined ? {} : { listedBy }
 
-  /** Creates a tool that lists objects of the site in pages. */
   function list({ list: field, filters, nodes, ...described }: ListDefinition): Tool {
     const all = { first: 'Int', after: 'String', ...filters }
     return operatorTool({
@@ -92,7 +91,6 @@ export function toolsOf(area: string) {
     })
   }
 
-  /** Creates a tool that returns one object of the site. */
   function find({ field, by, selection, also, ...described }: FindDefinition): Tool {
     return operatorTool({
       ...described,

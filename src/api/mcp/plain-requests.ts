@@ -24,10 +24,10 @@ export interface PlainRequest {
 type Era = 'modern' | 'legacy'
 
 /**
- * Recognizes the two requests that make up nearly all traffic, in exactly the format that clients send. For each
- * message the SDK creates a fetch request, a response, a server and a transport, and validates the message several
- * times. That costs more than most tools. The SDK still determines the protocol generation here, and handles all
- * unusual requests, valid or not. `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
+ * Recognizes tools/list and tools/call, which are nearly all traffic, in their usual format. Returns undefined for
+ * other messages, which the SDK handles. For each message the SDK creates a request, a response, a server and a
+ * transport, and validates the message several times. That costs more than most tools.
+ * `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,
@@ -51,7 +51,7 @@ export function readPlainRequest(
   return isNamed ? { era, id, ...(called && { called }) } : undefined
 }
 
-/** Returns the protocol generation of a request, or undefined if its headers and envelope disagree. */
+/** Returns the protocol generation of a request; undefined if its headers and body do not clearly show it. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)
@@ -106,7 +106,7 @@ function hasOnly(value: object, names: readonly string[]): boolean {
   return Object.keys(value).every((name) => names.includes(name))
 }
 
-/** Creates the function that renders responses to plain requests as JSON text. @throws internal errors of tools */
+/** Creates the function that runs plain requests and renders the responses as JSON. It throws like `callTool`. */
 export function makePlainAnswers(parts: ToolParts) {
   const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfoOf(parts) })
   const modernEnd = `,"_meta":${meta}`

@@ -117,7 +117,6 @@ export const promptCatalogue: readonly Prompt[] = [
 
 const byName = new Map(promptCatalogue.map((prompt) => [prompt.name, prompt]))
 
-/** Finds a prompt by name. */
 export function findPrompt(name: unknown): Prompt | undefined {
   return typeof name === 'string' ? byName.get(name) : undefined
 }
@@ -141,12 +140,12 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
   return prompt.text(given)
 }
 
-/** Quotes and shortens an entered value, to keep it a single part of the sentence. */
+/** Quotes and shortens a value, so the model can tell it from the instructions. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
 }
 
-/** Handles prompts/list and prompts/get, with the prompts that the caller may use at this endpoint. */
+/** Handles prompts/list and prompts/get, for the prompts that the caller may use at this endpoint. */
 export function offerPrompts(server: Server, { caller, address }: ToolCall): void {
   const isOffered = (prompt: Prompt) => isServedAt(address, prompt) && isOpen(prompt.access, caller)
 
@@ -163,7 +162,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
 
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = findPrompt(params.name)
-    // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
+    // The endpoint has already checked access. Check again, in case a message bypasses that check.
     if (!prompt || !isOffered(prompt)) {
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)

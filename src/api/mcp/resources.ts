@@ -6,7 +6,7 @@ import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
-/** A kind of resource that people attach to conversations. Each resource can also be read by a tool. */
+/** A kind of resource that people attach to conversations. Tools return the same data. */
 export interface ResourceKind {
   readonly name: string
   readonly title: string
@@ -79,7 +79,7 @@ const patterns = resourceKinds.map((kind) => ({
   pattern: new RegExp(`^${kind.uriTemplate.replace(/\{(\w+)\}/g, '(?<$1>[\\w.-]{1,200})')}$`),
 }))
 
-/** Finds the kind of a URI, and the values of its segments. */
+/** Finds the kind of the resource with a URI, and the values for the template. */
 export function findResource(
   uri: unknown,
 ): { readonly kind: ResourceKind; readonly values: Values } | undefined {
@@ -91,7 +91,7 @@ export function findResource(
   return undefined
 }
 
-/** Finds a kind by its template. */
+/** Finds a kind of resource by its URI template. */
 export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
   return resourceKinds.find((kind) => isTemplate(kind) && kind.uriTemplate === uriTemplate)
 }
@@ -104,7 +104,7 @@ function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
   return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
 }
 
-/** Fields that every list selects. */
+/** The fields that all lists select. */
 interface ListedNode {
   readonly id: string
   readonly slug: string
@@ -120,7 +120,7 @@ interface ListedPage {
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
-/** Finds a node by id, among the first thousand nodes of a list. */
+/** Finds a purchase by id, among the first thousand of a list. @throws ToolProblem if there is none */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
@@ -140,7 +140,7 @@ async function run(name: string, values: object, call: ToolCall): Promise<object
   return await tool.run(values, call)
 }
 
-/** Handles resource requests, with the resources that the caller may read at this endpoint. */
+/** Handles resource requests, for the resources that the caller may read at this endpoint. */
 export function offerResources(server: Server, exchange: Exchange): void {
   const { call } = exchange
 
@@ -219,7 +219,7 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
 /** Reads the resource with this URI. @throws ResourceNotFoundError if none exists that the caller may read */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
-  // The endpoint has already checked access. Check again, in case a message bypasses the endpoint.
+  // The endpoint has already checked access. Check again, in case a message bypasses that check.
   if (!found || !offeredTo(call).includes(found.kind)) {
     throw new ResourceNotFoundError(uri, UNKNOWN)
   }

@@ -96,7 +96,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** Returns the instructions for the model: on whose behalf it acts, and what to do next. */
+/** Returns the instructions for the model: on whose behalf it acts, and how to use the tools. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
@@ -141,7 +141,7 @@ const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/
 
-/** Handles completion/complete for arguments named `site`. Site slugs are public; nothing else is completed. */
+/** Handles completion/complete. Completes only arguments named `site`, because the slugs of sites are public. */
 function offerCompletions(server: Server, exchange: Exchange): void {
   server.setRequestHandler('completion/complete', async ({ params: { argument } }) => {
     const { name, value } = argument

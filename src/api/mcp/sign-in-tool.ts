@@ -20,7 +20,7 @@ import {
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
 
-/** The areas that operator tools can change. */
+/** The areas that have a write scope. */
 const areas = catalogue
   .filter(({ audience, access }) => audience === 'operator' && access === 'write')
   .map(({ name }) => name.slice(0, name.indexOf(':')))
@@ -73,7 +73,7 @@ export const signInTool = defineTool({
   },
 })
 
-/** Returns the scopes to request. Invalid arguments need no scopes, so the call fails without a sign-in. */
+/** Returns the access that a call requires. Invalid arguments require none, so the call fails without a sign-in. */
 function accessForWish(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
@@ -87,7 +87,7 @@ function accessForWish(values: unknown): ToolAccess {
   return as === undefined || as === null ? anyToken : { kind: 'public' }
 }
 
-/** Describes the signed-in person. Returns no more than UserInfo does for the same scopes (design 15). */
+/** Describes the client and the person, as far as UserInfo or the Member API does with these scopes (design 15). */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {

@@ -14,7 +14,6 @@ export const toolAddresses = [
   { path: paths.mcpAdmin, audience: 'operator', resource: 'mcpAdmin' },
 ] as const satisfies readonly ToolAddress[]
 
-/** Finds the endpoint for an audience. */
 export function addressFor(audience: ToolAudience): ToolAddress {
   const address = toolAddresses.find((each) => 'audience' in each && each.audience === audience)
   if (!address) throw new Error(`no address serves the audience ${audience}`)
@@ -27,17 +26,16 @@ export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'acces
   return !audience || !own || own === audience
 }
 
-/** Returns the audience of a tool; undefined if the tool does not need certain scopes. */
+/** Returns the audience of a tool that needs certain scopes; undefined for other tools. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')
   return isMember ? 'member' : 'operator'
 }
 
-/** Returns the scopes that a challenge requests for an audience. */
 export type ScopesFor = (audience: ToolAudience) => readonly string[]
 
-/** Returns the condition for calling a tool with these arguments. */
+/** Returns the access that a call of a tool with these arguments requires. */
 export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAccess {
   return accessFor?.(values) ?? access
 }
@@ -72,7 +70,7 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
   )
 }
 
-/** Returns the verdict on an admitted caller. */
+/** Returns the verdict on the token of an admitted caller. */
 export function verdictOn(caller: AccessToken | undefined): Verdict {
   return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
 }

@@ -80,7 +80,7 @@ export function describeUnknownTool(name: string, { caller, address, parts }: To
 
 const NEAR_MAX = 3
 
-/** Finds the few names that share the most words with an unknown name, best match first. */
+/** Finds up to three names that share the most words with an unknown name, best match first. */
 export function nearNames(wanted: string, names: readonly string[]): string[] {
   const words = new Set(nameWords(wanted))
   return names

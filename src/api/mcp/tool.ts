@@ -13,7 +13,7 @@ import type { ExecuteMember } from '../member-api/member-api.ts'
 /** The kind of person that an agent acts for. */
 export type ToolAudience = 'member' | 'operator'
 
-/** A tool endpoint; `tool-access.ts` lists them. */
+/** A tool endpoint; `tool-access.ts` lists all of them. */
 export interface ToolAddress {
   readonly path: string
   /** The audience whose tools the endpoint serves besides the public ones; if undefined, the token decides. */
@@ -48,7 +48,7 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** Returns the schema of the arguments, which is created on first use to keep start-up fast. */
+  /** Returns the JSON Schema of the arguments, which is created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
   /**
    * The GraphQL document that the tool runs, if any, and the path to the part of the result that it returns.
@@ -65,9 +65,8 @@ export interface Tool {
 
 /** The context of a tool call. */
 export interface ToolCall {
-  /** The caller; undefined without a token. */
   readonly caller: AccessToken | undefined
-  /** The request, recorded in the audit trail with each change. */
+  /** The request, for the audit trail. */
   readonly request: NamedRequest
   /** Called if the result reports a mistake by the caller. */
   readonly hearProblem: () => void
@@ -88,10 +87,8 @@ export function signedInCaller({ caller }: ToolCall): AccessToken {
 /** Dependencies of the tools. */
 export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
-  /** Returns the short version of /auth.md. */
   readonly authGuide: () => string
   readonly publicSites: PublicSites
-  /** Reads the public catalogue. Fails with `temporarily_unavailable` if the store does not respond. */
   readonly publicCourses: PublicCourses
   readonly executeMember: ExecuteMember
   readonly executeAdmin: ExecuteAdmin
@@ -99,17 +96,17 @@ export interface ToolParts {
   readonly now: () => number
 }
 
-/** Returns the serverInfo of MCP. */
+/** Returns the `serverInfo` of the tool endpoints (MCP). */
 export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
   const src = baseUrl + pages.iconPng
   const icons = [{ src, mimeType: 'image/png', sizes: ['128x128'] }]
   return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }
 }
 
-/** A mistake that the caller can correct. The result of the call is then marked as an error. */
+/** A mistake that the caller can correct. Its message becomes a result marked as an error. */
 export class ToolProblem extends Error {}
 
-/** The definition of a tool. The schema for clients is derived from the schema that validates. */
+/** The definition of a tool. `takes` validates the arguments; the JSON Schema for clients is derived from it. */
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
@@ -129,7 +126,7 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
   }
 }
 
-/** Validates the arguments of a call. @throws ToolProblem, which names each invalid argument */
+/** Validates the arguments of a call. @throws ToolProblem, which names the invalid arguments */
 function parseArguments<Input extends z.ZodType>(
   input: Input,
   values: unknown,
@@ -153,10 +150,7 @@ function withoutNulls(values: unknown): unknown {
 /** Maximum length of a message. Messages repeat argument names, which may be as long as the request body. */
 const FAULTS_LENGTH_MAX = 500
 
-/**
- * Describes a tool to clients. Sets the hints whose defaults would cause warnings; idempotentHint matters only for
- * changes.
- */
+/** Describes a tool to clients, with the hints whose defaults would make hosts warn about the tool. */
 export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
   return {
@@ -174,7 +168,7 @@ export function describeTool({ name, title, description, effect, input }: Tool):
   }
 }
 
-/** Returns a function that creates a value at its first call. */
+/** Returns a function that creates a value at its first call and returns the same value at later calls. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {

@@ -74,7 +74,7 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Rejects a token without a member scope or a site, before the request is read. */
+/** Returns the verdict, or a refusal for a token without a member scope or a site. */
 function requireMember(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict

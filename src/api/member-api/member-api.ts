@@ -24,7 +24,7 @@ export const schemaText: string = expandPages(
   { boundTo: 'this person, site' },
 )
 
-/** Creates the executable schema from the published text and our resolvers. Throws if they do not match. */
+/** Creates the executable schema from the published text and our resolvers. @throws Error if they do not match */
 export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }
@@ -32,10 +32,7 @@ export function makeMemberSchema(): GraphQLSchema {
 /** Runs one of this service's own documents against the Member API, for a member. */
 export type ExecuteMember = Execute<MemberCaller>
 
-/**
- * Creates the caller from a token. Returns undefined for a token without a site, because member scopes are issued only
- * to clients of a site.
- */
+/** Creates the caller from a token. Returns undefined for a token without a site, which has no member scopes. */
 export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }

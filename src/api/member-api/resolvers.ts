@@ -18,7 +18,7 @@ import type { ViewerData } from '../../school/viewer/viewer-data.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 
-/** The person and site of the token, with the person's name and e-mail address. */
+/** The person and the site of the token. */
 export interface MemberCaller extends Membership {
   readonly name: string
   readonly email: string
@@ -26,12 +26,12 @@ export interface MemberCaller extends Membership {
 
 const ID_LENGTH_MAX = 200
 
-/** Whether an id is well-formed. PostgreSQL raises an error on NUL instead of matching no row. */
+/** Whether an id can exist. PostgreSQL raises an error on NUL instead of matching no row. */
 function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Finds a row of the caller. @throws GraphQLError if the caller has no such row, even if another person has */
+/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
@@ -52,7 +52,6 @@ export type MemberParts = {
   readonly downloadAddress: DownloadAddress
 }
 
-/** The context of one request. */
 export type MemberContext = MemberParts & {
   readonly caller: MemberCaller
   readonly oneOfMany: OneOfMany
@@ -172,8 +171,8 @@ const afterChange = {
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
- * Resolvers of `schema.graphql`, for fields that are not plain properties of their parent. They perform no access
- * checks, because every query is limited to the caller and the site of the token.
+ * Resolvers of `schema.graphql`. They perform no access checks, because every query reads only the data of the caller.
+ * Fields without a resolver are properties of their parent.
  */
 export const resolvers = {
   Query: query,
@@ -188,7 +187,7 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-/** Resolves a list. Its cursors are bound to the sort order but not to the filter. */
+/** Resolves a list of the caller. Its cursors are bound to the sort order but not to the filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,

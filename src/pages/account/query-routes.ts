@@ -2,12 +2,12 @@ import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
 import {
+  readFormQuery,
+  readScriptQuery,
   sendQueryPage,
   sendTried,
   type Tried,
   type TryQuery,
-  typedInForm,
-  typedInScript,
 } from '../../api/graphql/query-page.ts'
 import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
 import { type HeldSite, listHeldSites } from '../../directory/sites/site-choice.ts'
@@ -87,7 +87,7 @@ export function memberQueryRoutes(
     pages.memberQueries,
     signedInPages.form(async (ctx, session) => {
       const entered = await enterSite(session, formField(ctx, 'site'))
-      const typed = typedInForm(ctx)
+      const typed = readFormQuery(ctx)
       const outcome = await tryMemberQuery(typed, entered.member)
       return await show(ctx, session, entered, { typed, outcome })
     }),
@@ -96,7 +96,7 @@ export function memberQueryRoutes(
     pages.runMemberQuery,
     signedInPages.script(async (ctx, session) => {
       const { member } = await enterSite(session, ctx.params['site'] ?? '')
-      const typed = { ...(await typedInScript(ctx)), mayChange: true }
+      const typed = { ...(await readScriptQuery(ctx)), mayChange: true }
       sendTried(ctx, await tryMemberQuery(typed, member))
     }),
   )

@@ -1,11 +1,11 @@
 import type { Context } from 'koa'
 
 import {
+  readFormQuery,
+  readScriptQuery,
   sendQueryPage,
   sendTried,
   type Tried,
-  typedInForm,
-  typedInScript,
 } from '../../api/graphql/query-page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
@@ -35,12 +35,12 @@ export function operatorQueryRoutes(
   }
   operatorPages.page(pages.queries, (operator, ctx) => show(operator, ctx))
   operatorPages.form(pages.queries, async (operator, ctx) => {
-    const typed = typedInForm(ctx)
+    const typed = readFormQuery(ctx)
     const outcome = await tryQuery(typed, callerOf(operator))
     return await show(operator, ctx, { typed, outcome })
   })
   operatorPages.script(pages.runQuery, async (operator, ctx) =>
-    sendTried(ctx, await tryQuery(await typedInScript(ctx), callerOf(operator))),
+    sendTried(ctx, await tryQuery(await readScriptQuery(ctx), callerOf(operator))),
   )
 }
 
