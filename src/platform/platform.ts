@@ -1,4 +1,4 @@
-/** The base of the service: HTTP, stores, limits, monitoring, audit. Does not depend on clients, people or sites. */
+/** Opens the infrastructure of all rooms: stores, limits, monitoring, the audit trail and outgoing requests. */
 
 import type { Logger } from 'pino'
 
@@ -19,18 +19,18 @@ interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
 }
 
 export interface PlatformOptions {
-  /** Replaces the database clock, for tests. */
+  /** Replaces the database clock in tests. */
   readonly now?: () => number
   /** Sends requests to clients' servers. Tests replace it to reach local hosts. */
   readonly fetch?: SendOutgoing
-  /** This process's part, if it is one of several behind one port. */
+  /** This worker's share of the host; undefined for a single process. */
   readonly worker?: WorkerShare | undefined
   readonly watchers?: Watchers
 }
 
 export type Platform = Awaited<ReturnType<typeof openPlatform>>
 
-/** Opens the stores and everything that needs only them. Disposing the result closes the stores. */
+/** Opens the stores, the limits and the audit trail. Disposing the result closes the stores. */
 export async function openPlatform(
   { dataDir, databaseUrl, redis, migrateAtStart, auditStream, service }: PlatformSettings,
   logger: Logger,

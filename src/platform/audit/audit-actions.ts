@@ -1,4 +1,4 @@
-/** Actions that change data, recorded in the transaction of the change. Each description follows the actor's name. */
+/** Actions recorded in the transaction of a change. Each text follows the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed the application to access the account',
   'grant.revoked': "revoked a person's authorization of the application",
@@ -45,7 +45,7 @@ export const changeActions = {
   'lecture.update': 'changed the lecture',
   'lecture.move': 'moved the lecture',
   'lecture.delete': 'deleted the lecture',
-  'person.adopted': 'replaced the id of the person with the id of the platform',
+  'person.adopted': "replaced the person's id with the id from the platform",
   'person.absent': 'disabled the account of a person missing from the import',
   'member.add': 'gave roles to the person',
   'member.roles': "changed the person's roles",
@@ -79,7 +79,7 @@ export const changeActions = {
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
-/** Actions recorded outside transactions, a few seconds later, so requests do not wait for them. */
+/** Actions recorded a few seconds later, outside of transactions, so requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
@@ -94,7 +94,7 @@ export const eventActions = {
   'audit.dropped': 'lost events, because they arrived faster than they could be stored',
 } as const satisfies Record<string, string>
 
-/** Actions that anyone can cause without a session. The trail keeps fewer distinct rows for them. */
+/** Actions that anyone can cause without a session. The trail keeps fewer rows per minute for them. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
   'consent.refused',
@@ -118,7 +118,6 @@ export type ChangeAction = keyof typeof changeActions
 export type EventAction = keyof typeof eventActions
 export type AuditAction = ChangeAction | EventAction
 
-/** The description of every action. */
 export const auditActions: Readonly<Record<AuditAction, string>> = {
   ...eventActions,
   ...changeActions,

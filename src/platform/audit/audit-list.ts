@@ -5,7 +5,7 @@ import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { describeAction } from './audit-actions.ts'
 
-/** Filters of the audit trail; an absent filter matches every event. */
+/** Filters of the audit trail. An absent filter matches every event. */
 export interface AuditFilter {
   /** Matches events of this site, and reviews of metadata documents for all sites. */
   readonly siteId?: string | undefined
@@ -13,15 +13,14 @@ export interface AuditFilter {
   readonly clientId?: string | undefined
   /** Matches events in which the person is the actor or affected. */
   readonly personId?: string | undefined
-  /** The earliest time, in epoch milliseconds. */
   readonly fromMs?: number | undefined
-  /** The end of the period (exclusive), in epoch milliseconds. */
+  /** The end of the period, in epoch milliseconds; exclusive. */
   readonly untilMs?: number | undefined
 }
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Selects the events that match the filters, with people's current names. */
+/** Returns the query for the events that match the filters, with people's current names. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -74,9 +73,8 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   const page = await readPage(findEvents(database, filter), order, request)
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
-    /** The person's current name; undefined if the person was deleted. */
+    /** The actor's current name; undefined if the person was deleted, or no person acted. */
     actorName: row.actor_name ?? undefined,
-    /** Whether the actor was signed in. */
     hasActor: row.actor_person_id !== null,
     aboutName: row.about_name ?? row.person_id ?? undefined,
     action: row.action,
@@ -93,7 +91,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows }
 }
 
-/** Finds a person by id or e-mail address. */
+/** Finds the id of a person by that id or the e-mail address. */
 export async function findPersonId(
   { kysely }: Pick<Database, 'kysely'>,
   written: string,

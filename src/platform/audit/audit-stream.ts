@@ -6,7 +6,7 @@ import type { Selectable } from 'kysely'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** Writes whole lines; resolves once they are stored. */
+/** Writes lines, and resolves once they are written. */
 export type EventSink = (lines: readonly string[]) => Promise<void>
 
 /** How often a process looks for unsent events. */
@@ -14,13 +14,12 @@ export const STREAM_SECONDS = 1
 /** How long a lease stays valid without renewal. */
 const LEASE_MS = 30_000
 const EVENTS_PER_READ = 200
-/** The name of the `setting` row that holds the lease. */
 const LEASE = 'audit_stream'
 
 /**
- * Streams every row of the audit trail as one line of JSON. Reads the rows from the database, so the stream and the
- * trail agree. Only the process that holds the lease sends. Delivery is at least once: a row is marked after its line
- * is stored, so a crash in between repeats the line with the same id.
+ * Creates the stream of the audit trail, which writes every row as one line of JSON. It reads the rows from the
+ * database, so stream and trail agree. Only the process that holds the lease writes. Delivery is at least once: a row
+ * is marked after its line is written, so a crash in between repeats the line with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
@@ -46,7 +45,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     return taken !== undefined
   }
 
-  /** Sends a batch of events. @returns whether more events may be waiting */
+  /** Sends up to EVENTS_PER_READ events. @returns whether more may be waiting */
   const sendBatch = async () => {
     const rows = await kysely
       .selectFrom('audit_event')
@@ -75,7 +74,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
   return {
     run,
 
-    /** Sends the remaining events and releases the lease. */
+    /** Sends the remaining events if this process holds the lease, and releases it. */
     async end(): Promise<void> {
       await run()
       await kysely
@@ -112,7 +111,7 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
   })
 }
 
-/** Opens standard output or error, or a file that only its owner can read. */
+/** Creates a sink that appends to standard output or error, or to a file that only its owner can read. */
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {
@@ -130,7 +129,7 @@ async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()
   const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
-  // A killed process may have left a partial line; its event is sent again.
+  // A killed process may have left a partial line, whose event is sent again.
   const separator = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
   await file.writeFile(`${separator}${lines.join('\n')}\n`)
   await file.datasync()

@@ -6,7 +6,6 @@ import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.t
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 import { writeAuditRows } from './record-audit-event.ts'
 
-/** The fields of a logged request that an event uses. */
 type HeardRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
 >
@@ -73,7 +72,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   return {
     noteEvent,
 
-    /** Records a failed client authentication. */
+    /** Records a request whose client authentication failed. Ignores all other requests. */
     hear({ id: requestId, client: clientId, error, detail: reason, address }: HeardRequest) {
       if (error !== 'invalid_client') return
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
@@ -99,19 +98,18 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
 export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 
-/** Equal events within one minute. */
 interface Tally {
   readonly note: AuditNote
   readonly minute: number
   isReported: boolean
   at: number
-  /** The number of occurrences that were not reported yet. */
+  /** Occurrences that were not reported yet. */
   times: number
 }
 
 /**
- * Groups equal events, to bound the number of rows. Equal events within a minute are reported at most twice: the
- * first one at once, and the number of repetitions after the minute.
+ * Groups equal events, to bound the number of rows. Equal events within a minute are reported at most twice: at the
+ * next flush, and after the minute if there were more.
  */
 function countEvents() {
   let tallies = new Map<string, Tally>()
@@ -139,7 +137,7 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Removes and returns the events that are due: new ones, and counts of past minutes. `all` ignores the wait. */
+    /** Returns the due events: new ones, and repetitions in past minutes. `all` includes repetitions in this minute. */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

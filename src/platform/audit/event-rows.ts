@@ -9,13 +9,13 @@ import type { AuditRow } from './record-audit-event.ts'
 /** An event to record. Must not contain a secret, a token or text that a person entered. */
 export interface AuditNote {
   readonly action: EventAction
-  /** The actor, if signed in. */
+  /** The signed-in person who acted. */
   readonly personId?: string | undefined
-  /** The owner of the account, if no person is signed in. */
+  /** The person whose account was affected, if no person was signed in. */
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** The grant, used only to look up the site when the event is written. */
+  /** Used only to look up the site. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
@@ -25,7 +25,6 @@ export interface AuditNote {
 /** Records an event. Never waits and never fails. */
 export type NoteEvent = (note: AuditNote) => void
 
-/** A buffered event. */
 export interface WaitingEvent {
   readonly row: AuditRow
   readonly grantId: string | undefined
@@ -35,7 +34,7 @@ export interface WaitingEvent {
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
-/** Creates the row for a buffered event. */
+/** Creates the row of an event, to be written later. */
 export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
   const { action, personId, aboutPersonId, clientId, siteId, grantId } = note
   const [kind, id] =
@@ -58,14 +57,14 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** Removes characters that databases reject. A single one would make the whole batch fail. */
+/** Truncates a text, and removes characters that databases reject: one of them would make the whole batch fail. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
 
 /**
- * Adds the site of the grant or the application to each row, with at most three queries per batch. Omits it if the
- * person does not belong to the site.
+ * Returns the rows of the events, with the site of the grant or application if none is known. The site of a member
+ * event (`memberEvents`) is removed if the person does not belong to it. Needs at most three queries.
  */
 export async function withSites(
   kysely: Kysely<Schema>,
@@ -94,8 +93,8 @@ export async function withSites(
 }
 
 /**
- * Removes the site from events of people who do not belong to it. Otherwise failed sign-ins at an application would
- * show its operators who has an account at another site.
+ * Removes the site from member events of people who do not belong to it. Otherwise, failed sign-ins at an application
+ * would show its operators who has an account at another site.
  */
 async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(

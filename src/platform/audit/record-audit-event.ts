@@ -1,4 +1,4 @@
-/** Records events in the audit trail, and changes with their values before and after. Callers check access. */
+/** The audit trail: who changed what, with the values before and after. Callers check access. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -7,7 +7,7 @@ import type { Insertable, Kysely } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { AuditAction, ChangeAction } from './audit-actions.ts'
 
-/** The person or client that made the change. */
+/** The person or client that makes a change, and the request. */
 export interface Actor {
   readonly personId: string
   readonly requestId: string

@@ -4,8 +4,8 @@ const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
- * Shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or an IPv6 /48, which identifies a provider
- * or place but rarely a person. Returns nothing for text that is not an IP address. The log keeps the full address.
+ * Creates the function that shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or IPv6 /48, which
+ * identifies a provider or place but rarely a person. Text that is not an IP address becomes undefined.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   return (address: string) => {

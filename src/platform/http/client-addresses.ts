@@ -3,10 +3,10 @@ import { isIP } from 'node:net'
 const LENGTH_MAX = 512
 
 /**
- * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be https with a public
- * host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
+ * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be a canonical https URL
+ * with a public host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
- * @param privateHosts private hosts, with ports, that the configuration allows
+ * @param privateHosts hosts, with ports, that the configuration allows although they are private
  * @param callbacks if given, the port must be 443 or that of one of these
  * @returns what is wrong, or undefined
  */
@@ -24,7 +24,7 @@ export function problemOfServerAddress(
   if (address.includes('#')) return 'Remove the part after #.'
   if (privateHosts.includes(url.host)) return undefined
   if (callbacks && url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.port === url.port)) {
-    return 'Its port must be 443, or that of a callback of the application.'
+    return "Its port must be 443, or the port of one of the application's callbacks."
   }
   if (isPublicName(url.hostname)) return undefined
   return 'It must have a public host name, not an IP address or the name of a private host.'

@@ -12,8 +12,8 @@ const allowHeaders = [
 ]
 
 /**
- * Allows CORS requests from any origin, without credentials (design 28). Access depends on the token, never on a
- * cookie. Exposes WWW-Authenticate and Retry-After, because clients in pages need them.
+ * Allows CORS requests from any origin, without credentials: access depends on the token, never on a cookie (design
+ * 28).
  */
 export function openCors(methods: readonly string[]): Middleware {
   return cors({
@@ -29,7 +29,7 @@ export function openCors(methods: readonly string[]): Middleware {
  * Sets the CORS headers of a protocol endpoint for any origin, as the engine does at its endpoints (design 28).
  * `isForeignToPages` later decides whether pages may use the client.
  *
- * @returns whether it responded to the request, which was an OPTIONS request
+ * @returns whether this was an OPTIONS request, which needs no further response
  */
 export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   ctx.vary('Origin')
@@ -55,8 +55,8 @@ export const FOREIGN_TO_PAGES =
   'the client has a secret, so pages of other origins must not use it; use a public client'
 
 /**
- * Whether a page of another origin uses a confidential client, whose secret would then be in every browser. If so,
- * removes the CORS header: the page then cannot read the response, so the developer notices the mistake.
+ * Whether a page (a request with `Origin`) uses a confidential client, whose secret would then be in every browser. If
+ * so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
  */
 export function isForeignToPages(
   ctx: Context,

@@ -9,13 +9,13 @@ import { logFields, requestIdOf } from './request-log.ts'
 export interface ErrorBody {
   readonly error: string
   readonly error_description?: string | undefined
-  /** The missing scopes (RFC 6750 §3.1). */
   readonly scope?: string | undefined
 }
 
 /**
- * Creates the error handler of our own routes. The engine has its own, which also calls `sendError`. Deliberate errors
- * are sent to the caller. For any other error, the caller gets only an error id, and the cause is logged.
+ * Creates the error handler of our own routes, which also sends 404 if no route responded. The engine has its own.
+ * Deliberate errors are sent to the caller. For any other error, the caller gets only an error id, and the cause is
+ * logged.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
@@ -30,10 +30,9 @@ export function errorHandler(): Middleware {
   }
 }
 
-/** Paths that accept only POST. */
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
-/** Rejects a request that no route handled. @throws methodNotAllowed if the path has another method */
+/** Sends 404 for a request that no route handled. @throws methodNotAllowed if the path accepts only POST */
 function refuseUnserved(ctx: Context): void {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
@@ -45,7 +44,7 @@ function refuseUnserved(ctx: Context): void {
 
 const NOTHING_HERE = 'no page or endpoint exists at this URL'
 const CHECK_URL = `${NOTHING_HERE}; check the URL`
-/** Matches the metadata paths that a client requests if its issuer setting has a path or a trailing slash. */
+/** Matches metadata paths as requested by clients whose issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `${NOTHING_HERE}; remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 
@@ -93,7 +92,7 @@ export function faultBody(ctx: Context): ErrorBody {
   return { error: 'server_error', error_description }
 }
 
-/** The `Retry-After` of responses to storage failures. */
+/** The `Retry-After` of 503 responses, and of 429 responses without a limit that determines it. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */
@@ -114,7 +113,7 @@ export function responseTo(error: unknown, ctx: Context): { status: number; body
   return { status: 500, body: faultBody(ctx) }
 }
 
-/** Whether an error of a body parser or the router may be shown to the caller. */
+/** Whether an error comes from a body parser or the router, and its message may be shown to the caller. */
 function isHttpError(error: unknown): error is Error & { status: number } {
   if (!(error instanceof Error)) return false
   const { expose, status } = error as { expose?: unknown; status?: unknown }

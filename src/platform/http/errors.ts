@@ -78,7 +78,9 @@ export const interactionGone = (): Refusal =>
     'this page has expired or belongs to another browser; go back to the application and start again',
   )
 
-/** The browser returned from a sign-in that this service did not start. */
+/**
+ * The sign-in to our own pages failed, for example because this browser did not start it. The detail is only logged.
+ */
 export const signInIncomplete = (detail: string): Refusal =>
   new errors.InvalidRequest(
     'the sign-in could not be completed; allow cookies for this site, then open the page again',
@@ -126,7 +128,7 @@ export const bodyTooLarge = (bytesMax: number): Refusal =>
 export const addressTooLong = (charactersMax: number): Refusal =>
   invalidRequest(414, `the URL is longer than ${charactersMax} characters; send the query by POST`)
 
-/** Too many requests. The caller sets the headers that describe the limit. */
+/** A limit was exceeded. `refuseTooMany` sets the headers that describe the limit. */
 export const tooManyRequests = (): Refusal =>
   custom(429, 'too_many_requests', 'too many requests; retry after the delay in Retry-After')
 
@@ -176,7 +178,6 @@ function invalidRequest(status: number, description: string): Refusal {
   return new errors.InvalidRequest(description, status)
 }
 
-/** Creates an error for which the engine has no class. */
 function custom(
   status: number,
   error: string,

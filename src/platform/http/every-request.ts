@@ -14,18 +14,17 @@ interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> 
   readonly serviceName: string
   /** Records that X-Forwarded-For was ignored; undefined if the proxy is trusted. */
   readonly noteIgnoredProxy: ((ctx: Context) => void) | undefined
-  /** Limits requests by client network. Also sees the responses to allowed requests. */
+  /** Limits requests by client network, before and after they are handled. */
   readonly gate: Middleware
 }
 
 interface EveryRequestPorts {
   readonly logger: Logger
   readonly now: () => number
-  /** Starts the trace of a request, if traces are enabled. */
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** Lists the middleware that runs before every route, in order. `hear` receives each request's log line. */
+/** Returns the middleware that runs before every route, in order. `hear` receives each request's log line. */
 export function everyRequest(
   { baseUrl, serviceName, noteIgnoredProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,

@@ -7,12 +7,12 @@ export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 /** The default listening address. */
 export const [loopbackAddress] = loopbackHosts
 
-/** Whether a host is listed above, in exactly that spelling. */
+/** Whether a host is one of `loopbackHosts`, in exactly that spelling. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
 
-/** Whether a loopback host is a name, which may resolve to another address (RFC 8252 §8.3). */
+/** Whether a host is `localhost`, a name that may resolve to another address (RFC 8252 §8.3). */
 export function isNamedLoopback(hostname: string): boolean {
   return isLoopbackHost(hostname) && /^[a-z]/.test(hostname)
 }
@@ -23,14 +23,14 @@ export function isLoopbackUrl(url: string): boolean {
 }
 
 /**
- * Whether a host means this machine in any spelling, including all of 127.0.0.0/8 and subdomains of localhost (RFC
- * 6761 §6.3). For messages and the metrics port; URLs must use a host listed above.
+ * Whether a host means this machine in any spelling, including all of 127.0.0.0/8 and subdomains of localhost (RFC 6761
+ * §6.3). For messages and the metrics port; URLs must use one of `loopbackHosts`.
  */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }
 
-/** Whether the setting `HOST` is a loopback interface. */
+/** Whether a server with this listening address is reachable only from this machine. */
 export function isLoopbackInterface(host: string): boolean {
   return host === '::1' || leadsToThisMachine(host.toLowerCase())
 }

@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { foreignForm, nulInRequest } from './errors.ts'
 
 /**
- * Rejects forged forms (RFC 6749 §10.12). Checks the browser's Sec-Fetch-Site header and the page's CSRF token.
+ * Rejects forged forms (RFC 6749 §10.12). Checks the Sec-Fetch-Site header and the form's CSRF token.
  *
  * @throws foreignForm
  */
@@ -14,7 +14,8 @@ export function checkFormToken(ctx: Context, token: string): void {
 }
 
 /**
- * Rejects forged script requests. Other origins cannot set the header without a preflight, which our pages reject.
+ * Rejects forged requests of scripts, which send the token in a header: other origins cannot set it without a
+ * preflight, which our pages reject.
  *
  * @throws foreignForm
  */
@@ -30,19 +31,19 @@ function checkToken(ctx: Context, token: string, given: string): void {
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw foreignForm()
 }
 
-/** Rejects a form field with a NUL character, because PostgreSQL would raise an error. @throws nulInRequest */
+/** Rejects a form that contains a NUL character, because PostgreSQL would raise an error. @throws nulInRequest */
 export function refuseNul(ctx: Context): void {
   const values = Object.values(fieldsOf(ctx)).flat()
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
-/** Returns a form field; empty if it is absent or repeated. */
+/** Returns a form field; an empty string if the field is absent or repeated. */
 export function formField(ctx: Context, name: string): string {
   const value = sentValue(ctx, name)
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns all values of a repeatable field, such as checkboxes. */
+/** Returns all values of a form field that may be repeated, such as checkboxes. */
 export function formFields(ctx: Context, name: string): string[] {
   return [sentValue(ctx, name) ?? []].flat().filter((value) => typeof value === 'string')
 }

@@ -11,7 +11,7 @@ export function nameOfService(serviceName: string): Middleware {
   }
 }
 
-/** Sends a page with personal data. Caches must not store it. */
+/** Sends a page with personal data, which caches must not store. */
 export function sendPage(ctx: Context, page: Page): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-store')
@@ -33,7 +33,9 @@ export function seeOther(ctx: Context, address: string): void {
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** Returns the message about the last action. The URL has only its key, so links cannot inject text into pages. */
+/**
+ * Returns the message for the query parameter `done`. The URL has only its key, so links cannot inject text into pages.
+ */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, string>>,

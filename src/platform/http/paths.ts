@@ -19,7 +19,7 @@ export const paths = {
   memberSchema: '/member/schema.graphql',
   adminGraphql: '/admin/graphql',
   adminSchema: '/admin/schema.graphql',
-  /** The platform API; its path may have any number of segments. */
+  /** The platform API. `:path` stands for any number of segments. */
   upstream: '/admin/api/:path',
   adminFiles: '/admin/files',
   mcp: '/mcp',
@@ -49,7 +49,7 @@ export const paths = {
   ready: '/readyz',
 } as const
 
-/** Metrics for Prometheus, on a separate port. */
+/** The path of the metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 
 /** Paths for programs that respond with 404 unless a setting enables them. */
@@ -58,7 +58,7 @@ export const planPaths = {
   pushedAuthorization: '/api/oauth/par',
 } as const
 
-/** The prefix of forward auth for proxies that can only prepend a path (Envoy). Any path may follow. */
+/** The prefix of forward auth for proxies that can only prepend a path (Envoy); any path may follow it. */
 export const forwardAuthFor = `${paths.forwardAuth}/for/`
 
 const site = '/admin/:site'
@@ -152,7 +152,7 @@ export const enginePages = {
   signedOut: `${paths.endSession}/success`,
 } as const
 
-/** Fills in the parameters of a path pattern. */
+/** Fills in the parameters of a path pattern, percent-encoded. */
 export function addressOf(pattern: string, values: Readonly<Record<string, string>>): string {
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
 }

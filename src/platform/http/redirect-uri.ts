@@ -17,15 +17,15 @@ const loopbackForm =
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // The parser resolves dot segments, even encoded ones, so a path that contains them differs from the parsed path.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
+  // The parser resolves dot segments, even encoded ones, so a path that contains them differs from the parsed path.
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
 
 const loopbackParts = /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?((?:\/[^?#]*)?)$/
 
 /**
- * Whether two loopback redirect URIs differ only in the port (RFC 8252 §7.3). Compares host and path exactly; an
+ * Whether two loopback redirect URIs are equal except for the port (RFC 8252 §7.3). Compares host and path exactly; an
  * empty path is not equal to `/`.
  */
 export function differInPortOnly(uri: string, listed: string): boolean {
@@ -47,7 +47,7 @@ const schemesOfBrowsers: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Whether the configuration may list this URI. Plain http is allowed only for loopback (RFC 8252 §8.3). */
+/** Whether the configuration may list this redirect URI. Plain http is allowed only for loopback (RFC 8252 §8.3). */
 export function mayBeListed(uri: string): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
@@ -96,7 +96,7 @@ export function isWebAddress(uri: string): boolean {
  */
 export const FREE_SEGMENT = '{segment}'
 
-/** A path segment with only characters on which all parsers agree: no dot, no slash, nothing encoded. */
+/** A path segment that all parsers read alike: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Whether a pattern is a canonical https URI with exactly one variable segment. */

@@ -5,9 +5,9 @@ import type { Context, Middleware } from 'koa'
 import { bodyTooLarge, unsupportedBody } from './errors.ts'
 
 /**
- * Reads the bytes of a request body, up to a limit. request-target.ts has already rejected compressed bodies.
+ * Reads the bytes of a request body, up to a limit. Compressed bodies must be rejected before (`refuseCompressed`).
  *
- * @throws bodyTooLarge without buffering more than the limit
+ * @throws bodyTooLarge without buffering more than the limit; an error if the caller disconnects
  */
 export async function readRequestBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   if (Number(ctx.get('content-length')) > bytesMax) throw bodyTooLarge(bytesMax)
@@ -23,7 +23,7 @@ export async function readRequestBody(ctx: Context, bytesMax: number): Promise<B
     stream.off('data', add).resume()
     reject(bodyTooLarge(bytesMax))
   }
-  const left = () => reject(new Error('the caller left before the body was complete'))
+  const left = () => reject(new Error('the caller disconnected before the body was complete'))
   stream.on('data', add)
   stream.once('end', () => {
     stream.off('close', left)
@@ -63,7 +63,7 @@ const FORM = 'application/x-www-form-urlencoded'
 /** The maximum length of a form, the same as at the engine's own endpoints. */
 const FORM_BYTES_MAX = 56 * 1024
 
-/** Reads the parameters of a form; empty without a body. @throws bodyTooLarge or unsupportedBody */
+/** Reads the parameters of a form; empty without a Content-Type. @throws bodyTooLarge or unsupportedBody */
 export async function readForm(ctx: Context): Promise<URLSearchParams> {
   refuseCompressed(ctx)
   if (ctx.get('content-type') === '') return new URLSearchParams()
@@ -77,7 +77,7 @@ export function parameterOf(parameters: URLSearchParams, name: string): string |
   return parameters.get(name) || undefined
 }
 
-/** Returns an error if a request repeats one of these parameters (RFC 6749 §3.2). */
+/** Returns an error description if a request repeats one of these parameters (RFC 6749 §3.2). */
 export function repetitionIn(
   parameters: URLSearchParams,
   names: readonly string[],
@@ -86,14 +86,14 @@ export function repetitionIn(
   return repeated && `'${repeated}' parameter must not be provided twice`
 }
 
-/** How long, and how many bytes, to read of the rest of a body before the response. */
+/** The limits for reading the rest of a body before the response is sent. */
 const DROP_MS = 200
 const DROP_BYTES_MAX = 1_048_576
 
 /**
- * Discards the unread rest of a request body before the response is sent. A parser that stopped at its limit leaves
- * the connection stuck. Closing it at once would lose the response if the client is still sending. If the rest is too
- * long, or the body was rejected as too large, the response closes the connection (RFC 9112 §9.6).
+ * Discards the unread rest of a request body before the response is sent. A parser that stopped at its limit leaves the
+ * connection stuck. Closing it at once would lose the response if the client is still sending. If the rest exceeds a
+ * limit, or the body was rejected as too large, the response closes the connection (RFC 9112 §9.6).
  */
 export function endUnreadBody(): Middleware {
   return async (ctx, next) => {
@@ -105,7 +105,7 @@ export function endUnreadBody(): Middleware {
   }
 }
 
-/** Reads the rest of a body. @returns whether the body was complete in time */
+/** Reads the rest of a body. @returns whether it was complete within the limits */
 async function dropRest(stream: IncomingMessage): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let bytes = 0

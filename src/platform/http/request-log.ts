@@ -32,7 +32,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly at: number
   readonly method: string
   readonly route: string
-  /** `CALLER_GONE` if the caller disconnected before the response was complete. */
+  /** The status of the response, or `CALLER_GONE`. */
   readonly status: number
   /** The time until the last byte of the response, in fractional milliseconds. */
   readonly tookMs: number
@@ -50,9 +50,9 @@ export interface RequestListeners {
 }
 
 /**
- * Writes one JSON line per request. The line has the matched route pattern instead of the URL, which may contain a
- * code, a token or an interaction id. The request id is also in the `X-Request-Id` header and on error pages, so the
- * line can be found from a reported id.
+ * Gives each request an id, and writes one JSON line per request. The line has the matched route pattern instead of the
+ * URL, which may contain a code, a token or an interaction id. The id is also in the `X-Request-Id` header and on error
+ * pages, so the line can be found from a reported id.
  */
 export function requestLog(
   logger: Logger,
@@ -105,7 +105,7 @@ function makeIds(): () => string {
   }
 }
 
-/** Converts an error to its stack trace, because JSON omits the properties of errors. */
+/** Converts an error in `cause` to its stack trace, because JSON omits the properties of errors. */
 function printable({ cause, ...fields }: LogFields): LogFields {
   if (cause === undefined) return fields
   return { ...fields, cause: cause instanceof Error ? cause.stack : cause }
@@ -122,7 +122,7 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** The request of an audit event: its id and the shortened client IP address. */
+/** The request that caused an audit event: its id and the shortened client IP address. */
 export interface NamedRequest {
   readonly requestId: string
   readonly address?: string | undefined
@@ -136,14 +136,14 @@ export function callerOf(ctx: Context): NamedRequest {
   }
 }
 
-/** Returns the route for the log: the engine's route name, or our path pattern. */
+/** Returns the route for the log: the name set by `nameRoute`, the engine's route name, our path pattern, or `none`. */
 export function routeOf(ctx: Context): string {
   const { oidc, _matchedRoute } = ctx as { oidc?: { route?: string }; _matchedRoute?: unknown }
   const name: unknown = ctx.state['route'] ?? oidc?.route ?? _matchedRoute
   return typeof name === 'string' ? name : 'none'
 }
 
-/** Sets the route of a request that no router handles. */
+/** Sets the route for the log, for a request that no router handles. */
 export function nameRoute(ctx: Context, route: string): void {
   ctx.state['route'] = route
 }

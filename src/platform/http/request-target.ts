@@ -4,17 +4,17 @@ import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
-/** The setting with the time when X-Forwarded-For was last ignored, in epoch milliseconds. `doctor` reads it. */
+/** The name of the setting with the last noted time of an ignored X-Forwarded-For, in epoch milliseconds. */
 export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**
  * Makes the service derive all its URLs from {base_url} (design 1). The engine derives every advertised URL and the
  * cookies' `secure` flag from Host and X-Forwarded-*. Otherwise, a request with `Host: evil.example` would get that
- * host in discovery. So this middleware replaces these headers before anything reads them. `state.presentedHost`
- * keeps the original Host for endpoints that reject foreign hosts. X-Forwarded-For is kept only behind a trusted
- * proxy, and only its last entry, which that proxy added.
+ * host in discovery. So this middleware replaces these headers before anything reads them. `state.presentedHost` keeps
+ * the original Host for endpoints that reject foreign hosts. X-Forwarded-For is kept only behind a trusted proxy, and
+ * only its last entry, which that proxy added.
  *
- * @param noteIgnored called before the header is dropped; undefined if the proxy is trusted
+ * @param noteIgnored called for each request while it still has X-Forwarded-For; undefined if the proxy is trusted
  */
 export function pinnedHost(
   baseUrl: string,
@@ -62,7 +62,7 @@ export function canonicalPath(): Middleware {
 
 const upstream = addressOf(paths.upstream, { path: '' })
 const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
-/** These endpoints reject compressed bodies themselves, so the response has all its headers. */
+/** Endpoints that reject compressed bodies themselves, so the response has all their headers. */
 const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 

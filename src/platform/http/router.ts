@@ -13,13 +13,15 @@ export function makeRouter(): Router {
 /** A path for programs that bypasses the routers for speed, because it is called very often. */
 export interface ProgramRoute {
   readonly path: string
-  /** The route name in the log. */
   readonly name: string
   readonly methods: readonly ('GET' | 'POST')[]
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/** Handles one path, with CORS. Responses are not cached, errors are JSON, and other methods get 404 or 405. */
+/**
+ * Creates middleware for one path, with CORS. Responses are not cached, errors are JSON, and other methods get 404 or
+ * 405.
+ */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path === route.path) await answerProgram(ctx, route)
@@ -30,12 +32,12 @@ export function programRoute(route: ProgramRoute): Middleware {
 async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRoute) {
   const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
   if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
-  // The request log reads the matched pattern here, where routers store it.
+  // The request log reads the route from the property where routers store the matched pattern.
   Object.assign(ctx, { _matchedRoute: name })
   if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
 }
 
-/** Disables caching, and sends errors as JSON regardless of `Accept`. */
+/** Calls `answer` with caching disabled, and sends its errors as JSON regardless of `Accept`. */
 export async function answerUncached(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   try {
@@ -46,12 +48,12 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   }
 }
 
-/** A router, which handles its own paths, or middleware, which handles every request. */
+/** Routes: a router, which handles its own paths, or middleware, which handles every request. */
 export type Surface = Router | Middleware
 
 /**
- * Passes a request to each surface in turn, until one responds. A router compares each request with dozens of
- * patterns. For fixed paths, only the surfaces that can match are called.
+ * Passes a request to each surface in turn, until one responds. For fixed paths, it skips the routers that cannot
+ * match: a router compares each request with dozens of patterns.
  */
 export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
   const everywhere = chain(surfaces)

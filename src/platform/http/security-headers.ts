@@ -26,7 +26,7 @@ export function formTarget(redirectUri: string): string {
   return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin
 }
 
-/** Sets security headers on every response; pages may override them. */
+/** Sets security headers on every response. Routes may override them. */
 export function securityHeaders(baseUrl: string): Middleware {
   const headers = {
     'X-Content-Type-Options': 'nosniff',

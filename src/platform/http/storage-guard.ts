@@ -7,18 +7,19 @@ import { nulInRequest, storageUnavailable } from './errors.ts'
 /** The storage failure of the current request; undefined outside of requests. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
-/** Tracks the storage failure of each request. */
+/** Creates the middleware with which `orUnavailable` remembers the storage failure of a request. */
 export function rememberStorageFailure(): Middleware {
   return (_ctx, next) => request.run({}, next)
 }
 
 /**
- * Converts a failed store call to 503 `temporarily_unavailable` (design 24). After the first failure, the request
- * makes no further store calls, so it waits for one time limit instead of several. Every store is opened with this
- * guard (platform/store/open-stores.ts).
+ * Runs a store call. In a request, converts a storage failure to 503 `temporarily_unavailable` (design 24). After the
+ * first failure, the request makes no further store calls, so it waits for one time limit instead of several. Every
+ * store is opened with this guard (platform/store/open-stores.ts).
  *
  * @param isFailure whether an error means that the store is unavailable. Other errors are passed on, such as one that
  * rolls back a transaction
+ * @throws storageUnavailable, or nulInRequest if PostgreSQL rejected a NUL
  */
 export async function orUnavailable<Result>(
   call: () => Promise<Result>,
@@ -36,10 +37,7 @@ export async function orUnavailable<Result>(
   }
 }
 
-/**
- * Whether PostgreSQL rejected text with a NUL. Even if our validation (request-target.ts, page-form.ts, the schemas)
- * missed it, it is the caller's mistake.
- */
+/** Whether PostgreSQL rejected text with a NUL: the caller's mistake, even if our own validation missed it. */
 function isNulError(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }
   return code === '22021' || code === '22P05'

@@ -1,6 +1,6 @@
 /**
- * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could read
- * the same text differently. Such text is rejected here.
+ * Parsed untrusted JSON, or what is wrong with it. `JSON.parse` accepts duplicate names and any depth, so two parsers
+ * could read the same text differently. Such text is a problem.
  */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
@@ -8,7 +8,7 @@ export type StrictJson =
 
 const DEPTH_MAX = 8
 
-/** Parses text as a JSON object, or returns what is wrong with it. */
+/** Parses text as a JSON object with unique names, at most 8 levels deep. Returns what is wrong with any other text. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {

@@ -7,7 +7,7 @@ import type { LimitName } from './limit-table.ts'
 import type { Limits } from './limits.ts'
 import { answerTooMany, type ErrorShape } from './too-many-requests.ts'
 
-/** The limit of a path, per client network. */
+/** How requests to a path are charged to the client's network. */
 interface Gate {
   readonly limit: LimitName
   readonly shape: ErrorShape
@@ -45,7 +45,7 @@ const files: Gate = {
 
 const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | undefined>([
   [paths.authorization, authorization],
-  // A sign-out request is also stored until it is confirmed.
+  // The engine stores a sign-out request until it is confirmed, so charge it like an authorization request.
   [paths.endSession, authorization],
   [paths.token, oauth],
   [paths.revocation, oauth],
@@ -59,11 +59,11 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.mcp, tools],
   [paths.mcpMember, tools],
   [paths.mcpAdmin, tools],
-  // An exception: the schema is public, although its path is below the operator pages.
+  // No limit: the schema is public, although its path begins with `pages.admin`.
   [paths.adminSchema, undefined],
 ])
 
-/** The limits by path prefix, longest first. */
+/** The limits by path prefix. The first match applies, so `/admin/api/` precedes `/admin`. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
@@ -79,16 +79,15 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [pages.connectHome, page],
 ]
 
-/** Returns the part of a pattern before its first parameter. */
 function prefixOf(pattern: string): string {
   return pattern.slice(0, pattern.indexOf(':'))
 }
 
 /**
- * Limits requests by client network, before the request is read and before any store is used. At paths that take
- * credentials, only failures count: many people and programs may share one address, and successful requests are
- * charged to the person or client. There, a valid credential is accepted even after others at the same address have
- * exhausted the limit; `verifications` bounds the cost of invalid ones.
+ * Limits requests by client network. Pages, tools and stored requests are charged before they are handled. Paths that
+ * take credentials charge only failures, because many people and programs may share one address. Successful requests
+ * are charged to the person or client instead. After the limit is exceeded, valid credentials are still accepted, and
+ * invalid ones get 429. `verifications` limits how many invalid ones are verified; beyond that, all requests get 429.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -114,25 +113,26 @@ function gateAt({ path, method }: Context): Gate | undefined {
   const gate = exact.has(path)
     ? exact.get(path)
     : byPrefix.find(([prefix]) => path.startsWith(prefix))?.[1]
-  // Preflights are free.
   return method === 'OPTIONS' && !gate?.takesOptions ? undefined : gate
 }
 
 const KILOBYTE = 1024
-/** The engine's maximum body length, so a request costs no more than this. */
+/** The engine's maximum body length. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/** Points for an authorization request. It is stored as sent, so it is charged by length. */
+/**
+ * Points for an authorization request: one, and one more per full KiB of its URL, because the engine stores the
+ * request.
+ */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points for a pushed request: one per KiB, rounded up. Without Content-Length, the maximum. */
+/** Points for a pushed request: one, and one more per full KiB. Without Content-Length, assumes the maximum. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }
 
-/** Points for a failed client authentication. */
 function refusedClient(ctx: Context): number {
   return logFields(ctx).error === 'invalid_client' ? 10 : 0
 }
@@ -155,19 +155,19 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-/** The authenticated client of each request. Requests are keys, so entries need no removal. */
+/** The authenticated client of each request. A weak map drops the entry with the request. */
 const authenticatedClients = new WeakMap<object, string>()
 
 /**
- * Records that the client of a request proved its identity with a secret or key. A client_id alone proves nothing,
- * and a client must not be charged for the requests of others.
+ * Records that the client of a request proved its identity with a secret or key. A client_id alone proves nothing, and
+ * a client must not be charged for the requests of others.
  */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }
 
 /**
- * Charges a completed request to its authenticated client: one point, or five if the request was rejected.
+ * Charges a completed request to its authenticated client: one point, or five for an error. A 429 costs nothing.
  *
  * @returns whether the client authenticated
  */

@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** A cache of the networks of addresses, because parsing an address takes longer than counting it. */
+/** The networks of recent addresses. Parsing an address takes longer than counting it. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
-/** The maximum length of an address. Longer text is not cached. */
+/** The maximum length of a cached address. */
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
- * Returns the network to charge for an address. All of an IPv6 /64 is one network, so rotating through its addresses
- * does not evade a limit. Neither do alternative spellings, zones, or the ports that some proxies append.
+ * Returns the network to charge for an address: an IPv4 address itself, or the /64 of an IPv6 address. Letter case,
+ * IPv6 zones, IPv4-mapped addresses and the ports that some proxies append do not change the network.
  */
 export function networkOf(address: string): string {
   const known = networks.get(address)
@@ -35,8 +35,8 @@ function readNetwork(address: string): string {
 }
 
 /**
- * Returns the IPv4 /24 or IPv6 /48 of an address. Such a block is rented or assigned as a whole, so an attacker who
- * has one of its addresses can easily use others.
+ * Returns the IPv4 /24 or IPv6 /48 of an address. Such a block is rented or assigned as a whole, so an attacker with
+ * one of its addresses can easily use the others.
  */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)

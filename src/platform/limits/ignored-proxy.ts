@@ -6,7 +6,7 @@ import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
 import { writeSetting } from '../store/settings.ts'
 
-/** The interval of the log line and of the stored time. Shorter than the day for which `doctor` reports the time. */
+/** The minimum time between two warnings. Less than a day, because `doctor` reports those of the last day. */
 const NOTED_EVERY_MS = 12 * 3_600_000
 
 interface WarningPorts {
@@ -17,8 +17,8 @@ interface WarningPorts {
 }
 
 /**
- * Creates a function that records requests from a proxy whose X-Forwarded-For is ignored: all its users then share one
- * address and its limits. Only proxies at private addresses count, because anyone on the internet can send the header.
+ * Creates a function that counts requests whose X-Forwarded-For is ignored, and warns of them in the log and `doctor`:
+ * users behind such a proxy share one address and its limits. Skips public addresses, where anyone can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
   let notedAtMs = Number.NEGATIVE_INFINITY

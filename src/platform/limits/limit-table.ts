@@ -1,16 +1,16 @@
-/** The table of request limits. Each surface decides what to charge. */
+/** The table of request limits. The code that applies a limit decides how many points a request costs. */
 
 interface LimitRow {
   /**
-   * Who is charged: a client network, an authenticated client, or a person using a client. The last two are charged
-   * only after authentication; otherwise, others could exhaust their limit.
+   * What a limit counts for: a client network, an authenticated client, or a person's account. Except for sign-in,
+   * clients and people are charged only after authentication, so others cannot exhaust their limits.
    */
   readonly by: 'address' | 'client' | 'person'
   /** The path of the maximum in config/service.json. */
   readonly setting: `${keyof typeof windowSettings}.${string}`
 }
 
-/** The path of the window length, by section of config/service.json. */
+/** The path of the window length in config/service.json, by section. */
 const windowSettings = {
   limits: 'limits.windowSeconds',
   mcp: 'mcp.windowSeconds',
@@ -55,11 +55,11 @@ export interface LimitInForce {
   readonly name: LimitName
   readonly max: number
   readonly windowSeconds: number
-  /** The policy name in the headers `RateLimit` and `RateLimit-Policy`. */
+  /** The limit's name in the headers `RateLimit` and `RateLimit-Policy`. */
   readonly policyName: string
 }
 
-/** Returns the limits with their configured values. */
+/** Returns every limit with the values in the policy (config/service.json). @throws if a value is missing */
 export function limitsInForce(policy: object): Readonly<Record<LimitName, LimitInForce>> {
   const rows = Object.entries<LimitRow>(limitTable).map(([name, { setting }]) => {
     const section = setting.split('.', 1)[0] as keyof typeof windowSettings

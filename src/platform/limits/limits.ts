@@ -6,7 +6,7 @@ import { type Count, WindowCounts } from './window-counts.ts'
 /** The limit that a request exceeded. */
 export interface Exceeded {
   readonly limit: LimitInForce
-  /** The number of seconds until the window ends; at least 1. */
+  /** Seconds until the window ends; at least 1. */
   readonly waitSeconds: number
 }
 
@@ -16,7 +16,7 @@ export type Limits = ReturnType<typeof makeLimits>
 const EXCHANGE_SECONDS = 1
 /**
  * The share of a limit below which a process does not report counts. Most callers stay below it, so they cost no
- * exchange. Even if sixteen processes all use this share, they allow at most twice the limit.
+ * exchange. Even if sixteen processes each leave this share unreported, they allow at most twice the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
 /** The maximum number of counts per exchange; the rest wait for the next one. */
@@ -32,11 +32,12 @@ interface Counted {
 }
 
 /**
- * Creates the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still apply
- * when the store is down, because each process keeps its own counts.
+ * Creates the request limits of this process. Requests are checked against counts in memory, which `exchange` adjusts
+ * to the totals of all processes, so limits still apply when the store is down. `takeTogether` and `giveBack` wait for
+ * it.
  *
- * @param policy the content of service.json, which has the maximums
- * @param shared absent if the service has a single process
+ * @param policy the content of config/service.json, with the maximums
+ * @param shared undefined if no other process shares the counts
  */
 export function makeLimits({
   policy,
@@ -54,7 +55,7 @@ export function makeLimits({
     }),
   ) as Record<LimitName, Counted>
 
-  /** Returns the limit if no points are left. Does not charge any points. */
+  /** Returns the limit if no points are left; charges nothing. */
   const exceeded = (name: LimitName, key: string): Exceeded | undefined => {
     const { limit, counts } = counted[name]
     const found = counts.find(bounded(key))
@@ -62,7 +63,6 @@ export function makeLimits({
     return exceededFor(limit, found.endsAtMs - now())
   }
 
-  /** Adds points, even beyond the limit. */
   const count = (name: LimitName, key: string, points = 1): void => {
     const { limit, counts, unreported } = counted[name]
     const known = bounded(key)
@@ -84,13 +84,16 @@ export function makeLimits({
   return {
     exceeded,
     count,
-    /** Takes points, unless none are left. */
+    /** Charges points if any are left. Returns the limit if none are. */
     take(name: LimitName, key: string, points = 1): Exceeded | undefined {
       const reached = exceeded(name, key)
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Takes one point from the total of all processes. Waits for a store, so only for expensive operations. */
+    /**
+     * Charges one point to the total of all processes; returns the limit if it is exceeded. Slow, because it asks the
+     * store.
+     */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -98,17 +101,16 @@ export function makeLimits({
       const sum = await addTogether(counted[name], bounded(key), 1)
       return sum && sum.points > limit.max ? exceededFor(limit, sum.msLeft) : undefined
     },
-    /** Returns a point taken by `takeTogether`. */
+    /** Refunds a point charged by `takeTogether`. */
     async giveBack(name: LimitName, key: string): Promise<void> {
       const known = bounded(key)
       // If the window has ended, the point has expired with it.
       if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
     },
-    /** Reports the counts of this process to the other processes, and reads theirs. */
+    /** Reports the counts of this process to the store, and adopts the totals of all processes. */
     async exchange(): Promise<void> {
       if (shared) await exchange(Object.values(counted), shared, now)
     },
-    /** How many keys are counted individually. */
     size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
   }
 }
@@ -122,7 +124,9 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
   return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
 }
 
-/** Exchanges the counts of all limits in one request. A failed report is repeated at the next exchange. */
+/**
+ * Exchanges up to EXCHANGED_MAX counts in one call. If the call fails, they are reported again at the next exchange.
+ */
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>
@@ -158,7 +162,7 @@ function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Hashes the key, so the store contains no addresses or accounts in plain text. */
+/** Returns what to add in the store. Hashes the key, so the store contains no addresses or accounts in plain text. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }
@@ -167,7 +171,7 @@ function bounded(key: string): string {
   return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
 }
 
-/** Returns the key for a person using one client, so one of the person's programs cannot block another. */
+/** Returns the limit key of a person at a client (and site), so one client cannot block the person's other clients. */
 export function personKey(person: {
   readonly personId: string
   readonly clientId: string

@@ -8,7 +8,7 @@ import type { Exceeded } from './limits.ts'
 /** The format of an error response. */
 export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
 
-/** The error code: an implementation-defined server error of JSON-RPC 2.0 (§5.1). */
+/** The JSON-RPC error code, from the range for implementation-defined server errors (JSON-RPC 2.0 §5.1). */
 const TOO_MANY = -32_029
 const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
 
@@ -23,7 +23,7 @@ export function answerTooMany(
 ): boolean {
   if (!exceeded) return false
   setLimitHeaders(ctx, exceeded)
-  // The CORS middleware of the endpoint has not run yet, and pages need to read Retry-After.
+  // The endpoint's CORS middleware may not have run, and clients in browsers need Retry-After.
   if (shape !== 'page' && ctx.get('Origin')) {
     ctx.set({
       'Access-Control-Allow-Origin': '*',
@@ -46,7 +46,7 @@ export function answerTooMany(
   return true
 }
 
-/** Rejects the request if a limit is exceeded. @throws tooManyRequests */
+/** Sets the limit headers and rejects the request, if a limit is exceeded. @throws tooManyRequests */
 export function refuseTooMany(
   ctx: Pick<Context, 'set' | 'state'>,
   exceeded: Exceeded | undefined,
@@ -58,7 +58,7 @@ export function refuseTooMany(
 
 /**
  * Sets the headers that state the exceeded limit and when to retry (draft-ietf-httpapi-ratelimit-headers-10; clients
- * read the parameters `r` and `t`).
+ * read the parameters `r` and `t`). Also logs the limit.
  */
 function setLimitHeaders(
   ctx: Pick<Context, 'set' | 'state'>,

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 
 /** The count of one key in its window, as this process knows it. */
 export interface Count {
-  /** The total of all processes at the last exchange, plus the points of this process since. */
+  /** The total of all processes at the last exchange, plus the points that this process has counted since. */
   points: number
   /** Points not yet reported to the other processes. */
   unsent: number
@@ -10,23 +10,22 @@ export interface Count {
   endsAtMs: number
 }
 
-/** The keys counted between two rotations. */
 interface Generation {
   readonly counts: Map<string, Count>
   /** Points of the keys beyond the maximum, in shared cells. Allocated when first needed. */
   cells?: Uint32Array
 }
 
-/** How many keys per generation are counted individually, at about 200 bytes each. */
+/** The maximum number of keys per generation with their own count, at about 200 bytes each. */
 const KEYS_MAX = 10_000
 /** The number of shared cells. Two digest bytes select a cell; the cells of a generation take 256 KiB. */
 const CELLS = 65_536
 
 /**
- * The counts of one limit in this process. A window begins with the first count of its key.
- * Nothing is evicted, so no caller can reset a count by creating many others. Instead, keys are in two generations.
- * The older one is dropped after a whole window, when all windows in it have ended. Beyond the maximum, the keys of a
- * generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
+ * The counts of one limit in this process. A window begins with the first count of its key. No count is evicted, so no
+ * caller can reset one by creating many others. To bound memory, keys are in two generations. The older one is dropped
+ * after a whole window, when all windows in it have ended. Beyond the maximum, the keys of a generation share cells (a
+ * count-min sketch with one row). Their counts may be too high, but never too low.
  */
 export class WindowCounts {
   readonly #windowMs: number
@@ -44,12 +43,11 @@ export class WindowCounts {
     this.#keysMax = keysMax
   }
 
-  /** How many keys are counted individually. */
   get size(): number {
     return this.#young.counts.size + this.#old.counts.size
   }
 
-  /** Returns the count of a key; undefined if there is none, or its window has ended. */
+  /** Returns the count of a key, or of the cell that it shares. Undefined if there is none, or its window has ended. */
   find(key: string): Count | undefined {
     const count = this.#ownCount(key, this.#now())
     if (count) return count
@@ -57,7 +55,7 @@ export class WindowCounts {
     return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#rotatesAtMs }
   }
 
-  /** Adds or subtracts points. Returns the count of the key, or undefined if it shares a cell. */
+  /** Adds points, or subtracts them if negative. Returns the key's own count; undefined if it has none. */
   add(key: string, points: number): Count | undefined {
     const nowMs = this.#now()
     const known = this.#ownCount(key, nowMs)
@@ -97,7 +95,7 @@ export class WindowCounts {
     this.#rotatesAtMs = nowMs + this.#windowMs
   }
 
-  /** Returns the cell of a key. Returns 0 while no keys share cells, to avoid computing the digest. */
+  /** Returns the cell of a key; 0 while no keys share cells, which avoids computing the digest. */
   #cellOf(key: string): number {
     const isFull = this.#young.cells ?? this.#old.cells ?? this.#young.counts.size >= this.#keysMax
     return isFull ? hash('sha256', this.#seed + key, 'buffer').readUInt16LE() : 0
@@ -107,7 +105,7 @@ export class WindowCounts {
     return pointsIn(this.#young, cell) + pointsIn(this.#old, cell)
   }
 
-  /** Subtracts points from a generation that has enough of them, so no cell becomes negative. */
+  /** Subtracts points in a generation whose cell has enough of them, so no cell becomes negative. */
   #giveBack(cell: number, points: number): void {
     const { cells } = [this.#young, this.#old].find((each) => pointsIn(each, cell) >= points) ?? {}
     if (cells) cells[cell] = (cells[cell] ?? 0) - points

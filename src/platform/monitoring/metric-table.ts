@@ -18,7 +18,7 @@ export interface Metric {
   readonly ofHost?: 'sum' | 'max' | 'min'
 }
 
-/** Error codes that are label values, as in docs/reference/errors.md. MCP errors without a code are `other`. */
+/** The error codes in docs/reference/errors.md, as label values. MCP errors without a code are `other`. */
 export const errorCodes = (
   'access_denied account_selection_required consent_required forbidden insufficient_scope ' +
   'interaction_required invalid_client invalid_client_metadata invalid_dpop_proof ' +
@@ -29,10 +29,7 @@ export const errorCodes = (
   'unsupported_response_type upstream_failed upstream_timeout use_dpop_nonce'
 ).split(' ')
 
-/**
- * Label values for refusals, by the beginning of the logged reason. The rest of a reason may quote client input, so
- * it is never a label.
- */
+/** How the logged reason begins, by label value. The rest may quote client input, so it is never a label. */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
   client_deleted: 'the client was deleted',
@@ -58,7 +55,7 @@ export const reasonSentences = {
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
-/** Returns the label value for a logged reason. */
+/** Returns the label value for a logged reason; `other` if none begins like it. */
 export function nameOfReason(detail: string | undefined): string {
   const known = Object.entries(reasonSentences).find(([, begin]) => detail?.startsWith(begin))
   return known?.[0] ?? 'other'
@@ -67,7 +64,7 @@ export function nameOfReason(detail: string | undefined): string {
 const stores = ['sqlite', 'postgres', 'redis'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
-/** The maximum number of route labels. About 170 engine routes and router patterns exist. */
+/** The maximum number of route labels; about 170 engine routes and router patterns exist. */
 const routes = { valuesMax: 250 }
 
 /** Every metric, by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */
@@ -78,7 +75,7 @@ const metrics = {
     labels: { version: { valuesMax: 1 }, node: { valuesMax: 1 } },
     ofHost: 'max',
   },
-  gatehouse_processes: { type: 'gauge', help: 'Processes of this host that serve requests.' },
+  gatehouse_processes: { type: 'gauge', help: 'Processes on this host that accept requests.' },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
     help: 'Delay of a 20 ms timer, which is also how long requests wait for the event loop.',
@@ -86,22 +83,22 @@ const metrics = {
   },
   gatehouse_process_cpu_seconds_total: {
     type: 'counter',
-    help: 'CPU time of the serving processes.',
+    help: 'CPU time of the processes that accept requests.',
     labels: { mode: ['user', 'system'] },
   },
   gatehouse_process_resident_memory_bytes: {
     type: 'gauge',
-    help: 'Resident memory of the serving processes.',
+    help: 'Resident memory of the processes that accept requests.',
   },
   gatehouse_process_heap_bytes: { type: 'gauge', help: 'Used JavaScript heap memory.' },
   gatehouse_process_start_timestamp_seconds: {
     type: 'gauge',
-    help: 'Start time of the oldest serving process.',
+    help: 'Start time of the oldest process that accepts requests.',
     ofHost: 'min',
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Requests by route, method and status class; gone: the caller disconnected before the response.',
+    help: 'Requests by route, method and status class; gone: the caller disconnected before the end of the response.',
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
@@ -121,12 +118,12 @@ const metrics = {
   },
   gatehouse_code_exchanges_total: {
     type: 'counter',
-    help: 'Exchanges of authorization codes; reused: a code was used twice, and its grant was revoked.',
+    help: 'Exchanges of authorization codes; reused: a code was used twice, which ended its grant.',
     labels: { outcome: ['exchanged', 'reused', 'refused', 'failed'] },
   },
   gatehouse_refreshes_total: {
     type: 'counter',
-    help: 'Uses of refresh tokens; repeated: a retry got the same response; reused: an old token was used, and its grant was revoked.',
+    help: 'Uses of refresh tokens; repeated: a retry got the same response; reused: an old token was used, which ended its grant.',
     labels: { outcome: ['refreshed', 'repeated', 'reused', 'refused', 'failed'] },
   },
   gatehouse_introspections_total: {

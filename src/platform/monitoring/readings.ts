@@ -6,13 +6,13 @@ import type { Metrics } from './registry.ts'
 export interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
-  /** Counts undelivered sign-out notices; undefined without back-channel logout. */
+  /** Counts undelivered sign-out notices; undefined if back-channel logout is off. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
-  /** The key rings. `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
+  /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 
-/** Measures this process until the returned object is disposed. */
+/** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   const { database, people, signOuts, rings } = sources
   const { version } = packageJson
@@ -43,7 +43,6 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
 
 type Values = Readonly<Record<string, number | undefined>>
 
-/** Returns one reading per value, except undefined ones. */
 function readingsOf(label: string, values: Values, divisor = 1) {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined ? [] : [{ labels: { [label]: name }, value: value / divisor }],

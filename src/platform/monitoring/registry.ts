@@ -15,7 +15,7 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** Opens the metrics of this process: every metric of the table, in a new registry. */
+/** Creates every metric of the table, in a new registry. */
 export function openMetrics() {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()
@@ -35,12 +35,11 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Histogram) metric.observe(bound(labels), Math.max(0, seconds))
     },
-    /** Sets a gauge. */
     set(name: MetricName, labels: Labels, value: number): void {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /** Reads a gauge or counter at each scrape. A failed reading yields no values. */
+    /** Reads the values of a gauge or counter at each scrape. If reading fails, the scrape omits them. */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {
@@ -61,7 +60,7 @@ interface Made {
   readonly bound: (labels: Labels) => Labels
 }
 
-/** Replaces label values that the table does not allow with `other`. */
+/** Returns a function that replaces label values that the table does not allow with `other`. */
 function boundLabels({ labels: allowed = {} }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>
@@ -97,7 +96,9 @@ function makeMetric(
 
 const BEGUN_MAX = 20
 
-/** Starts counters with few labels at zero, because Prometheus misses the first increase of a new counter. */
+/**
+ * Starts a counter with few label combinations at zero, because Prometheus misses the first increase of a new series.
+ */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
@@ -110,12 +111,12 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
   return counter
 }
 
-/** Adds up the metrics of several processes. */
+/** Aggregates the metrics of several processes, as the table says. */
 export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }
 
-/** Renders the response to a scrape (Prometheus exposition format 0.0.4). */
+/** Aggregates metrics, and renders them in the Prometheus exposition format 0.0.4. */
 export async function render(snapshots: readonly Snapshot[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...snapshots]).metrics()
 }

@@ -8,7 +8,7 @@ import { metricsPath } from '../http/paths.ts'
 import { type ListeningAddress, listenAt } from '../process/server.ts'
 import { CONTENT_TYPE, openMetrics, render, type Snapshot, sumOf } from './registry.ts'
 
-/** Serves the metrics of a single process on a separate port. */
+/** Creates the metrics of a single process, and serves them on a separate port. */
 export async function serveMetrics(address: ListeningAddress) {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
@@ -26,7 +26,7 @@ interface Answer {
   readonly snapshot: Snapshot
 }
 
-/** Sends this worker's metrics to the primary on request, and a last time at exit. */
+/** Creates the metrics of this worker. Sends them to the primary at start, on request and at exit. */
 export function reportMetrics() {
   const metrics = openMetrics()
   const tell = async () => {
@@ -44,8 +44,8 @@ export function reportMetrics() {
 }
 
 /**
- * Serves the metrics of all workers from their primary, on a separate port. Includes the counters of workers that
- * have exited, so no counter decreases when a worker is replaced.
+ * Serves the metrics of all workers from their primary, on a separate port. Keeps the counters and histograms of
+ * workers that have exited, so no value decreases when a worker is replaced.
  */
 export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
@@ -57,7 +57,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     latest.set(worker.id, snapshot)
     awaited.get(worker.id)?.resolve()
   })
-  // Collect sequentially, so concurrent sums do not overwrite each other.
+  // Add sequentially, so concurrent exits do not overwrite each other's sum.
   let summing = Promise.resolve()
   cluster.on('exit', ({ id }) => {
     const last = latest.get(id)
@@ -72,12 +72,12 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   const ask = async (worker: Worker) => {
     const answered = Promise.withResolvers<void>()
     awaited.set(worker.id, answered)
-    // Ignore send errors: if the worker has just died, its exit event resolves `answered`.
+    // Ignore send errors: if the worker has just died, the `exit` listener resolves `answered`.
     worker.send(QUESTION, () => {})
     await answered.promise
   }
   return await openScrapeServer(address, async () => {
-    // A worker that has never responded has not started to accept requests, so do not wait for it.
+    // A worker that has not sent metrics yet is still starting, so do not wait for it.
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
     })
@@ -95,10 +95,9 @@ const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
 /**
- * Serves `GET /metrics` and nothing else. The separate port keeps metrics private without a secret, because a proxy
- * in front of the service does not forward to it.
+ * Serves `GET /metrics` and nothing else. The separate port keeps metrics private without a secret, because a proxy in
+ * front of the service does not forward to it.
  *
- * @param scrape returns the response to a scrape
  * @throws if the port cannot be opened, with a sentence for the operator if it is in use
  */
 async function openScrapeServer(
@@ -111,7 +110,7 @@ async function openScrapeServer(
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
-    // Prevents DNS rebinding: a request from a foreign page contains that page's host name.
+    // Prevent DNS rebinding: a request from a foreign page contains that page's host name.
     if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')
@@ -133,7 +132,7 @@ async function openScrapeServer(
   }
 }
 
-/** Whether a Host header names this machine. Browsers always send one. */
+/** Whether a Host header names this machine. A missing header is accepted, because browsers always send it. */
 function isOwnName(host: string | undefined): boolean {
   const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
   return hostname !== undefined && leadsToThisMachine(hostname)

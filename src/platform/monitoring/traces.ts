@@ -46,10 +46,10 @@ export interface TraceSettings {
   readonly sampler: `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
   /** The share of requests to sample, from 0 to 1, for samplers with a ratio. */
   readonly ratio: number
-  /** The full URL for OTLP over HTTP with protobuf. */
+  /** The full URL of the OTLP endpoint, for protobuf over HTTP. */
   readonly address: string
   readonly serviceName: string
-  /** The time limit of one export including retries, also at exit. */
+  /** The time limit of one export, including its retries. */
   readonly sendWithinMs: number
   /** Whether to continue the caller's trace. */
   readonly trustParent: boolean
@@ -64,12 +64,13 @@ export type Outgoing = <Result>(
 /** Spans of requests, store calls and outgoing requests. */
 export type Traces = ReturnType<typeof openTraces>
 
-/** The trace of the current request; undefined outside of one. */
+/** The trace of the current request; undefined outside of requests. */
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * Opens the traces. A span contains a route and status, the kind and table of a statement, or the host of an outgoing
- * request. It never contains a full path, a query, a header, statement values or personal data.
+ * Creates spans of requests, store calls and outgoing requests, and exports them. A span contains a route and status,
+ * the kind and table of a statement, or the host of an outgoing request. It never contains a full path, a query, a
+ * header, statement values or personal data.
  */
 export function openTraces(settings: TraceSettings, logger: Logger) {
   const { version } = packageJson
@@ -105,7 +106,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
       },
     outgoing,
     async [Symbol.asyncDispose]() {
-      // Exports the remaining spans, with retries within the time limit of one export.
+      // Exports the remaining spans.
       await provider.shutdown().catch((error: unknown) => logExportFailure(logger, String(error)))
     },
   }
@@ -124,7 +125,7 @@ function traceRequest(tracer: Tracer, running: Running, trustParent: boolean): M
   }
 }
 
-/** Ends the span when the connection closes, because only then is the route known. */
+/** Ends the span when the response closes. Until then, the route and status are not known. */
 function endWithResponse(ctx: Context, span: Span): void {
   ctx.res.once('close', () => {
     const route = routeOf(ctx)
@@ -184,7 +185,7 @@ async function endSpanAfter<Result>(span: Span, work: Promise<Result>): Promise<
 
 const REASON_LENGTH_MAX = 200
 
-/** Logs the errors of OpenTelemetry. A failed export does not affect requests. */
+/** Logs the errors and warnings of OpenTelemetry. A failed export does not affect requests. */
 function logDiagnostics(logger: Logger): void {
   const warn = (reason: string) => logExportFailure(logger, reason)
   const silent = () => {}
@@ -196,7 +197,6 @@ function logExportFailure(logger: Logger, reason: string): void {
   logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be exported')
 }
 
-/** Creates the sampler with this OpenTelemetry name. */
 function makeSampler(name: string, ratio: number): Sampler {
   const [, root] = /^parentbased_(.*)/.exec(name) ?? []
   if (root !== undefined) return new ParentBasedSampler({ root: makeSampler(root, ratio) })

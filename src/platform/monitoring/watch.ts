@@ -42,7 +42,7 @@ export async function openWatchers(
   return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Serves the metrics of all workers on a host, from their primary. */
+/** Serves the metrics of all workers on a host from their primary, if there is an address for them. */
 export async function openHostMetrics(
   address: ListeningAddress | undefined,
 ): Promise<AsyncDisposable | undefined> {
@@ -51,7 +51,7 @@ export async function openHostMetrics(
   return await serveHostMetrics(address)
 }
 
-/** Wraps the measured parts of a service. Without metrics and traces, returns them unwrapped. */
+/** Creates functions that measure and trace parts of the service. Without metrics and traces, they have no effect. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {
@@ -68,7 +68,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
     ) => (metrics ? countedSignIn(signIn, metrics) : signIn),
     /** Sends a request to another service, with headers that continue the trace. */
     outgoing: traces?.outgoing ?? outgoing,
-    /** Starts the trace of a request. */
+    /** Middleware that starts the trace of a request; undefined if traces are off. */
     trace: traces?.middleware,
     hearIgnoredProxy: () => metrics?.add('gatehouse_ignored_proxy_requests_total', {}),
     hear(line: LoggedRequest): void {
@@ -122,7 +122,7 @@ function countedSignIn<Attempt, Outcome extends { readonly kind: string }>(
     )
 }
 
-/** Counts an operation by its result, which is undefined if it failed. */
+/** Awaits an operation, and passes its result to `count`; undefined if it failed. */
 async function counted<Result>(
   work: Promise<Result>,
   count: (result: Result | undefined) => void,
@@ -178,10 +178,10 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
   metrics.add(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
 }
 
-/** Counts a forwarded request. A refusal has the status of the platform API; if that API failed, the status is ours. */
+/** Counts a forwarded request. An error response of the platform API has a status, but no error code of ours. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
-  // This service refused the request before forwarding it.
+  // This service rejected the request before forwarding it.
   if (error !== undefined && !isFailure) return
   const outcome = isFailure ? 'failed' : endOf({ status })
   metrics.add('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })

@@ -9,9 +9,9 @@ import { Readable } from 'node:stream'
 
 import ipaddr from 'ipaddr.js'
 
-/** Request options. The engine's other fields are ignored, such as its guard, which checks connected sockets. */
+/** Request options. The engine passes further ones, such as its own socket guard, which are ignored. */
 export interface OutgoingInit extends RequestInit {
-  /** Whether the configuration names the host, which may then be in a private network. */
+  /** Whether the configuration names the host, which may then have a private address. */
   readonly privateAddress?: boolean
 }
 
@@ -22,17 +22,17 @@ export interface GuardedFetchOptions {
   readonly lookUp?: LookUp
   /** Certificate authorities to trust instead of the system's. */
   readonly certificates?: Buffer
-  /** The port to use for every request, for tests without a public network. */
+  /** The port of every request, for tests without a public network. */
   readonly port?: number
 }
 
-/** The time limit for the response, including name resolution. */
+/** The time limit of a request, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
 /**
  * Creates a fetch that only connects to public addresses, by https, without redirects or compression. It resolves the
- * host name once. If one of the addresses is not public, the request fails. Otherwise it connects only to these
- * addresses, so a later DNS response has no effect (DNS rebinding).
+ * host name once. If one of the addresses is not public, the request fails, unless `privateAddress` is set. The
+ * connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding).
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
@@ -83,7 +83,7 @@ function refusePrivate(addresses: readonly LookupAddress[]): void {
   throw new Error('the host has no address, or an address outside the public network')
 }
 
-/** Resolves every lookup of the connection to the checked addresses. */
+/** Makes every lookup of the connection return these addresses. */
 function only(addresses: readonly LookupAddress[]): LookupFunction {
   const [first] = addresses
   return (_hostname, { all }, callback) => {
@@ -135,10 +135,9 @@ export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly
 /** Resolves a name as other programs on this machine do, with its hosts file and search list. */
 const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
 
-/** Time limit and attempts per name server: one retry, within the time limit of a request. */
+/** Per name server: the time limit in milliseconds, and the number of attempts. */
 const RESOLVER_OPTIONS = { timeout: 600, tries: 2 }
 
-/** Resolves an untrusted name with the name servers of this machine. */
 const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
@@ -178,7 +177,7 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
  * Whether an address is public, according to the special-purpose registries of IANA (RFC 6890). IPv6 addresses that
- * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server uses one.
+ * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server needs one.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 
 /** Periodic work that runs outside of requests. */
 export interface BackgroundTask {
-  /** The task's name in the log and the metrics. */
   readonly name: string
   readonly everySeconds: number
   /** Runs the task once. The signal aborts when the service stops; the service then waits for the run to end. */
@@ -14,7 +13,7 @@ export interface BackgroundTask {
 type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
 
 /**
- * Runs each task periodically, without overlap. Disposing the result waits for unfinished runs.
+ * Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them.
  *
  * @param hear receives the outcome of each run
  */

@@ -1,10 +1,10 @@
 import { type Logger, pino } from 'pino'
 
-/** The size of a batch. Pipes accept writes of this size atomically, so lines from several processes do not mix. */
+/** The maximum size of a write. A pipe accepts so much atomically, so lines from several processes do not mix. */
 const LOG_WRITE_BYTES = 4096
-/** The length of a long line. A batch is written once another line of this length might not fit. */
+/** The space to leave for another line. Buffered lines are written when less is left. */
 const LOG_LINE_BYTES = 512
-/** How long a line may be buffered. */
+/** The maximum time that a line stays in the buffer. */
 const LOG_FLUSH_MS = 100
 
 /** Opens the log: JSON lines on standard output. With several workers, each line has its process id. */

@@ -6,11 +6,11 @@ import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import type { WorkerNews, WorkerOrder } from './worker.ts'
 
-/** How long a worker may take to finish its requests and close its stores. */
+/** How long a worker may take after SIGTERM to finish its requests and close its stores. */
 const STOP_MS = 13_000
-/** The time limit of a replaced worker, which must also finish its open connections. */
+/** How long a replaced worker may take to exit. Longer, because it keeps idle connections open for a while. */
 const HAND_OVER_MS = 20_000
-/** How long a worker must accept requests so that its replacement starts without delay when it dies. */
+/** If a worker dies within this time after it began to accept requests, its replacement starts with a delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
@@ -25,7 +25,6 @@ export interface PrimaryOptions {
   readonly onServing: (demoPeople: readonly DemoPerson[]) => void
 }
 
-/** A worker, from start to exit. */
 interface Member {
   readonly worker: Worker
   readonly pid: number
@@ -117,7 +116,7 @@ class Workers {
       if (news.kind === 'failed') member.reason = news.reason
       if (news.kind === 'ready') this.#noteServing(member, news.demoPeople)
     })
-    // Sending to a worker that has just died fails. Its `exit` event follows.
+    // Ignore failed sends to a worker that has just died: its `exit` event follows.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#remove(member, signal ?? code))
     return member
@@ -144,7 +143,7 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // Another worker may have died during the shutdown without being replaced, so start any missing one.
+      // In the meantime, another worker may have died without being replaced, so start a missing one.
       this.#fillUp()
       return
     }
@@ -162,7 +161,7 @@ class Workers {
     this.#fillUp()
   }
 
-  /** Starts a missing worker: at once, or with growing delays if workers die early. */
+  /** Starts a worker if one is missing: at once, or with growing delays if workers die early. */
   #fillUp(): void {
     const staying = [...this.#members].filter(({ state }) => state !== 'leaving')
     if (staying.length + this.#restarts.size >= this.#options.count) return
@@ -178,7 +177,7 @@ class Workers {
   #appointSweeper(): void {
     const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
     if (present?.state === 'serving') return
-    // Chooses the oldest worker, because a set keeps insertion order.
+    // Choose the oldest worker: a set keeps insertion order.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
@@ -213,7 +212,7 @@ class Workers {
   }
 }
 
-/** Runs the workers until the operator stops them, or until none can start. */
+/** Runs the workers until the operator stops them. If none can start, prints the reasons and sets exit code 1. */
 export async function runWorkers(options: PrimaryOptions): Promise<void> {
   const workers = new Workers(options)
   process.on('SIGHUP', () => workers.reload())

@@ -1,4 +1,4 @@
-/** The HTTP server: connection limits and shutdown. */
+/** The HTTP server: timeouts, shutdown and hand-over to a new process. */
 
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
@@ -12,9 +12,9 @@ const LINGER_MS = 5_000
 /** How long a stopping process keeps idle connections open. Shorter, because an operator is waiting for it to exit. */
 const STOP_LINGER_MS = 1_000
 const READING_TURNS = 3
-/** How long to accept queued connections before the listener closes. */
+/** The maximum time to accept queued connections before the listener closes. */
 const ACCEPTING_MS = 2_000
-/** A turn of the event loop is short if it took less than 1/SHORT_TURNS of the time waited. */
+/** A turn of the event loop counts as short if it took less than 1/SHORT_TURNS of the time waited. */
 const SHORT_TURNS = 500
 
 export interface ListeningAddress {
@@ -32,7 +32,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
     if (leaving) response.setHeader('Connection', 'close')
     handler()(request, response)
   })
-  // The engine and our routes limit request bodies themselves.
+  // The engine and our routes limit the size of request bodies.
   server.requestTimeout = 30_000
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000
@@ -44,11 +44,14 @@ export async function openServer(handler: () => RequestListener, address: Listen
       if (!response.headersSent) response.setHeader('Connection', 'close')
     }
   }
-  /** Stops listening. Resolves when every connection has ended, after `lingerMs`, or when `cutShort` resolves. */
+  /**
+   * Accepts queued connections, then stops listening. Resolves when all have closed, after `lingerMs`, or with
+   * `cutShort`.
+   */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {
     const closed = once(server, 'close')
     await acceptWaiting(server)
-    // The HTTP server's own method would also close idle connections.
+    // `server.close` would also close idle connections.
     SocketServer.prototype.close.call(server)
     await Promise.race([closed, ...cutShort, delay(lingerMs, undefined, { ref: false })])
   }
@@ -101,8 +104,8 @@ export async function listenAt(
 }
 
 /**
- * Waits until the queue of connections is empty. Closing the listener resets queued connections. Later connections
- * are refused, so clients can safely retry. Node accepts one connection per turn of the event loop, so the queue is
+ * Accepts the queued connections, for up to ACCEPTING_MS. Closing the listener would reset them. Later connections are
+ * refused, which clients can safely retry. Node accepts one connection per turn of the event loop, so the queue is
  * empty after a short turn without a connection.
  */
 async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<void> {

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 
 import type { DemoPerson } from './welcome.ts'
 
-/** A worker's only message to the primary: that it accepts requests, or why it could not start. */
+/** What a worker reports to the primary: that it accepts requests, or why it could not start. */
 export type WorkerNews =
   | { readonly kind: 'ready'; readonly demoPeople: readonly DemoPerson[] }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -10,7 +10,7 @@ export type WorkerNews =
 /** A message from the primary: run the tasks of the host, or hand over and exit. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
-/** This process's share of the work, if several processes share one port. */
+/** A process's share of a host on which several processes share one port. */
 export interface WorkerShare {
   /** How many processes share the host's password checks and database connections. */
   readonly processes: number
@@ -41,11 +41,10 @@ export function workerSide() {
   })
   // Ignore the signal: when it is sent to the process group, it is meant for the primary.
   process.on('SIGHUP', () => {})
-  // The channel is closed. From now on, the limits of this process count alone.
+  // Ignore failed sends after the channel has closed: then this process counts its request limits alone.
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {
-    /** Whether this process runs the tasks that only one process per host runs. */
     sweeps: () => sweeps,
     /** Resolves when another process has replaced this one. */
     replaced: replaced.promise,
@@ -55,7 +54,6 @@ export function workerSide() {
       serving = true
       send({ kind: 'ready', demoPeople })
     },
-    /** Reports why this worker could not start. The primary decides what to do. */
     failed: (reason: string) => send({ kind: 'failed', reason }),
     /** Disconnects from the primary, so this process can exit when its work is done. */
     leave(): void {

@@ -9,11 +9,10 @@ export const CLOCK_READ_SECONDS = 10
 /** The largest difference that is not logged. Synchronized machines stay below it. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
-/** The number of readings. The fastest one is the most accurate. */
+/** The number of readings at start, of which the fastest is the most accurate. */
 const READINGS_AT_START = 3
 
 interface Reading {
-  /** The time of the database clock, in epoch milliseconds. */
   readonly storeMs: number
   /** The value of `performance.now()` halfway through the query. */
   readonly countedMs: number
@@ -62,7 +61,7 @@ async function readClock({ kysely }: Database): Promise<Reading> {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Creates a task that reads the clock, and logs when the machine clock becomes wrong or right again. */
+/** Creates a task that reads the clock. It logs when the machine clock becomes wrong, and when it is right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,

@@ -8,12 +8,12 @@ export type CursorScope = readonly string[]
 export type Cursors = ReturnType<typeof makeCursors>
 
 const MAC_BYTES = 16
-// The maximum length of a cursor. The longest position contains the URL of a metadata document, as JSON in base64url.
+// The maximum length of a cursor. The longest ones contain the URL of a metadata document.
 const CURSOR_LENGTH_MAX = 2048
 
 /**
- * Creates cursors from a position and a MAC (HMAC-SHA256) over position and scope. Cursors need no storage, and a
- * forged cursor never reaches a query.
+ * Creates the functions that seal the position in a list as a cursor, and open cursors. A cursor has a MAC
+ * (HMAC-SHA256) over position and scope, so a forged one never reaches a query. Cursors need no storage.
  *
  * @param keys the first one signs; all of them verify
  */
@@ -27,7 +27,7 @@ export function makeCursors(keys: readonly Buffer[]) {
       const bytes = Buffer.from(JSON.stringify(place))
       return Buffer.concat([macOf(bytes, scope, signingKey), bytes]).toString('base64url')
     },
-    /** Returns the position, or undefined if the cursor is not valid for this scope. */
+    /** Returns the position; undefined if the cursor is not valid for this scope. */
     open(cursor: string, scope: CursorScope): PlaceInList | undefined {
       if (cursor.length > CURSOR_LENGTH_MAX) return undefined
       const bytes = Buffer.from(cursor, 'base64url')

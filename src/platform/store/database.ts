@@ -1,4 +1,4 @@
-/** The interface of a database, which is SQLite or PostgreSQL. Other folders define the meaning of the data. */
+/** The interface of the database, which is SQLite or PostgreSQL. */
 
 import type { Kysely } from 'kysely'
 
@@ -9,7 +9,7 @@ import type { Schema } from './schema.ts'
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
-  /** The number of open connections and of waiting requests, if there is a pool. */
+  /** The numbers of open connections and of requests that wait for one; undefined for SQLite. */
   readonly connections?: () => { readonly open: number; readonly waiting: number }
   /** Rejects if the database does not respond in time. */
   ping(): Promise<void>
@@ -27,7 +27,7 @@ export interface DatabaseOptions {
   readonly onIdleError?: (error: Error) => void
   /** Wraps every query. */
   readonly guard?: StoreGuard
-  /** The folder of other migrations, for tests. */
+  /** A folder with other migrations, for tests. */
   readonly migrationsFolder?: string
   /** Whether to apply pending migrations (the default), or to fail because of them. */
   readonly migrations?: 'apply' | 'refuse'
@@ -37,6 +37,5 @@ export interface DatabaseOptions {
   readonly finishesRestore?: boolean
 }
 
-/** The options for one engine, with defaults filled in. */
 export type EngineOptions = DatabaseOptions &
   Required<Pick<DatabaseOptions, 'answerWithinMs' | 'now'>>

@@ -11,10 +11,10 @@ import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Wraps a store call, for error handling, metrics and traces.
+ * Runs a store call, for example to convert its errors or to measure it.
  *
- * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as deliberate
- * error responses, are passed on
+ * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as deliberate error
+ * responses, are passed on
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -26,7 +26,6 @@ export interface GuardedEngine {
   readonly store: SqlStore
   readonly dialect: Dialect
   readonly driver: Driver
-  /** Runs compiled statements directly. */
   readonly run: RunStatement
   readonly guard: StoreGuard | undefined
 }
@@ -70,9 +69,9 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
 }
 
 /**
- * Wraps a driver to remember the errors that it throws.
+ * Makes a driver remember the errors that it throws.
  *
- * @returns whether an error came from the driver, rather than from the code that uses its connections
+ * @returns a predicate: whether an error came from the driver, rather than from the code that uses its connections
  */
 function markErrors(driver: Driver): (error: unknown) => boolean {
   const raised = new WeakSet<object>()
@@ -119,7 +118,7 @@ export function isStoreFailure(error: unknown): boolean {
   return !(isSqlState && sqlMistake.test(code))
 }
 
-/** Error classes of bugs in our code. Drivers throw a plain `Error` when a connection breaks. */
+/** Classes of errors that are bugs. Drivers throw a plain `Error` when a connection breaks. */
 const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /**

@@ -15,19 +15,16 @@ export type PlaceInList = readonly [sortedBy: string | number, id: string]
 /** A request for one page. The caller must limit `first`. */
 export interface PageRequest {
   readonly first: number
-  /** The last position of the previous page. */
   readonly after: PlaceInList | undefined
 }
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** The position of each row. */
   readonly places: readonly PlaceInList[]
   readonly hasNextPage: boolean
 }
 
 export interface CountedPage<Row> extends Page<Row> {
-  /** The number of rows on all pages. */
   readonly totalCount: number
 }
 
@@ -52,7 +49,7 @@ export function orderBy<Field extends string>(
 
 export type TimeOrder = 'NEWEST' | 'OLDEST'
 
-/** Returns the order by time in the requested direction; newest first by default. */
+/** Returns an order by time, with the requested direction; newest first by default. */
 export function inTimeOrder<Row>(
   order: ListOrder<Row>,
   wanted: TimeOrder | null | undefined,
@@ -90,13 +87,13 @@ export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   return { ...page, totalCount }
 }
 
-/** A list that is read page by page, and counted only on request. Each call runs one query. */
+/** A list that is read page by page, and counted only when needed. Each call runs one query. */
 export interface PagedRows<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
 }
 
-/** Creates a list of the rows of a query. Pass `count` if a cheaper query can count the rows. */
+/** Creates a list of the rows of a query. Pass `count` if a cheaper query can count them. */
 export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,

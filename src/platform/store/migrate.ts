@@ -16,14 +16,12 @@ type Script = Migration & { readonly sql: string }
 
 /** An applied migration, as a row of the table schema_migration. */
 interface AppliedMigration extends Migration {
-  /** Whether a version without this migration may run on the schema. */
   readonly effect: MigrationEffect
 }
 
 /** A separate connection for migrations, and the statements that differ between engines. */
 export interface MigrationSession {
   readonly engine: Database['engine']
-  /** Runs one or more statements. */
   run(sql: string): Promise<unknown>
   rowsOf(sql: string): Promise<readonly unknown[]>
   /** The statement that begins a transaction and excludes all other migrating processes. */
@@ -43,10 +41,10 @@ const createMigrationTable = `create table if not exists schema_migration (
 
 /**
  * Applies pending migrations: forward-only files, in order of their names, each in its own transaction. If several
- * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes
- * nothing if nothing is pending, to keep start-up fast.
+ * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes nothing
+ * if nothing is pending, to keep start-up fast.
  *
- * @throws if migrations are pending and `options.migrations` is 'refuse'
+ * @throws if migrations are pending and `options.migrations` is 'refuse', or if the database has an unknown migration
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
@@ -73,7 +71,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns what `migrate` would do, without changing anything. */
+/** Returns what `migrate` would do, without changing anything. @throws if the database has an unknown migration */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
@@ -100,8 +98,9 @@ const LOCK_RETRY_MAX_MS = 30_000
 const LOCK_RETRY_PAUSE_MS = 50
 
 /**
- * Runs a migration in a transaction, and retries while its tables are locked. A statement that waits for a table
- * blocks all later queries on it. So each attempt waits only briefly, and requests can proceed between attempts.
+ * Runs a migration in a transaction, and retries for up to 30 s while its tables are locked. A statement that waits for
+ * a table blocks all later queries on it. So each attempt waits only briefly, and requests can proceed between
+ * attempts.
  */
 async function retryWhileLocked(
   session: MigrationSession,
@@ -146,7 +145,9 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/** Returns the migrations to apply. @throws if the histories of code and database differ */
+/**
+ * Returns the migrations to apply. @throws if the database has one that this version lacks (except `expand`) or changed
+ */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {
@@ -169,16 +170,15 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 }
 
 /**
- * How a migration affects processes of the previous version. `expand` only adds, so they keep running and can start.
- * `contract` removes or restricts something that they may use.
+ * How a migration affects the previous version. `expand` only adds, so that version keeps running and can start.
+ * `contract` removes or restricts something that it may use.
  */
 export type MigrationEffect = 'expand' | 'contract'
 
 export interface StatementEffect {
-  /** The beginning of the statement, for finding it in the file. */
   readonly text: string
   readonly effect: MigrationEffect
-  /** The queries that must wait while the statement runs. */
+  /** Which queries must wait while the statement runs. */
   readonly waits?: string
 }
 
@@ -189,7 +189,7 @@ export function effectOf(sql: string): MigrationEffect {
 
 const TEXT_CHARACTERS = 72
 
-/** Returns the effect of each statement: `contract` if it matches none of `forms`. */
+/** Returns the effect of each statement of a migration; `contract` for statements of an unknown form. */
 export function statementsOf(sql: string): StatementEffect[] {
   const made = new Set<string>()
   const added = new Set<string>()
@@ -203,7 +203,6 @@ export function statementsOf(sql: string): StatementEffect[] {
 /** Tables and columns created earlier in the same file, so nothing uses them yet. */
 interface Own {
   readonly made: Set<string>
-  /** New columns, as `table.column`. */
   readonly added: Set<string>
 }
 

@@ -19,8 +19,7 @@ export interface Consumption {
 /**
  * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
- * - The ids of codes, pushed requests and sessions are bearer values. The store has only their digests, so a leaked
- * copy is useless.
+ * - Ids of codes, pushed requests and sessions are bearer values. The store has only digests, so a copy is useless.
  * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the
  * last write wins.
  * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
@@ -28,11 +27,9 @@ export interface Consumption {
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** Finds a session by its uid, without its id, which the store does not have. For sessions only. */
+  /** Finds a session by its uid. The payload has no id, because the store has only a digest. For sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
-  /**
-   * Consumes a record atomically. Every caller gets the time of the first use, or undefined if there is no record.
-   */
+  /** Consumes a record atomically. Every caller gets the time of the first use; undefined if there is no record. */
   consumeOnce(id: string): Promise<Consumption | undefined>
   /** Stores an id until it expires. @returns whether this call was the first; true for exactly one caller */
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
@@ -54,7 +51,7 @@ export function storedId(model: string, id: string): string {
   return bearerModels.has(model) ? sha256(id) : id
 }
 
-/** Converts the engine's payload to its stored form. */
+/** Converts the engine's payload to its stored form. @throws if the time to live is not a positive number */
 function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | undefined) {
   if (!(Number.isFinite(ttlSeconds) && Number(ttlSeconds) > 0)) {
     throw new Error(
@@ -70,7 +67,6 @@ function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | u
   }
 }
 
-/** Converts a stored record to the engine's payload. */
 function fromStored(
   model: string,
   id: string | undefined,
@@ -206,14 +202,13 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of all keys. Every command and script uses exactly one key, to support Redis Cluster. Related commands
- * share a round trip. A value is the payload as JSON. In a consumed record, a line with the time of consumption
- * precedes it. Every key has a time to live.
+ * The prefix of all keys. A record's value is its payload as JSON, after a line with the time of consumption if it was
+ * consumed. Each command uses exactly one key, to support Redis Cluster. Every key has a time to live.
  */
 const PREFIX = 'gatehouse:'
 
 const scripts = {
-  /** Prepends the time to the payload, unless the record already has one. Returns the stored time. */
+  /** Prepends the time to the payload, unless a time is already there. Returns whether it did, and the stored time. */
   gatehouseConsume: `
 local value = redis.call('GET', KEYS[1])
 if not value then return false end
@@ -228,7 +223,6 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands that a server and a cluster have in common. */
 interface Commands {
   get(key: string): Promise<string | null>
   getdel(key: string): Promise<string | null>
@@ -240,7 +234,7 @@ interface Commands {
   gatehouseForget(key: string, value: string): Promise<unknown>
 }
 
-/** Opens OAuth state in Redis, Valkey or a Redis Cluster. Takes ownership of the client and closes it. */
+/** Opens OAuth state in Redis, Valkey or a Redis Cluster. Disposing the result closes the client. */
 export function redisState(
   client: RedisClient,
   {
@@ -262,7 +256,6 @@ export function redisState(
   }
 }
 
-/** Wraps every operation with the guard. */
 function guardedAdapter(records: StateAdapter, model: string, guard: StoreGuard): StateAdapter {
   const run = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
     guard(call, isStoreFailure, { store: 'redis', operation, model })

@@ -12,17 +12,15 @@ import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
 import { readSetting, writeSetting } from './settings.ts'
 
-/** The settings of the database and the OAuth state. */
 export interface StoreSettings {
   /** The folder of the SQLite database, used if there is no `databaseUrl`. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** The Redis server for OAuth state. If undefined, OAuth state is in the database. */
+  /** The Redis server for OAuth state; if undefined, the database stores it. */
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
   readonly storage: {
-    /** The time limit of a store call. */
     readonly answerWithinMs: number
     readonly databaseConnectionsMax: number
   }
@@ -48,7 +46,6 @@ export async function openStores(
     }),
   )
   const { now, measure } = await openStoreClock(database)
-  // Load the driver only if it is used.
   const redis =
     settings.redis &&
     (await (await import('./redis.ts')).openRedis(settings.redis, { answerWithinMs }))
@@ -68,11 +65,10 @@ export async function openStores(
   return {
     database,
     state,
-    /** The clock for every decision on which processes must agree. */
+    /** The clock for all decisions on which several processes must agree. */
     now,
     /** `since` returns the time before which OAuth state may have been lost. */
     stateMemory,
-    /** The Redis client for request counts; undefined without Redis. */
     redis,
     tasks,
     /** Rejects if a store does not respond in time, or if the database accepts no writes. */
@@ -81,7 +77,7 @@ export async function openStores(
   }
 }
 
-/** How often a readiness check writes to the database. All other checks only read. */
+/** The minimum time between two readiness checks that write to the database. The checks in between only read. */
 const WRITE_CHECK_MS = 5000
 
 /** Creates a check that fails while the database cannot write, for example because its disk is full. */
@@ -95,7 +91,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads when all state was last ended (oauth/grants/end-grants.ts). Otherwise, state in the database is never lost. */
+/** Reads when all sessions and grants were last ended. Apart from that, state in the database is never lost. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }
@@ -113,7 +109,6 @@ export async function openServiceDatabase(
   })
 }
 
-/** Returns the location of the configured database. */
 export function locationOf(
   { dataDir, databaseUrl: url, storage }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
   connectionsMax = storage.databaseConnectionsMax,
@@ -124,7 +119,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database and migrates its schema. Loads only the driver that is needed. */
+/** Opens a database, and migrates its schema unless that is refused. Loads only the driver that is needed. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},

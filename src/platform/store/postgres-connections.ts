@@ -11,7 +11,7 @@ const preparedNames = new Map<string, string>()
 
 /**
  * Returns the name of a query's prepared statement. Planning a large join takes several times as long as running it.
- * Only queries for lists have many different texts. Beyond the maximum, queries are sent without a name.
+ * Only queries for lists have many different texts; beyond PREPARED_MAX, queries have no name.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)
@@ -35,8 +35,8 @@ export interface SendOptions {
 }
 
 /**
- * Sends a query as a prepared statement. A query that times out leaves the connection in an unknown state: a late
- * response may arrive, or a transaction may still be open.
+ * Sends a query as a prepared statement, and repeats it if its plan is stale. After a timeout, the state of the
+ * connection is unknown: a late response may arrive, or a transaction may still be open. So `onUnusable` is called.
  */
 export async function sendQuery(
   client: pg.ClientBase,
@@ -57,7 +57,7 @@ export async function sendQuery(
   }
 }
 
-/** Sends a query without a prepared name. */
+/** Sends a query, and rejects if the response does not arrive within the time limit. */
 export function answerTo(
   client: pg.ClientBase,
   query: pg.QueryConfig,
@@ -86,17 +86,16 @@ function isStalePlan(error: unknown): boolean {
 export interface PipelineOptions {
   readonly config: pg.ClientConfig
   readonly timeout: StorageTimeout
-  /** Runs the set-up of a new connection. */
+  /** Sets up a new connection. */
   readonly onConnect: (client: pg.ClientBase) => Promise<void>
-  /** Called when an idle connection breaks. */
   readonly onIdleError: ((error: Error) => void) | undefined
 }
 
 /**
- * Opens connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
+ * Creates connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
  * one event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
- * waits for a lock would block those behind it. The server cancels a query at the time limit. If it does not respond
- * at all, the connection is closed and all its queries fail.
+ * waits for a lock would block those behind it. The server cancels a query at the time limit. If it does not respond at
+ * all, the connection is closed and all its queries fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))
@@ -194,7 +193,7 @@ class Lane {
     return connection
   }
 
-  /** Stops using a connection. Pending queries still complete if the server responds. */
+  /** Stops using a connection. Its pending queries still complete if the server responded; otherwise, they fail. */
   #leave(connection: Connection, error: unknown): void {
     if (this.#current === connection) this.#current = undefined
     if (!(error instanceof pg.DatabaseError)) connection.client.connection.stream.destroy()

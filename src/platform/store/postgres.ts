@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** How long a migration waits for a lock. Short, because requests queue up behind it, and time out after 250 ms. */
+/** How long a migration waits for a lock. Short, because requests queue up behind it and soon time out. */
 const MIGRATION_LOCK_WAIT_MS = 100
 const LOCK_NOT_AVAILABLE = '55P03'
 
@@ -36,15 +36,15 @@ const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
 
-/** Types that parse BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
+/** Parses BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
 }
 
 /**
- * Opens a database on a PostgreSQL server. A query succeeds or fails within `answerWithinMs`, even if the server is
- * down. After an outage, the first query succeeds.
+ * Migrates and opens a database on a PostgreSQL server. Queries never take longer than the limits of `StorageTimeout`,
+ * even if the server is down. After an outage, the first query succeeds.
  */
 export async function openPostgres(
   location: PostgresLocation,
@@ -61,8 +61,8 @@ export async function openPostgres(
     keepAlive: true,
     types,
   }
-  // The server cancels a little earlier, so the connection survives a slow query or a wait for a lock. Set this after
-  // connecting, because poolers reject it in the startup packet.
+  // The server cancels a query before this process gives up, so the connection survives a slow query or a wait for a
+  // lock. Set this after connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
@@ -103,12 +103,14 @@ export async function openPostgres(
 
 const PIPELINES_MAX = 2
 
-/** Returns how many connections to use as pipelines; the pool needs at least one. */
 function pipelinesWithin(connectionsMax: number): number {
   return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
-/** Creates a runner that sends reads through a pipeline. A write may wait for a lock and gets its own connection. */
+/**
+ * Creates a runner that sends reads through a pipeline. A write may wait for a lock, so it gets a connection of its
+ * own.
+ */
 function statementRunner(
   pool: pg.Pool,
   pipelines: Pipelines,
@@ -190,7 +192,7 @@ async function connectGuarded(
   }
 }
 
-/** Migrates on a separate connection, because migrations may take longer than the query limit. */
+/** Migrates on a separate connection, because a migration may take longer than the time limit of queries. */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {
@@ -199,7 +201,6 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
   })
 }
 
-/** Returns which migrations a start would apply, without changing anything. */
 export async function readPostgresStatus(url: string): Promise<MigrationStatus> {
   return await withClient(url, { timeoutMs: MIGRATION_TIMEOUT_MS }, async (client) => {
     await refuseUnfinished(client)
@@ -207,7 +208,9 @@ export async function readPostgresStatus(url: string): Promise<MigrationStatus> 
   })
 }
 
-/** Opens a separate connection for long operations. `timeoutMs` limits each statement. */
+/**
+ * Runs `work` with a separate connection, for long operations, and then closes it. `timeoutMs` limits each statement.
+ */
 export async function withClient<Result>(
   url: string,
   options: {
@@ -255,7 +258,7 @@ function migrationSession(client: pg.Client): MigrationSession {
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** Checks that no restore into this database is unfinished. @throws if there is one, with a sentence for the operator */
+/** Rejects a database into which a restore is unfinished. @throws with a sentence for the operator */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,

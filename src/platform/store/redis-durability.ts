@@ -22,17 +22,14 @@ async function lookAtServer(server: Redis) {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
-  // The results of CONFIG GET; undefined if the provider forbids CONFIG.
   const setting = await server.config('GET', 'appendfsync').catch(() => undefined)
   return {
     address: `${server.options.host}:${server.options.port}`,
-    /** Whether the append-only file is enabled. */
     appends: fieldOf(persistence, 'aof_enabled') === '1',
     /** When the append-only file is flushed; undefined if the provider forbids CONFIG. */
     appendFsync: (setting as string[] | undefined)?.[1],
-    /** Changes since the last snapshot. */
     unsavedChanges: Number(fieldOf(persistence, 'rdb_changes_since_last_save') ?? 0),
-    /** The eviction policy when memory is full; undefined if nothing is evicted. */
+    /** The eviction policy; undefined if nothing is evicted. */
     evictsBy: limited && policy !== 'noeviction' ? policy : undefined,
   }
 }
@@ -41,7 +38,7 @@ function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Logs how the servers could lose data. The service starts even if INFO is forbidden. */
+/** Logs how the servers could lose data. If they do not tell, logs that instead of failing. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {

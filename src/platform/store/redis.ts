@@ -13,7 +13,7 @@ export type RedisLocation =
 
 export interface RedisConnectOptions {
   readonly answerWithinMs: number
-  /** How long opening waits until the server is ready; 5 s by default. */
+  /** The time limit until the server is ready; 5 s by default. */
   readonly readyTimeoutMs?: number
 }
 
@@ -30,7 +30,7 @@ const failFast = {
 } satisfies RedisOptions
 
 /**
- * Opens a client that fails fast. A command succeeds or fails within `answerWithinMs` and is never queued, because
+ * Opens a client that fails fast: a command is never queued, and fails at the limit of `StorageTimeout`, because
  * "temporarily unavailable" is better than a long wait. Resolves once the server is ready. Reconnects indefinitely.
  */
 export async function openRedis(
@@ -89,7 +89,7 @@ function openCluster(nodes: readonly string[]): Cluster {
     // Each node has its own socket, so commands are batched before a node is chosen.
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
-    // The number of redirections to follow: enough for a moved slot or a short failover.
+    // Enough redirections for a moved slot or a short failover.
     maxRedirections: 3,
     retryDelayOnFailover: 50,
     retryDelayOnClusterDown: 50,

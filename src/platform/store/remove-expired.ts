@@ -19,7 +19,7 @@ export type ExpiringRows = {
 /**
  * Deletes the earliest-expired rows with one statement: at most `rowsMax`, with an expiry from `from` to `until`
  * (inclusive). Deletes by physical position, so the size of the table does not matter. On PostgreSQL, skips locked
- * rows, so two processes share the work without waiting for each other.
+ * rows, so several processes share the work without waiting for each other.
  *
  * @returns the expiry of each deleted row; undefined if the statement was cancelled at the time limit
  */
@@ -50,7 +50,6 @@ export async function removeExpired(
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the server or this process cancelled the statement at the time limit. */
 function wasCancelled(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
   return error instanceof StorageTimeoutError

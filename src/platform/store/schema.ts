@@ -8,7 +8,6 @@ export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
 export type DocumentReview = 'approved' | 'blocked'
 
-/** An item of a site that people can buy or register for. */
 interface CatalogueItem {
   id: string
   site_id: string
@@ -23,7 +22,6 @@ interface Archivable {
   archived_at: number | null
 }
 
-/** A purchase. Its order contains data that no API may expose. */
 interface Purchase {
   id: string
   person_id: string

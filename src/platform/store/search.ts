@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Whether a column contains this text, ignoring case. Uses no index. */
+/** Returns the condition that a column contains a text, ignoring case. Uses no index. */
 export function holdsWords(column: string, words: string) {
   const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
@@ -19,14 +19,14 @@ const foldedColumns = {
   address: sql<string>`person.email_canonical`,
 } as const
 
-/** Returns the indexed form of a column: lower case, compared byte by byte. SQLite folds only A to Z. */
+/** Returns the indexed expression of a column: in lower case, compared byte by byte. SQLite folds only A to Z. */
 export function folded({ engine }: Engine, column: keyof typeof foldedColumns) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
   return sql<string>`${foldedColumns[column]} ${order}`
 }
 
 /**
- * Whether the name or address of a person begins with a prefix. Uses an index range.
+ * Returns the condition that the name or address of a person begins with a prefix. Uses an index range.
  *
  * @param from the start of a later page, used instead of the prefix: SQLite uses only one lower bound
  */

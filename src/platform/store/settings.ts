@@ -11,7 +11,7 @@ export async function readSetting(
   return (await query.executeTakeFirst())?.value
 }
 
-/** Writes or replaces a setting. `nowMs` is the time of the change. */
+/** Writes or replaces a stored setting. */
 export async function writeSetting(
   kysely: Kysely<Schema>,
   name: string,

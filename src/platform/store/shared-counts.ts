@@ -12,7 +12,7 @@ import type { RedisClient } from './redis.ts'
 
 export interface CountToAdd {
   readonly key: string
-  /** The points to add; negative to return points. */
+  /** The points to add; negative to subtract. */
   readonly points: number
   /** The length of the window that the first count of a key opens. */
   readonly windowSeconds: number
@@ -30,8 +30,8 @@ export interface SharedCounts {
 }
 
 /**
- * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary of a host counts
- * for its workers. A single process shares no counts.
+ * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary of a host counts for
+ * its workers; undefined for a process that is not a worker.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -44,15 +44,15 @@ export function openSharedCounts(
   return isWorker ? throughLimiter(inPrimary()) : undefined
 }
 
-/** Makes this primary count for its workers. */
+/** Makes this primary count for the workers of its host. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The library only counts, so allow any number. platform/limits/limit-table.ts defines the limits. */
+/** The limiter's options. It only counts, so it allows any number; limits/limit-table.ts has the limits. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
-/** If the primary takes longer, a worker counts alone. */
+/** How long a worker waits for the primary before it counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 function inPrimary(): RateLimiterAbstract {

@@ -22,14 +22,14 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 
-/** How long opening waits while another process migrates the same file. */
+/** How long opening waits while another process migrates the file. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
 const LOCKED_RETRY_MS = 5
 
 /**
- * Opens a database file that several processes on a host may share. Every acknowledged write is durable. Calls are
- * synchronous, so a write by another process blocks this process for up to `answerWithinMs`.
+ * Opens a database file, which several processes on a host may share, and migrates it. Every acknowledged write is
+ * durable. Calls are synchronous, so a write by another process blocks this process for up to `answerWithinMs`.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') createPrivately(file)
@@ -98,7 +98,6 @@ async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void
   }
 }
 
-/** Returns which migrations a start would apply, without creating or changing the file. */
 export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   const exists = existsSync(file)
   const connection = new BetterSqlite(exists ? file : ':memory:', {
@@ -112,7 +111,7 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   }
 }
 
-/** Creates the file with access only for its owner, because the database contains password hashes. */
+/** Creates the file for its owner only, because the database contains password hashes. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   closeSync(openSync(file, 'a', 0o600))
@@ -131,8 +130,8 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
 }
 
 /**
- * Takes the write lock at the start of each transaction. Otherwise, a transaction that reads before it writes would
- * fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
+ * A driver that takes the write lock at the start of each transaction. Otherwise, a transaction that reads before it
+ * writes would fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
  */
 class WritingSqliteDriver extends SqliteDriver {
   readonly #connection: BetterSqlite.Database
@@ -154,10 +153,7 @@ class WritingSqliteDriver extends SqliteDriver {
 
 const STATEMENTS_MAX = 500
 
-/**
- * Caches prepared statements. Preparing most queries takes longer than running them, and there are few different
- * ones.
- */
+/** Caches prepared statements: preparing most queries takes longer than running them, and few are different. */
 function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return {

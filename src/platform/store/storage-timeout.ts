@@ -1,9 +1,8 @@
 import type { Writable } from 'node:stream'
 
-/** The number of timer steps that make up the limit. */
 const STEPS_PER_LIMIT = 10
 
-/** How many limits a call may take while the store responds to other calls, and so is busy, not unavailable. */
+/** How many limits a call may take while the store responds to other calls: then the store is busy, not unavailable. */
 export const BUSY_LIMITS_MAX = 8
 
 interface Wait {
@@ -12,12 +11,11 @@ interface Wait {
 }
 
 /**
- * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read the
- * response, such as a long computation, does not count. Therefore, the limit is measured in steps of a timer, and a
- * late step counts as one step. Responses that have arrived are read before a call times out. One timer serves all
- * waiting calls, and stops while no call waits. Unless the loop is blocked, a call times out after the limit, at most a
- * tenth later. While the store responds to other calls, a call may take up to `BUSY_LIMITS_MAX` limits: on an
- * overloaded machine, statements, locks and the connection pool are slow although the store works.
+ * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read a
+ * response, such as a long computation, does not count: the limit is measured in steps of a timer, and a late step
+ * counts as one step. One timer serves all waiting calls. While the store responds to other calls, a call may take up
+ * to `BUSY_LIMITS_MAX` limits: on an overloaded machine, statements, locks and the connection pool are slow although
+ * the store works.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()

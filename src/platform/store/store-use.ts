@@ -7,7 +7,6 @@ export type StoreUse =
 
 export type SqlStore = 'sqlite' | 'postgres'
 
-/** An operation on an OAuth state record. */
 export type RecordOperation = (typeof recordOperations)[number]
 
 const recordOperations = [
@@ -26,7 +25,7 @@ const statementKinds: Readonly<Record<string, string>> = {
   DeleteQueryNode: 'delete',
 }
 
-/** All values of `operation`: SQL statements, then operations on OAuth state records. */
+/** All operations of `describeUse`: SQL statements, then operations on OAuth state records. */
 export const storeOperations: readonly string[] = [
   ...Object.values(statementKinds),
   'transaction',
@@ -39,7 +38,7 @@ interface Description {
   readonly name: string
 }
 
-/** A cache of the operations by statement, because the statements of requests are compiled only once (compiled.ts). */
+/** Cached descriptions, because the statements of requests are compiled only once (compiled.ts). */
 const described = new WeakMap<RootOperationNode, Description>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */
@@ -69,7 +68,6 @@ function describeText({ sqlFragments }: RawNode): Description {
   return describe(Object.values(statementKinds).includes(first) ? first : 'other', table)
 }
 
-/** Returns the first table of a statement. */
 function tableOf(statement: RootOperationNode): string | undefined {
   if ('from' in statement) return nameOf(statement.from?.froms[0])
   if ('into' in statement) return nameOf(statement.into)
@@ -78,7 +76,6 @@ function tableOf(statement: RootOperationNode): string | undefined {
 
 interface NamedNode {
   readonly kind: string
-  /** The node behind an alias. */
   readonly node?: NamedNode
   readonly table?: { readonly identifier: { readonly name: string } }
 }

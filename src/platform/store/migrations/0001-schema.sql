@@ -1,12 +1,12 @@
--- The tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest.
--- Conventions: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows
--- instead of arrays. A child row that is meaningless without its parent is deleted with it. Statements end with a
--- semicolon at the end of a line.
+-- Tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest. Conventions: TEXT
+-- identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows instead of arrays. A
+-- child row that is meaningless without its parent is deleted with it. A semicolon at the end of a line ends a
+-- statement.
 
 -- People.
 
--- A standard claim that is null was not provided by the platform and is not released. `imported_at` is null for people
--- whom an operator added. An import may replace the id of such a person, so references follow the id.
+-- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
+-- operator added. An import may replace the id of such a person, so references follow the id.
 create table person (
   id text not null primary key,
   email text not null,
@@ -24,7 +24,7 @@ create table person (
   imported_at bigint
 );
 
--- When a person signed out everywhere. Earlier sessions are invalid, in every browser.
+-- When a person last signed out everywhere. All earlier sessions of that person are invalid.
 create table signed_out_everywhere (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   signed_out_at bigint not null
@@ -39,7 +39,6 @@ create table signed_out_session (
 );
 create index signed_out_session_by_expiry on signed_out_session (kept_until);
 
--- Platform reviewers, who review metadata documents for all sites.
 create table platform_reviewer (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   granted_at bigint not null
@@ -67,12 +66,12 @@ create table site_role (
   primary key (person_id, site_id, role)
 );
 create index site_role_by_site on site_role (site_id, person_id);
--- Holders of a role, newest first.
+-- Lists the people with a role, newest first.
 create index site_role_by_time on site_role (site_id, role, granted_at, person_id);
--- Members by the age of their oldest role, of any kind.
+-- Lists members by the time of their oldest role.
 create index site_role_by_age on site_role (site_id, granted_at, person_id);
 
--- A row means that the beta feature is on.
+-- The beta features that a site has enabled.
 create table site_feature (
   site_id text not null references site (id) on delete cascade,
   feature text not null,
@@ -93,10 +92,10 @@ create table stored_file (
 );
 create index stored_file_by_site on stored_file (site_id, created_at, id);
 create index stored_file_by_creator on stored_file (created_by);
--- The same content under the same name is the same file.
+-- A site stores the same content under the same name only once.
 create unique index stored_file_by_content on stored_file (site_id, sha256, name);
 
--- How a site looks on sign-in, consent and account pages. Null means the default look.
+-- The look of a site's sign-in, consent and account pages. Null means the default.
 create table site_appearance (
   site_id text not null primary key references site (id) on delete cascade,
   display_name text,
@@ -109,7 +108,8 @@ create table site_appearance (
 );
 create index site_appearance_by_logo on site_appearance (logo_file_id);
 
--- The idempotency keys of clients, with the created row, so repeating a request creates nothing new.
+-- The idempotency keys of clients, with the id of the created row. A repeated request with the same key creates
+-- nothing.
 create table change_key (
   site_id text not null references site (id) on delete cascade,
   client_id text not null,
@@ -121,7 +121,7 @@ create table change_key (
 );
 create index change_key_by_expiry on change_key (expires_at);
 
--- The offers of a site. An archived row is hidden from visitors, but remains available to its buyers.
+-- The offers of a site. An archived offer is hidden from visitors, but remains available to its buyers.
 
 create table course (
   id text not null primary key,
@@ -144,7 +144,7 @@ create table course_lecturer (
 );
 create index course_lecturer_by_person on course_lecturer (person_id);
 
--- A section groups consecutive lectures. Positions of lectures are numbered across the course.
+-- A section groups consecutive lectures. The positions of lectures count across the whole course.
 create table section (
   id text not null primary key,
   course_id text not null references course (id) on delete cascade,
@@ -218,7 +218,7 @@ create table event (
 );
 create index event_by_start on event (site_id, starts_at, id);
 
--- Purchases. A purchase outlives its order.
+-- Orders and purchases. A purchase outlives its order.
 
 create table customer_order (
   id text not null primary key,
@@ -234,10 +234,10 @@ create table customer_order (
   unique (site_id, number)
 );
 create index customer_order_by_time on customer_order (site_id, placed_at, id);
--- Finds a person's orders, at one site or all of them.
+-- Finds a person's orders, at one site or at all sites.
 create index customer_order_by_person_and_time on customer_order (person_id, site_id, placed_at, id);
 
--- No expiry means lifetime access.
+-- `expires_at` is null for lifetime access.
 create table course_purchase (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -261,7 +261,7 @@ create table digital_product_purchase (
 create index digital_product_purchase_by_product on digital_product_purchase (digital_product_id);
 create index digital_product_purchase_by_order on digital_product_purchase (order_id);
 
--- The same service can be bought repeatedly, so there is no unique constraint.
+-- Not unique, because a person can buy the same service repeatedly.
 create table consulting_service_purchase (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -290,9 +290,9 @@ create index event_registration_by_order on event_registration (order_id);
 
 -- Announcements and the inbox.
 
--- A published post is delivered to inboxes in steps: delivered_to is the last recipient so far, and delivered_at is
--- set when all have been reached. A removed post stays, hidden, until its notifications are deleted, which also takes
--- several steps.
+-- A published post is delivered to inboxes in steps: delivered_to is the last recipient so far, and delivered_at is set
+-- after the last one. A removed post stays, hidden, until its notifications are deleted, which also takes several
+-- steps.
 create table post (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -340,7 +340,7 @@ create table notification_subscription (
   unique (person_id, site_id, topic, channel)
 );
 create index notification_subscription_by_site on notification_subscription (site_id);
--- The recipients of an announcement, in delivery order.
+-- Finds the recipients of an announcement, in delivery order.
 create index notification_subscription_enabled
   on notification_subscription (site_id, topic, channel, person_id) where enabled_at is not null;
 
@@ -353,15 +353,15 @@ create table oauth_application (
   name text not null,
   auth_method text not null check (auth_method in ('none', 'client_secret_post', 'private_key_jwt')),
   application_type text not null check (application_type in ('web', 'native')),
-  -- The entry in config/assistants.json from which the application was created.
+  -- The entry in config/assistants.json from which an operator created the application.
   assistant text,
-  -- The public keys of the client as JSON, or the URL where they are published.
+  -- The client's public keys as JSON, or the URL where it publishes them.
   jwks text,
   jwks_uri text,
-  -- Since when requests must be pushed, and tokens must be sender-constrained.
+  -- Set if authorization requests must be pushed, and if tokens must be sender-constrained.
   pushed_requests_required_at bigint,
   bound_tokens_required_at bigint,
-  -- The back-channel logout URI, and since when each notice must contain the session id.
+  -- The back-channel logout URI; the second column is set if each notice must contain the session id.
   backchannel_logout_uri text,
   backchannel_logout_session_required_at bigint,
   created_by text references person (id) on update cascade on delete set null,
@@ -371,7 +371,7 @@ create table oauth_application (
 );
 create index oauth_application_by_site on oauth_application (site_id);
 create index oauth_application_by_creator on oauth_application (created_by);
--- One application per site and assistant, so pressing the button twice creates only one.
+-- Only one application per site and assistant, even if an operator presses the button twice.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
 
@@ -394,7 +394,7 @@ create table oauth_application_scope (
   primary key (client_id, scope)
 );
 
--- No foreign key: the clients of integrations.json also have secrets, but no row.
+-- No foreign key, because the clients of integrations.json have secrets here, but no row.
 create table client_secret (
   id text not null primary key,
   client_id text not null,
@@ -418,20 +418,20 @@ create table platform_callback (
   client_id text not null,
   uri text not null,
   registered_at bigint not null,
-  -- When a person last authorized a connection with this callback, and the first person who did.
+  -- When a person last authorized a connection with this callback, and the first person who did so.
   used_at bigint,
   used_by text,
   expires_at bigint not null,
   primary key (client_id, uri)
 );
 create index platform_callback_by_expiry on platform_callback (expires_at);
--- The callbacks to evict first when a platform reaches its maximum.
+-- Finds the callbacks to evict when a platform reaches its maximum.
 create index platform_callback_unused on platform_callback (client_id, registered_at) where used_at is null;
--- Limits how many callbacks one person can protect from eviction.
+-- Counts the callbacks that a person protects from eviction, which is limited.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
--- Self-registered clients without a grant, by network: a keyed digest of the IP address, or of its /64 for IPv6. The
--- clients themselves are OAuth state.
+-- Self-registered clients without a grant, which are OAuth state. "network" is a keyed digest of the IP address, or of
+-- its /64 for IPv6.
 create table unused_client (
   client_id text not null primary key,
   network text not null,
@@ -441,8 +441,8 @@ create table unused_client (
 create index unused_client_by_network on unused_client (network, registered_at);
 create index unused_client_by_expiry on unused_client (expires_at);
 
--- The last accepted copy of a Client ID Metadata Document, whose URL is the client_id. Platform reviewers review it
--- for all sites. An approval applies to the document with the fingerprint reviewed_fingerprint.
+-- The last accepted copy of a Client ID Metadata Document, whose URL is the client_id. Platform reviewers review it for
+-- all sites. An approval applies only to the document with reviewed_fingerprint.
 create table document_client (
   client_id text not null primary key,
   document text not null,
@@ -459,8 +459,8 @@ create index document_client_by_time on document_client (first_seen_at, client_i
 create index document_client_by_fetch on document_client (fetched_at) where review is null;
 create index document_client_by_reviewer on document_client (reviewed_by);
 
--- The review of a metadata document by the operators of one site, for that site. The review outlives the copy of the
--- document, so a blocked client stays blocked.
+-- The review of a metadata document by the operators of a site, for that site. It outlives the copy of the document, so
+-- a blocked client stays blocked.
 create table document_site_review (
   client_id text not null,
   site_id text not null references site (id) on delete cascade,
@@ -473,7 +473,7 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The latest refusals of each application, for the operators of its site. The client received fewer details.
+-- The latest refusals of each application, for the operators of its site. The client does not receive the reason.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
@@ -485,7 +485,7 @@ create table client_refusal (
 );
 create index client_refusal_by_client on client_refusal (client_id, occurred_at);
 
--- The number of refused requests of a site's applications, by day (since 1970-01-01, UTC) and error.
+-- The number of rejected requests of a site's applications, by day (since 1970-01-01, UTC) and error.
 create table site_refusal_day (
   site_id text not null,
   day integer not null,
@@ -497,10 +497,10 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 
 -- Grants and tokens.
 
--- A person's authorization of a client. The engine's Grant model is built from it: "allowed" is the engine's part as
--- JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. Names are stored
--- as they were at the time of consent, for clients without a row. An ended grant is kept until it expires, so the log
--- can state why its tokens are invalid.
+-- What a person allowed a client to do. The engine's Grant model is built from the row: "allowed" is the engine's part
+-- as JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. The client's name
+-- and origin are those at the time of consent, for clients without a row. An ended grant is kept until it expires, so
+-- the log can state why its tokens are invalid.
 create table oauth_grant (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -516,21 +516,21 @@ create table oauth_grant (
   end_reason text,
   last_used_at bigint
 );
--- Excludes ended grants: queries by person or client need only active ones.
+-- Without ended grants, because queries by person or client need only active ones.
 create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
 create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_of_site on oauth_grant (site_id, id);
 create index oauth_grant_people_of_site on oauth_grant (site_id, person_id);
 create index oauth_grant_by_expiry on oauth_grant (expires_at);
 
--- One row per scope name in oauth_grant.allowed, to list grants by scope and to end those that have a scope.
+-- Every scope name in oauth_grant.allowed, to list or end the grants that have a scope.
 create table oauth_grant_scope (
   grant_id text not null references oauth_grant (id) on delete cascade,
   scope text not null,
   primary key (grant_id, scope)
 );
 
--- Calls per day (since 1970-01-01, UTC).
+-- The number of calls with each grant, by day (since 1970-01-01, UTC).
 create table oauth_grant_day (
   grant_id text not null references oauth_grant (id) on delete cascade,
   day integer not null,
@@ -539,13 +539,12 @@ create table oauth_grant_day (
 );
 create index oauth_grant_day_by_day on oauth_grant_day (day);
 
--- A family of refresh tokens. It stays one row, regardless of how often it is refreshed. No token is stored: a token
--- contains the id of its family. "seed" and a key outside of the database prove that it is genuine
--- (oauth/token/token-values.ts). "token" contains the properties shared by all tokens of the family, as JSON.
---
--- The id of a family is the digest of its authorization code, so a code can be exchanged only once. "steps" are
--- the times of the last refreshes in epoch milliseconds; before the first refresh, the start of the family.
--- "kept_until" never changes, so a refresh need not update any index.
+-- A token family: all tokens that result from one code exchange. It stays one row, regardless of how often it is
+-- refreshed. No token is stored: a token contains the id of its family, and is authenticated with "seed" and a key
+-- outside of the database (oauth/token/token-values.ts). "token" has the properties that all tokens of the family
+-- share, as JSON. The id is the digest of the authorization code, so a code can be exchanged only once. "steps" are the
+-- times of the latest refreshes in epoch milliseconds; at first, the start of the family. "kept_until" never changes,
+-- so a refresh need not update any index.
 create table refresh_token_family (
   id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -560,8 +559,8 @@ create table refresh_token_family (
 create index refresh_token_family_by_grant on refresh_token_family (grant_id);
 create index refresh_token_family_by_end on refresh_token_family (kept_until);
 
--- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is
--- kept until its tokens have expired. "sid" is the sid of the id_token.
+-- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is kept
+-- until its tokens have expired. "sid" is that of the id_token.
 create table relying_party_session (
   family_id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -575,7 +574,7 @@ create index relying_party_session_by_grant on relying_party_session (grant_id);
 create index relying_party_session_by_person on relying_party_session (person_id, client_id);
 create index relying_party_session_by_expiry on relying_party_session (expires_at);
 
--- Queue of back-channel logout notices. A row is deleted on delivery, or after the last attempt.
+-- The queue of back-channel logout notices. A row is deleted after its delivery, or after the last attempt.
 create table sign_out_notice (
   id text not null primary key,
   client_id text not null,
@@ -588,7 +587,7 @@ create table sign_out_notice (
 );
 create index sign_out_notice_by_time on sign_out_notice (next_attempt_at);
 
--- Sessions, interactions, codes and pushed requests, if there is no Redis.
+-- Sessions, interactions, codes, self-registered clients and other records that expire, if there is no Redis.
 create table oauth_state (
   model text not null,
   id text not null,
@@ -601,15 +600,15 @@ create table oauth_state (
 create index oauth_state_by_uid on oauth_state (uid) where uid is not null;
 create index oauth_state_by_expiry on oauth_state (expires_at);
 
--- The Redis servers used so far, by run id, with the time of first use. A server may lack data that was written
--- before that time. The very first server has the time 0. Rows are never deleted.
+-- The Redis servers used so far, by run id, with the time of first use. A server may lack data that was written before
+-- that time. The very first server has the time 0. Rows are never deleted.
 create table redis_server (
   run_id text not null primary key,
   seen_at bigint not null
 );
 
 -- Signing keys for id_tokens and for platform API requests. Each table has at most one current and one next key, plus
--- retired ones. Separate tables, so the keys cannot be mixed up.
+-- retired ones. The tables are separate, so the keys cannot be mixed up.
 
 create table signing_key (
   kid text not null primary key,
@@ -643,8 +642,8 @@ create table setting (
   updated_at bigint not null
 );
 
--- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the
--- affected person, times is the number of equal events within a minute, and streamed_at is when the event was
+-- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the affected
+-- person, times is the number of equal events within a minute (null for one), and streamed_at is when the event was
 -- streamed.
 create table audit_event (
   id text not null primary key,

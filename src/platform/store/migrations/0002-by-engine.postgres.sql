@@ -1,16 +1,16 @@
 -- SQL that is specific to PostgreSQL. The .sqlite.sql file of the same name has the counterpart.
 
 -- Finds people by the beginning of their name or address (platform/store/search.ts). Compares bytes, because language
--- collations do not keep equal prefixes together.
+-- collations do not keep texts with the same beginning together.
 create index person_by_folded_name on person (lower(name) collate "C", id);
 create index person_by_folded_address on person (email_canonical collate "C", id);
 
 -- Leaves free space on each page. A refresh changes no indexed column, so if the new row version fits on its page, no
--- index is written (a heap-only tuple). With this space, all refreshes are heap-only, instead of nine in ten.
+-- index is written (a heap-only tuple). This space makes all refreshes heap-only, instead of nine in ten.
 alter table refresh_token_family set (fillfactor = 80);
 
--- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts). Unlogged, because
--- losing the counts in a crash is acceptable: each window ends soon.
+-- Request limits that processes count together if there is no Redis (platform/store/shared-counts.ts). Unlogged,
+-- because losing the counts in a crash is acceptable: each window ends soon.
 create unlogged table request_count (
   key text not null primary key,
   points bigint not null,
@@ -20,7 +20,7 @@ create index request_count_ends_at on request_count (ends_at);
 
 -- Every change to a row of a client increments the client's version, including manual changes. A compiled client is
 -- used until the version changes (oauth/clients/find-client.ts). Versions start as the time in epoch milliseconds, so
--- that the version of a deleted metadata document is never reused.
+-- the version of a deleted metadata document is never reused.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint

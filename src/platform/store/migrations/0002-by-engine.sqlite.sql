@@ -4,7 +4,7 @@
 -- use the unique index on addresses.
 create index person_by_folded_name on person (lower(name), id);
 
--- Rate limits that processes count together if there is no Redis (platform/limits/limit-table.ts).
+-- Not used with SQLite, where the primary counts for its workers (platform/store/shared-counts.ts).
 create table request_count (
   key text not null primary key,
   points bigint not null,
@@ -14,13 +14,13 @@ create index request_count_ends_at on request_count (ends_at);
 
 -- Every change to a row of a client increments the client's version, including manual changes. A compiled client is
 -- used until the version changes (oauth/clients/find-client.ts). Versions start as the time in epoch milliseconds, so
--- that the version of a deleted metadata document is never reused.
+-- the version of a deleted metadata document is never reused.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
 );
 
--- A view that the triggers write to, because SQLite has no functions.
+-- A view that the triggers insert into, because SQLite has no functions.
 create view changed_client as select client_id from client_version;
 create trigger count_client_version instead of insert on changed_client begin
   insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
