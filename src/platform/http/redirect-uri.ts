@@ -17,8 +17,8 @@ const loopbackForm =
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
+  // Compare with the parsed path, in which dot segments are resolved, even encoded ones.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
-  // The parser resolves dot segments, even encoded ones, so a path that contains them differs from the parsed path.
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
 

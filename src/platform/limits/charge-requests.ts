@@ -63,7 +63,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.adminSchema, undefined],
 ])
 
-/** The limits by path prefix. The first match applies, so `/admin/api/` precedes `/admin`. */
+/** The limits by path prefix. The first match applies, so the platform API precedes the operator pages. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
