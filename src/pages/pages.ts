@@ -1,4 +1,4 @@
-/** Composes the service's own pages, which are its client (decision 8): account, administration and assistants. */
+/** Composes the service's own pages: account, administration, and connecting assistants. */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'
@@ -40,7 +40,7 @@ export function makePages(
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
-    /** The routes, in the order in which they handle a request. */
+    /** Creates the routes, in the order in which they handle a request. */
     routes: (api: Api, discovery: Discovery, acceptsDocuments: boolean) => [
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),

@@ -25,14 +25,14 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
-/** Declares an account page. `current` is its link in the navigation. */
+/** Declares an account page. `current` is the navigation link to highlight. */
 type DeclarePage = (
   pattern: string,
   current: string,
   show: (area: AreaView, session: PageSession, ctx: PageContext) => Page | Promise<Page>,
 ) => void
 
-/** Creates the pages at /account: the person, their connected apps, and signing out everywhere. */
+/** Creates the pages at /account: home, connected apps, Member API queries, and signing out everywhere. */
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const { database, signedInPages } = ownPages
@@ -41,7 +41,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       pattern,
       signedInPages.page(async (ctx, session) => {
         const shown = await show(areaOf(session, current), session, ctx)
-        // A person with only one site sees the look of that site.
+        // If the person has roles at only one site, the page has the look of that site.
         return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
       }),
     )
@@ -93,7 +93,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // The kind depends on the client's origin at the time of connecting. All other origins are unverified.
+      // `clientOrigin` is the origin when the client was connected. Origins not listed in `kinds` are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
@@ -126,7 +126,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     pages.removeApp,
     signedInPages.form(async (ctx, session) => {
       const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // Do not reveal whether another person has this grant.
+      // Same response for an unknown client as for a client of other people.
       const ended = await removeApp(database, line, actorOf(ctx, session, now))
       if (ended.length === 0) throw nothingHere()
       return `${pages.apps}?done=removed`

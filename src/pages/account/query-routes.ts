@@ -17,7 +17,7 @@ import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 
-/** A member of a site, as the caller of the Member API. */
+/** A member of a site as the caller of the Member API. */
 interface Member {
   readonly personId: string
   readonly siteId: string
@@ -31,15 +31,15 @@ export interface MemberQueries {
 }
 
 /**
- * Registers the page on which a member tries queries of the Member API for one of their sites, without a token. The
- * page runs them with the scope `account:read`. Its script, which sends the CSRF token, also has `account:write`.
+ * Registers the page on which a member tries the Member API at one of their sites, without a token. The form runs only
+ * queries. The page's script also runs mutations.
  */
 export function memberQueryRoutes(
   router: Router,
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** Finds the requested site, if the person currently has a role there. */
+  /** Finds the requested site, or else the first. @throws nothingHere if the person has no role there */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)

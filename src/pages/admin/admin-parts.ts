@@ -11,14 +11,14 @@ import type { RefusedRequests } from '../applications/refused-requests.ts'
 import type { Seals } from '../relying-party/sign-in.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 
-/** The settings that limit what operators may choose. */
+/** The settings that limit the choices of operators. */
 export interface AdminPolicy {
   readonly loopbackHosts: readonly string[]
   readonly assistants: readonly Assistant[]
   readonly furtherPlans: OptionalProtocols
 }
 
-/** The caller for queries on the query page of the Admin API. */
+/** The caller of a query from the query page of the Admin API. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
   readonly address?: string | undefined
 }
@@ -31,13 +31,12 @@ export interface AdminPorts {
     readonly admin: { readonly tryQuery: TryQuery<QueryCaller> }
     readonly member: { readonly queryTool: QueryToolFiles }
   }
-  /** The scopes that the metadata of a protected resource lists. */
+  /** Returns the scopes that the metadata of a protected resource lists. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
   /** Whether the service accepts metadata documents. If so, operators review them. */
   readonly acceptsDocuments: boolean
 }
 
-/** The dependencies of the operator pages. */
 export type AdminParts = ReturnType<typeof makeAdminParts>
 
 export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts) {
@@ -47,7 +46,6 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     ...ownPages,
     assistants,
     furtherPlans,
-    /** Whether operators can choose at least one optional protocol. */
     offersChoices: offersProtocols(furtherPlans),
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),

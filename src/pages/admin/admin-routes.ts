@@ -16,7 +16,7 @@ import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
 
-/** Creates the pages at /admin, for owners and admins of a site (specification, What the service does 8). */
+/** Creates the routes of the pages for operators (specification, What the service does 8). */
 export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts): Router {
   const parts = makeAdminParts(ownPages, policy, ports)
   const router = makeRouter()

@@ -26,7 +26,7 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
-/** Registers the forms for adding and changing an application. */
+/** Registers the forms that create an application, edit it, and choose its optional protocols. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, redirectRules, offersChoices } = parts
   const onApplication = operatorPages.of('site')
@@ -73,7 +73,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // Editing cannot switch between public and confidential: the client would lack a secret, or keep a useless one.
+    // Keep the application public or confidential: after a switch, it would lack a secret or keep a useless one.
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)
@@ -97,7 +97,6 @@ function typedEntry(ctx: PageContext): TypedEntry {
   }
 }
 
-/** Registers the form for the optional protocols of an application. */
 function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, furtherPlans: plans } = parts
   const onApplication = operatorPages.of('site')

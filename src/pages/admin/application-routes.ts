@@ -65,7 +65,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   peopleRoutes(operatorPages, parts)
 }
 
-/** Returns the settings for the developer of the application, and the steps for members. */
+/** Returns the settings that the application's developer needs, and the steps for members. */
 function instructionsFor(
   app: Application,
   { site }: Operator,
@@ -99,7 +99,7 @@ const doneSentences = {
   ...secretSentences,
 }
 
-/** Registers the pages with the people who connected an application, and the forms that end their access. */
+/** Registers the page that lists the people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')

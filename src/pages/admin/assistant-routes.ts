@@ -14,13 +14,13 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** A problem with the callback or with the whole form. */
+/** A problem with the callback (`callback`) or with the whole form (`problem`). */
 interface AdmissionProblem {
   readonly callback?: string
   readonly problem?: string
 }
 
-/** The outcome: the assistant was added, already existed, got an additional callback, or was rejected. */
+/** Whether the assistant was added (`made`), unchanged (`there`), given a callback (`added`), or rejected. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /**
@@ -97,10 +97,10 @@ const doneSentences = {
 }
 
 /**
- * Creates the site's application for an assistant, under the rules of the application form. A site has one application
- * per assistant. A second request adds another callback, or changes nothing.
+ * Creates the site's application for an assistant, with all scopes. A site has one application per assistant, so a
+ * second request adds the callback or changes nothing. The rules of the application form apply.
  *
- * @param typed the callback of this connection as entered by the operator; may be empty
+ * @param typed the callback of this connection, as the operator entered it; may be empty
  */
 async function admitAssistant(
   assistant: Assistant,
@@ -116,8 +116,8 @@ async function admitAssistant(
   }
   const own = ownCallback ? [typed] : []
 
-  /** Adds a callback. Returns undefined if the site has no application for the assistant yet. */
-  const addToMade = async (): Promise<Admission | undefined> => {
+  /** Adds the callback to the site's application. Returns undefined if there is no application yet. */
+  const addCallback = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
     const listed = all.find((each) => each.assistant === assistant.id)
     const made = listed && (await findApplication(kysely, site.id, listed.clientId))
@@ -131,7 +131,7 @@ async function admitAssistant(
     return 'added'
   }
 
-  const known = await addToMade()
+  const known = await addCallback()
   if (known) return known
   const entry = {
     name: assistant.name,
@@ -150,7 +150,7 @@ async function admitAssistant(
     }
   }
   // `taken`: another operator added the assistant at the same time.
-  return created === 'taken' ? ((await addToMade()) ?? 'there') : 'made'
+  return created === 'taken' ? ((await addCallback()) ?? 'there') : 'made'
 }
 
 function sentencesOf(problems: object): string {

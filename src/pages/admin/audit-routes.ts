@@ -7,10 +7,10 @@ import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
-/** Maximum length of a filter, longer than any id or e-mail address. */
+/** Maximum length of a filter. No id or e-mail address is longer. */
 const FIELD_CHARACTERS_MAX = 500
 
-/** Registers the page with the audit trail of a site, with filters. */
+/** Registers the page that shows and filters the audit trail of a site. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
   operatorPages.page(pages.audit, async ({ area, site }, ctx) => {
@@ -22,7 +22,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
       siteId: site.id,
       action: action || undefined,
       clientId: client || undefined,
-      // An unknown id or e-mail address matches nothing.
+      // An unknown id or e-mail address stays as entered, and matches no event.
       personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
       fromMs: startOfDay(from),
       untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
@@ -43,7 +43,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
   })
 }
 
-/** Reads the filters of the form. Ignores values that the form cannot send. */
+/** Reads the filters from the query. An invalid filter is ignored. */
 function questionOf(ctx: PageContext) {
   const field = (name: string) => {
     const value = ctx.query[name]
@@ -60,7 +60,7 @@ function questionOf(ctx: PageContext) {
   }
 }
 
-/** Returns the first millisecond of a date in UTC. */
+/** Returns the start of a date in UTC, in epoch milliseconds; undefined if the date is invalid. */
 function startOfDay(date: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
   const ms = Date.parse(date)
@@ -80,7 +80,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-/** Formats a value. Epoch milliseconds become a time. */
+/** Formats a value. A number whose name ends in `At` is a time, in epoch milliseconds. */
 function textOf(name: string, value: unknown): string {
   const isMoment = name.endsWith('At') && typeof value === 'number'
   return isMoment ? new Date(value).toISOString() : String(value)

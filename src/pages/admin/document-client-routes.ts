@@ -43,7 +43,7 @@ export function documentClientRoutes(
     })
   })
 
-  /** Shows the page on which the operator confirms a review of the current document. */
+  /** Returns the page on which the operator confirms the review of a client's current document. */
   const confirmPage = async (
     { area, address, site, session }: Operator,
     review: Review,
@@ -83,7 +83,7 @@ export function documentClientRoutes(
       if (reviewed === 'unknown') throw nothingHere()
       if (reviewed === 'forbidden') throw notPlatformReviewer()
       if (reviewed === 'done') return `${address(pages.documentClients)}?done=${review}`
-      // The document has changed in the meantime, so let the operator review the new one.
+      // The document has changed since the page was shown, so let the operator review the new one.
       ctx.status = 409
       return await confirmPage(operator, review, clientId, true)
     })

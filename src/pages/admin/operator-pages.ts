@@ -12,13 +12,13 @@ import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 
-/** An operator of the site that the URL names. */
+/** A signed-in operator, with the site that the URL names. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Handles a request for a site, for its signed-in operator. */
+/** Handles an operator's request for a page of the site. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Handles a request for an application, for a signed-in operator of its site. */
+/** Handles an operator's request for a page of an application. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,
@@ -28,8 +28,8 @@ type ApplicationHandler = (
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
- * Creates the functions that declare the administration pages of one site. An unknown site gives 404. A person who is
- * neither owner nor admin gets 403. Both are checked at every request, because roles can be revoked.
+ * Creates the functions that declare the administration pages of a site. Every request checks that the site exists
+ * (404) and that the person is still its owner or admin (403).
  */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
@@ -40,7 +40,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       page(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(entering(show)))
       },
-      /** Declares a form. The CSRF token is checked before `answer` is called. */
+      /** Declares a form. Its CSRF token is checked before `answer` is called. */
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(answer)))
       },
@@ -48,15 +48,15 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
-    /** Declares a request that a script on one of these pages sends. */
+    /** Declares the handler of a request that a script on one of these pages sends. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) =>
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Declares pages that require MCP connections. While these are off, the pages lead to Beta features. */
+    /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. Those of kind `site` also need MCP connections. */
+    /** Declares pages of the application that the URL names. Responds with 404 if the site has no such application. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -65,7 +65,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // Resource servers only introspect tokens, so their pages do not need the beta feature.
+        // The beta feature MCP connections does not affect resource servers, which only introspect tokens.
         return kind === 'site' ? ifOn(found) : found
       }),
   }
@@ -82,7 +82,7 @@ async function operatorOf(ctx: PageContext, session: PageSession, { database, no
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  /** Builds a URL of an administration page. Missing parameters are taken from the current URL. */
+  /** Returns the path of an administration page. Takes missing parameters from the current path. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {

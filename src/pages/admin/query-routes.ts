@@ -12,7 +12,7 @@ import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** Registers the page on which an operator tries queries of the Admin API, without a token. */
+/** Registers the page on which an operator tries queries of the Admin API, without a token. Mutations are rejected. */
 export function operatorQueryRoutes(
   operatorPages: OperatorPages,
   { api, baseUrl }: AdminParts,

@@ -15,7 +15,7 @@ import { makeOverviews } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
-/** Registers the page that lists the sites, and the home, overview and beta-features pages of each site. */
+/** Registers the page that lists the person's sites, and the home, overview and Beta features pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { signedInPages, database, reviews, now } = parts
   const overviewOf = makeOverviews(database, now)

@@ -17,7 +17,7 @@ import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** Path patterns of the pages that applications and resource servers have in common. */
+/** The paths and confirmation pages that applications and resource servers have in common. */
 const patternsOf = {
   site: {
     list: pages.applications,
@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** Registers the pages that disable and delete an application or resource server, and show its secrets and refusals. */
+/** Registers the pages that stop applications and resource servers, manage their secrets, and list refused requests. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -121,7 +121,7 @@ function secretRoutes(
   })
 }
 
-/** Returns the URLs and secrets that the pages of applications and resource servers share. */
+/** Returns the URLs and secrets for the page of an application or resource server. Returns a new secret only once. */
 export async function sharedView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,

@@ -6,8 +6,8 @@ import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * The validated input for an OAuth application (design 2). The engine validates clients again at every request, and
- * accepts all input that passes here.
+ * The validated input for an application (design 2). The engine also validates the client at every request, and accepts
+ * all input that is valid here.
  */
 export interface CheckedApplication {
   readonly name: string
@@ -24,7 +24,7 @@ export type EntryProblems = ApplicationFormPage['problems']
 /** The input as entered, with one URI per line. */
 export type TypedEntry = ApplicationFormPage['typed']
 
-/** Fills in the form with an application. */
+/** Returns an application as values of the form. */
 export function entryOf(application: CheckedApplication): TypedEntry {
   const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
   return {
@@ -34,7 +34,7 @@ export function entryOf(application: CheckedApplication): TypedEntry {
   }
 }
 
-/** The redirect URIs that a deployment allows. */
+/** The redirect URIs that the deployment allows, in addition to https. */
 interface RedirectRules {
   readonly loopbackHosts: readonly string[]
   /** Schemes of known assistants that are not reversed domain names, including the colon: `cursor:`. */
@@ -97,7 +97,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Omits the key of a field without problems, because pages count the keys. */
+/** Omits the key of a field without problems, because the keys are counted. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }

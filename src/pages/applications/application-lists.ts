@@ -4,7 +4,7 @@ import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './protocol-choices.ts'
 
-/** An OAuth application as shown to operators of its site. */
+/** An application or resource server as shown to operators of its site. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
 function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
@@ -15,7 +15,7 @@ function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: Applicatio
     .where('app.deleted_at', 'is', null)
 }
 
-/** Finds an application of this site and kind. */
+/** Finds an application of a site. Ignores other kinds and deleted applications. */
 export async function findApplication(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -79,7 +79,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
   }
 }
 
-/** Lists the applications of a site and kind, newest first. */
+/** Lists one page of a site's applications of one kind, newest first. */
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -14,12 +14,12 @@ import type { Application } from './application-lists.ts'
 export const LIVE_SECRETS_MAX = 2
 
 /**
- * Creates the functions that manage the secrets of a confidential application. Two secrets may be valid at the same
- * time, so the application can switch without downtime. The last one cannot be removed.
+ * Creates the functions that add and remove the secrets of an application. Two secrets may be valid at the same time,
+ * so an application can switch to a new one without downtime. The last one cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
-    /** Adds a secret. @returns the secret, to be shown once; undefined if two are already valid */
+    /** Adds a secret and returns it. @returns undefined for a public application, and if two secrets are valid */
     add: async (app: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { clientId, authMethod } = app
@@ -34,7 +34,7 @@ export function makeApplicationSecrets({ kysely }: Database) {
         return secret
       }),
 
-    /** Removes a secret. @returns false if it does not exist, or is the only one */
+    /** Removes a secret. @returns false if it is not valid, or is the only valid one */
     remove: async (app: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const live = await lockAndList(trx, app.clientId, actor.now)
@@ -51,7 +51,7 @@ export function makeApplicationSecrets({ kysely }: Database) {
   }
 }
 
-/** Returns the subject of an audit event about an application. */
+/** Returns the subject and site of an audit event about an application. */
 export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
   return { subject: { kind: nouns[app.kind], id: app.clientId }, siteId: app.siteId }
 }
@@ -74,7 +74,7 @@ export async function insertSecret(
   return secret
 }
 
-/** Lists the valid secrets. A no-op update locks the row of the application, which serializes changes. */
+/** Locks the application's row with a no-op update, so changes wait for each other. Then lists the valid secrets. */
 async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   await trx
     .updateTable('oauth_application')
@@ -93,8 +93,8 @@ const NEW_SECRET_SECONDS = 120
 const NEW_SECRET_LABEL = 'a new client secret'
 
 /**
- * Passes a new secret from the form that created it to the page that shows it. The state store keeps it sealed for a
- * short time, so a reload neither shows it again nor creates another.
+ * Creates the functions that pass a new secret from the form handler to the page that shows it once. In between, the
+ * state store keeps the secret encrypted, for at most two minutes.
  *
  * @param state stores the records of the model `NewSecret`
  */
@@ -109,7 +109,7 @@ export function makeNewSecrets(
       await state.upsert(recordId(sessionId, clientId), { sealed }, NEW_SECRET_SECONDS)
     },
 
-    /** Returns the secret, but only for the first request of the session. */
+    /** Returns the new secret, and removes it from the store. Returns undefined if there is none. */
     async take(sessionId: string, clientId: string): Promise<string | undefined> {
       const id = recordId(sessionId, clientId)
       const record = await state.find(id)

@@ -1,4 +1,4 @@
-/** Changes applications for the operators of their site. `oauth/clients` serves the requests of clients. */
+/** Creates and changes applications for the operators of a site. For OAuth requests, `oauth/clients` reads them. */
 
 import { randomBytes } from 'node:crypto'
 
@@ -54,8 +54,8 @@ export const applicationKinds = {
 } as const
 
 /**
- * Creates the functions that change the applications of a site for its operators. Each change is one transaction with
- * its audit event. It also ends the grants that the change no longer allows.
+ * Creates the functions that change the applications of a site. Each change is one transaction with its audit event.
+ * The transaction also ends the grants that the change no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {
   const changing =
@@ -74,10 +74,10 @@ export function makeApplicationStore({ kysely }: Database) {
      */
     create: changing(create),
 
-    /** Changes an application. @returns the grants that ended because a scope was removed */
+    /** Changes what the form contains. Ends the grants with a removed scope. @returns the grants that ended */
     update: changing(update),
 
-    /** Stores the chosen optional protocols. */
+    /** Stores the operator's choice of optional protocols. */
     choose: changing(choose),
 
     setEnabled: changing(
@@ -89,14 +89,14 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .where('disabled_at', enabled ? 'is not' : 'is', null)
           .executeTakeFirstOrThrow()
-        // Nothing has changed, because the form was submitted twice.
+        // Nothing has changed, for example because the form was submitted twice.
         if (numUpdatedRows === 0n) return
         const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
         await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
       },
     ),
 
-    /** Deletes an application. @returns the grants that ended */
+    /** Deletes an application and ends its grants. @returns the grants that ended */
     remove: changing(async (trx, app: Application, actor: Actor) => {
       const { numUpdatedRows } = await trx
         .updateTable('oauth_application')
@@ -116,7 +116,7 @@ export function makeApplicationStore({ kysely }: Database) {
       return ended
     }),
 
-    /** Disconnects one person or all people from the application, by ending their grants. */
+    /** Ends the grants of one person, or of all people if `personId` is undefined. @returns the grants that ended */
     disconnect: changing(
       async (trx, app: Application, personId: string | undefined, actor: Actor) => {
         const whose = personId === undefined ? {} : { personId }
@@ -168,7 +168,7 @@ async function create(
       disabled_at: null,
       deleted_at: null,
     })
-    // The unique index on the assistant decides between concurrent requests.
+    // Of concurrent requests for the same assistant, a unique index lets only one insert a row.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'
@@ -192,7 +192,7 @@ async function update(
   entry: CheckedApplication,
   actor: Actor,
 ) {
-  // The update locks the row, so the values compared below cannot change.
+  // This update locks the row, so the values read next cannot change.
   await trx
     .updateTable('oauth_application')
     .set({ name: entry.name, application_type: entry.applicationType })
@@ -238,7 +238,7 @@ async function choose(
   })
 }
 
-/** Returns the values for the audit trail, without the keys. */
+/** Returns the choices as recorded in the audit trail, without inline keys. */
 function choiceFactsOf(authMethod: string, choices: ProtocolChoices) {
   return {
     authMethod,

@@ -4,11 +4,11 @@ import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * An operator's choices for an application, among the optional protocols enabled here. Choices of a disabled protocol
- * stay unchanged.
+ * The optional protocols that an operator chose for an application. The deployment must enable each protocol. Choices
+ * of a protocol that was disabled later stay stored.
  */
 export interface ProtocolChoices {
-  /** A JWK set as text. */
+  /** A JWK set as JSON. */
   readonly jwks: string | undefined
   readonly jwksUri: string | undefined
   readonly pushesRequests: boolean
@@ -18,12 +18,12 @@ export interface ProtocolChoices {
   readonly logoutSessionRequired: boolean
 }
 
-/** The choices as entered. `keys` is a JWK set or its URL; `demands` are the ticked boxes. */
+/** The choices as entered. `keys` is a JWK set or its URL; `demands` are the selected check boxes. */
 export type TypedChoices = FurtherPage['typed']
 /** The problems with each field, as sentences. */
 export type ChoiceProblems = FurtherPage['problems']
 
-/** Fills in the form with the current choices. */
+/** Returns the current choices as values of the form. */
 export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   return {
     keys: choices.jwks ?? choices.jwksUri ?? '',
@@ -36,7 +36,11 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   }
 }
 
-/** Checks the entered choices. @param before the stored choices; those of a disabled protocol are kept */
+/**
+ * Validates the entered choices. Returns the choices to store, or the problems.
+ *
+ * @param before the stored choices; those of a disabled protocol are kept
+ */
 export function checkChoices(
   typed: TypedChoices,
   before: ProtocolChoices & {
@@ -122,7 +126,7 @@ export function columnsOf(choices: ProtocolChoices, nowMs: number) {
   }
 }
 
-/** Returns the authentication method. An application with keys authenticates with them instead of its secrets. */
+/** Returns the authentication method: `private_key_jwt` with keys. A public application stays public. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<ProtocolChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -26,9 +26,9 @@ const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * Records the latest refused requests of each application, and counts them by day. Operators see both. Refusals are
- * buffered in memory and written every few seconds, so no request waits. The number stored for each client is limited,
- * so an attacker cannot fill the database.
+ * Creates the record of refused requests for operators: the latest ones of each application, and counts by day. Buffers
+ * refusals in memory until `flush`, so no request waits. Stores a limited number for each client, so an attacker cannot
+ * fill the database.
  */
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
@@ -61,7 +61,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   const note = (refusal: Refusal) => {
-    // The client_id is unverified, so check its format.
+    // Nothing has verified the client_id yet, so check its format.
     if (!canBeClientId(refusal.clientId)) return
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
@@ -71,16 +71,16 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   return {
-    /** Records a refusal, or only counts it if too many clients have unwritten refusals. Never waits or fails. */
+    /** Buffers and counts a refusal. If too many clients have buffered refusals, only counts it. */
     note,
 
-    /** Records that a sign-out notice was not delivered. */
+    /** Notes that a sign-out notice was not delivered. */
     noteSignOut(clientId: string, reason: string): void {
       const failure = { route: 'backchannel_logout', error: 'not_delivered', reason }
       note({ ...failure, clientId, occurredAt: now(), requestId: randomUUID() })
     },
 
-    /** Records a request if it was refused and names a client. */
+    /** Notes a request if it was refused and names a client. */
     hear({ id, at, route, client, error, detail }: HeardRequest): void {
       if (client === undefined || error === undefined) return
       note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })
@@ -89,7 +89,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       const taken = waiting
       waiting = new Map()
-      // If the write fails, these refusals are lost, but the log has them too.
+      // If a write fails, the refusals taken from the buffer are lost, but the log has them too.
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
       await counts.flush()
     },
@@ -121,7 +121,7 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Shortens a text and removes characters that the database cannot store. They would fail the whole batch. */
+/** Shortens a text, and drops characters that the database cannot store, because they would fail the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
@@ -129,8 +129,8 @@ function storable(text: string): string {
 /** Maximum number of combinations of client, day and error between two writes; others are not counted. */
 const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
-/** The format of error codes. Any other code is counted as `other`. */
-const ERROR_FORM = /^[a-z_]{1,60}$/
+/** The format of error codes. A code in another format is counted as `other`. */
+const ERROR_CODE = /^[a-z_]{1,60}$/
 
 interface RefusalCount {
   readonly clientId: string
@@ -140,15 +140,15 @@ interface RefusalCount {
 }
 
 /**
- * Counts refused requests by site, day and error. The number of rows depends on the number of different errors, not of
- * requests. A failed write loses counts.
+ * Counts refused requests by site, day and error, so the number of rows does not depend on the number of requests. A
+ * failed write loses counts.
  */
 function makeRefusalCounts({ kysely }: Database) {
   let counts = new Map<string, RefusalCount>()
   return {
     count({ clientId, occurredAt, error }: Refusal): void {
       const day = dayOf(occurredAt)
-      const code = ERROR_FORM.test(error) ? error : 'other'
+      const code = ERROR_CODE.test(error) ? error : 'other'
       const key = JSON.stringify([clientId, day, code])
       const known = counts.get(key)
       if (known) known.refusals += 1

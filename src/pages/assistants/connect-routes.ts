@@ -55,7 +55,7 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
   return router
 }
 
-/** Sends the page uncached, so a reload shows new assistants. */
+/** Sends the page with `no-cache`, so a reload shows new assistants. */
 function sendFresh(ctx: Context, page: Parameters<typeof sendPublicPage>[1]): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-cache')
@@ -85,9 +85,9 @@ function sitePage(
 
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
-/** Finds a site and its enabled applications for assistants; no applications if MCP connections are off. */
+/** Finds a site by slug, with its enabled applications for assistants: none while MCP connections are off. */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
-  // Reject other characters here, because PostgreSQL raises an error on NUL instead of matching no row.
+  // Check the slug first, because PostgreSQL raises an error on NUL instead of matching no row.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   const site = await kysely
     .selectFrom('site')
@@ -142,8 +142,8 @@ export async function listAssistantApplications(kysely: Database['kysely'], site
 }
 
 /**
- * Returns the assistants that members of a site can connect, with their applications. Excludes an application if an
- * operator removed its callbacks or scopes.
+ * Returns the assistants that members of a site can connect, with their applications. Excludes assistants whose
+ * callbacks or scopes an operator has removed from the application.
  */
 function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
   return assistants.flatMap((assistant) => {
@@ -154,7 +154,7 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
   })
 }
 
-/** Lists one page of all sites, sorted by slug, which has an index. */
+/** Lists one page of the sites, sorted by slug. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
   const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
   return await readPage(sites, orderBy('slug', 'asc', 'site.slug', 'site.id'), request)

@@ -13,8 +13,8 @@ interface NamedSite {
 }
 
 /**
- * Returns the steps for a member to connect an assistant, with the client_id of the site's application. Includes the
- * registered callbacks if each connection has its own.
+ * Returns the steps for a member to connect an assistant, with the client_id of the site's application. If every
+ * connection of the assistant has its own callback, includes the registered ones.
  */
 export function memberSteps(
   assistant: Assistant,
@@ -34,7 +34,7 @@ export function memberSteps(
   }
 }
 
-/** Returns the steps for an operator. The assistant registers itself; some assistants need `scopes`. */
+/** Returns the steps for an operator to connect an assistant, which registers itself. Some assistants need `scopes`. */
 export function operatorSteps(
   assistant: Assistant,
   site: NamedSite,
@@ -55,28 +55,28 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
 /** Maximum length of a server name. MCP hosts prefix tool names with it, up to 64 characters in total. */
 const SERVER_LENGTH_MAX = 30
 
-/** Returns the server name: the slug, shortened and reduced to letters, digits and hyphens. */
+/** Returns the slug in lower case, shortened and with only letters, digits and hyphens; `school` if nothing is left. */
 function serverName({ slug }: NamedSite): string {
   const word = slug.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return word.slice(0, SERVER_LENGTH_MAX).replace(/^-+|-+$/g, '') || 'school'
 }
 
-/** The values for one site and one application. */
+/** The values of the placeholders in instructions. */
 export interface Values {
   /** The URL of the MCP endpoint. */
   readonly url: string
-  /** The client_id to enter; empty if the assistant registers itself. */
+  /** Empty if the assistant registers itself. */
   readonly clientId: string
   /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string
-  /** The name of the site, which is untrusted text. */
+  /** The name of the site: untrusted text. */
   readonly site: string
   readonly scopes: readonly string[]
 }
 
 /**
- * Fills in the instructions of one way to connect. Escapes values for the file or command that the text is pasted into.
- * The page escapes the result for HTML.
+ * Fills in the instructions for one way to connect. Escapes values for the file or command that the text is pasted
+ * into, but not for HTML, which is left to the page.
  */
 export function instructionOf(way: Way, values: Values): InstructionView {
   const words = { title: way.title, afterwards: way.afterwards }
@@ -117,7 +117,7 @@ function shellWord(word: string): string {
   return /^[\w@%+:,./-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`
 }
 
-/** Replaces line breaks, because a line break in a value would start another command. */
+/** Replaces control characters with spaces, because a line break in a value would start another command. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }
@@ -138,7 +138,7 @@ function tomlKey(key: string): string {
   return /^[\w-]+$/.test(key) ? key : tomlValue(key)
 }
 
-/** Formats a TOML value. JSON strings are valid TOML basic strings, except that TOML escapes DEL. */
+/** Formats a TOML value. A JSON string is also a TOML string, except that TOML requires DEL to be escaped. */
 function tomlValue(value: Content): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\x7f', '\\u007f')
   return `[${Object.values(value).map(tomlValue).join(', ')}]`
@@ -150,11 +150,11 @@ function linkTo(
 ): string {
   const inside = JSON.stringify(fillContent(content, values))
   const encoded = encoding === 'base64' ? Buffer.from(inside).toString('base64') : inside
-  // The placeholders are in the query string.
+  // Encode the values, because the placeholders are in the query string.
   return fill(address, values, encodeURIComponent) + encodeURIComponent(encoded)
 }
 
-/** Fills in all placeholders in a single pass, so values are never treated as placeholders. */
+/** Fills in the placeholders in a single pass, so a value that looks like a placeholder stays unchanged. */
 function fill(
   text: string,
   { url, clientId, server, site, scopes }: Values,
@@ -169,7 +169,7 @@ function fill(
   )
 }
 
-/** Fills in the names and values of JSON. The list `["{scopes}"]` becomes the list of scopes. */
+/** Fills in the placeholders in names and values of JSON. The list `["{scopes}"]` becomes the list of scopes. */
 function fillContent(content: Content, values: Values): Content {
   if (typeof content === 'string') return fill(content, values)
   if (typeof content !== 'object') return content
@@ -189,7 +189,7 @@ function isList(content: object): content is readonly Content[] {
   return Array.isArray(content)
 }
 
-/** Returns the callbacks of an assistant, without loopback hosts that the service does not allow. */
+/** Returns the callbacks of an assistant, except those on loopback hosts that the service does not allow. */
 export function callbacksOf(
   { callbacks }: Pick<Assistant, 'callbacks'>,
   loopbackHosts: readonly string[],
@@ -203,14 +203,14 @@ export function callbacksOf(
     })
 }
 
-/** Whether the URI is the assistant's prefix followed by one path segment. */
+/** Whether the URI is the prefix followed by a path segment of at most 128 letters, digits, `_` and `-`. */
 export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: string): boolean {
   return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
 }
 
 /**
- * Whether a callback of the assistant is a redirect URI of the application. For a native application, the port of a
- * loopback URI does not matter (RFC 8252 §7.3).
+ * Whether the application has a redirect URI of the assistant. For a native application, the port of a loopback URI
+ * does not matter (RFC 8252 §7.3).
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,

@@ -8,22 +8,22 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
-/** Creates the functions that paginate the lists on our own pages, with a cursor in `?after=`. */
+/** Creates the functions that paginate the lists on our own pages. The query parameter `after` contains the cursor. */
 export function makeListPages(cursors: Cursors) {
-  // The URL identifies the list.
+  // Binds a cursor to its list: the path and the filters.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /**
-     * Reads the requested page. Ignores a cursor from another list.
+     * Reads from the URL which page is requested. Without a cursor of this list, that is the first page.
      *
-     * @param kept the other query parameters, which also identify the list
+     * @param kept the query parameters of the list's filters
      */
     requestOf(ctx: Context, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
-    /** Returns the links to the next page and to the first one. */
+    /** Returns the URL of the next page, if there is one, and of the first page, unless it is the current page. */
     pagerOf(ctx: Context, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
       const last = hasNextPage ? places.at(-1) : undefined
       const next = new URLSearchParams(kept)

@@ -11,12 +11,12 @@ import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
 
 /**
- * A session on our own pages. Stored as a record in the state store, so it ends in all processes at once. The cookie
- * contains its random id, and the store only the digest. Each sign-in starts a new session.
+ * A session on our own pages. Its record is in the state store, so it ends in all processes at once. The cookie
+ * contains the session id, and the store only a digest of the id. Each sign-in starts a new session.
  */
 export interface PageSession {
   readonly person: Person
-  /** The CSRF token for all forms of this session. */
+  /** The CSRF token for all forms and scripts of this session. */
   readonly csrf: string
   readonly sessionId: string
 }
@@ -45,7 +45,7 @@ export function makeSessions(
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
-    // Update the database first, because Redis may restart with a session that has already ended.
+    // Record the sign-out in the database first, because a restarted Redis may restore a deleted session.
     const nowMs = now()
     await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
     await state.destroy(sha256(sessionId))
@@ -53,7 +53,7 @@ export function makeSessions(
   }
 
   return {
-    /** Finds the session of the browser, unless the person signed out here or everywhere. */
+    /** Finds the session of the browser. Ignores a session that has ended, and one of a disabled person. */
     async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
@@ -76,7 +76,7 @@ export function makeSessions(
 
     end,
 
-    /** Ends all sessions of the person, in every browser and at the authorization server. */
+    /** Ends all sessions of the person, in every browser, and records an audit event. */
     async endEverywhere(ctx: Context, { id }: Person): Promise<void> {
       await people.signOutEverywhere(id, now())
       noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
@@ -85,7 +85,7 @@ export function makeSessions(
   }
 }
 
-/** Returns the person as the actor of an audit event. */
+/** Returns the signed-in person as the actor of an audit event. */
 export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
   return { personId: person.id, ...callerOf(ctx), now: now() }
 }

@@ -24,16 +24,15 @@ import type { Keys } from '../../oauth/keys/key-rings.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
-// Implements the relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check
-// (RFC 9207).
+// The relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check (RFC 9207).
 
-/** The client_id of /admin and /account. */
+/** The client_id of our own pages. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * Defines our own pages as a client of this service, so there is a single password form, session and sign-out
- * (docs/decisions/0008-own-pages-are-a-client.md). It is a public client, because a secret would prove nothing. The
- * code arrives at this origin and is redeemed inside this process with its PKCE verifier. The token is discarded.
+ * Returns the client record of our own pages (docs/decisions/0008-own-pages-are-a-client.md). The client is public,
+ * because a secret would prove nothing: the code is sent to this origin, and this process redeems it with the PKCE
+ * verifier. The access token is discarded.
  */
 export function ownClient(baseUrl: string, serviceName: string): Client {
   return {
@@ -52,7 +51,11 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
   }
 }
 
-/** Starts a sign-in that ends at `returnTo`, a URL of this service. */
+/**
+ * Creates an authorization request. Returns its URL, and the values that the callback needs.
+ *
+ * @param returnTo the path to return to after the sign-in
+ */
 export async function beginSignIn(returnTo: string, baseUrl: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()
@@ -65,14 +68,13 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // A max_age makes the id_token contain auth_time. This one exceeds the lifetime of every session.
+    // With a max_age, the id_token contains auth_time. This max_age is longer than any session.
     max_age: '34560000',
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
   return { pending, address: `${paths.authorization}?${query}` }
 }
 
-/** The result of a sign-in. */
 export interface CompletedSignIn {
   readonly personId: string
   /** When the person signed in, in epoch milliseconds. May be long ago if the browser already had a session. */
@@ -80,7 +82,7 @@ export interface CompletedSignIn {
 }
 
 /**
- * Creates a fetch function whose requests to this service do not leave the process. They pass through all middleware,
+ * Creates a fetch function that sends requests to this service inside the process. They pass through all middleware,
  * like external requests. Behind a proxy, a service often cannot reach its own public URL.
  *
  * @param handler the application with the current keys
@@ -116,7 +118,11 @@ interface SignInPorts {
   readonly now: () => number
 }
 
-/** Redeems the code and validates the id_token. */
+/**
+ * Validates the authorization response, redeems the code and validates the id_token.
+ *
+ * @throws signInIncomplete if one of them is invalid; storageUnavailable if the token endpoint responds with 503
+ */
 export async function completeSignIn(
   answer: URLSearchParams,
   pending: PendingSignIn,
@@ -172,7 +178,7 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
   }
 }
 
-/** Encrypts values that only this service reads. The label binds them to their use. */
+/** Encrypts and decrypts values that only this service reads. The label binds a value to its purpose. */
 export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 
 export interface PendingPorts {
@@ -180,14 +186,14 @@ export interface PendingPorts {
   readonly seals: Seals
 }
 
-/** The values against which the redirect from the authorization endpoint is checked. */
+/** The values that the callback of a sign-in needs. */
 type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
 const LABEL = 'a sign-in to the pages'
 const KEPT_SECONDS = 3600
 
-/** Stores the pending sign-in in an encrypted cookie for the callback path. */
+/** Stores the pending sign-in in an encrypted cookie, which the browser sends only to the callback path. */
 export function keepPending(
   ctx: Context,
   pending: PendingSignIn,
@@ -199,7 +205,7 @@ export function keepPending(
   })
 }
 
-/** Reads and removes the cookie of a pending sign-in. @throws signInIncomplete if this browser did not start one */
+/** Reads and removes the cookie of a pending sign-in. @throws signInIncomplete if it is missing or invalid */
 export async function takePending(
   ctx: Context,
   { baseUrl, seals }: PendingPorts,
@@ -207,13 +213,13 @@ export async function takePending(
   const sealed = ctx.cookies.get(COOKIE)
   if (!sealed) throw signInIncomplete('no cookie')
   const text = await orRefuse('an invalid cookie', () => seals.open(sealed, LABEL))
-  // The content is trusted, because `keepPending` sealed it.
+  // No validation is needed: only `keepPending` can have sealed this content.
   const pending = JSON.parse(text) as PendingSignIn
   ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
   return pending
 }
 
-/** Returns the cookie options. The cookie is unsigned, because sealing authenticates its content. */
+/** Returns the cookie options. The cookie needs no signature, because sealing authenticates its content. */
 function cookieOptions(baseUrl: string) {
   const secure = baseUrl.startsWith('https:')
   const path = pages.signedIn

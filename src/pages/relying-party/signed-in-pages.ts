@@ -39,11 +39,11 @@ type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  /** Returns the application with the current keys. A function, because the pages exist before the application. */
+  /** Returns the application with the current keys. Call it late, because the pages are created first. */
   readonly handler: () => RequestListener
 }
 
-/** Dependencies of all routes of our own pages. */
+/** The dependencies that the routes of our own pages share. */
 export interface OwnPages {
   readonly database: Database
   readonly baseUrl: string
@@ -56,8 +56,8 @@ export interface OwnPages {
 const FORM_BYTES_MAX = '32kb'
 
 /**
- * Creates the handlers of the pages at /admin and /account, which need a signed-in person. Without a session, the
- * browser is sent through our own authorization endpoint, and returns to the requested page.
+ * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in and
+ * sign-out, and `followLogout`. The middleware limits the number of requests of each person.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
@@ -70,7 +70,7 @@ export function makeSignedInPages(
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages = {
-    /** Handles a page for a signed-in person. */
+    /** Shows a page to a signed-in person. Other browsers sign in first, and then return to the page. */
     page:
       (show: PageHandler): Middleware =>
       async (ctx) => {
@@ -80,12 +80,12 @@ export function makeSignedInPages(
         send(ctx, await show(ctx as PageContext, session))
       },
 
-    /** Handles a form that a signed-in person submits. */
+    /** Handles a submitted form. Rejects a wrong CSRF token and NUL characters. */
     form:
       (answer: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
-        // The session has ended, so the input is discarded.
+        // Discard the input: without a session, its CSRF token cannot be checked.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
         if (isTooMany(ctx, session, 'page')) return
         await parse(ctx, async () => {})
@@ -94,7 +94,7 @@ export function makeSignedInPages(
         send(ctx, await answer(ctx as PageContext, session))
       },
 
-    /** Handles a request that a script on one of our pages sends. The handler responds with JSON. */
+    /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
     script:
       (answer: ScriptHandler): Middleware =>
       async (ctx) => {
@@ -114,18 +114,17 @@ export function makeSignedInPages(
         pages.signOut,
         signedInPages.form(async (ctx) => {
           await sessions.end(ctx)
-          // Also end the browser session, after a confirmation (RP-Initiated Logout §2).
+          // The logout endpoint asks for confirmation and ends the browser session (RP-Initiated Logout §2).
           return paths.endSession
         }),
       )
       return router
     },
 
-    /** Ends all sessions of the person, in every browser. */
     signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
       await sessions.endEverywhere(ctx, person),
 
-    /** Ends the page session when the browser session ends at the logout endpoint. */
+    /** Creates middleware that ends the page session when the logout endpoint ends the browser session. */
     followLogout: (): Middleware => async (ctx, next) => {
       await next()
       const { oidc } = ctx as { oidc?: { route?: string; params?: Record<string, unknown> } }
@@ -142,7 +141,7 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** Maximum length of a sealed URL that fits into a cookie of 4096 bytes. */
+/** Maximum length of the URL to return to. It keeps the sealed cookie below 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
 function areaOf(path: string): string {
@@ -164,7 +163,7 @@ async function finishSignIn(
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
-  // Two tabs share the cookie. The earlier tab starts again, and finds the session of the later tab.
+  // A later tab has overwritten the cookie. Open the page that it requested, which starts the sign-in again.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
@@ -175,7 +174,7 @@ async function finishSignIn(
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // The storage was unavailable, so a reload may succeed.
+    // The storage was unavailable. Restore the cookie, so reloading may succeed.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
     throw error
   }
