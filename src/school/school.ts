@@ -1,4 +1,4 @@
-/** Composes the school: courses, members, commerce, announcements, files, analytics and the data of the viewer. */
+/** Composes the data of a site. Only files, downloads and the delivery of announcements need to be composed. */
 
 import { join } from 'node:path'
 
@@ -12,7 +12,7 @@ import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Creates the parts that `compose.ts` uses. @param keys keys that sign download links, the current one first */
+/** Opens the file storage, and creates what depends on it. `keys` sign download links; the current one is first. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

@@ -30,10 +30,7 @@ export interface MemberQueries {
   readonly queryTool: QueryToolFiles
 }
 
-/**
- * Registers the page on which a member tries the Member API at one of their sites, without a token. The form runs only
- * queries. The page's script also runs mutations.
- */
+/** Registers the page on which a member tries the Member API without a token. Only the page's script runs mutations. */
 export function memberQueryRoutes(
   router: Router,
   { database, signedInPages, baseUrl }: OwnPages,

@@ -23,10 +23,7 @@ interface AdmissionProblem {
 /** Whether the assistant was added (`made`), unchanged (`there`), given a callback (`added`), or rejected. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
-/**
- * Registers two kinds of pages: the assistants that members of a site may connect, and the steps for connecting an
- * operator's own assistant.
- */
+/** Registers the pages that add assistants for the members, and show an operator how to connect their own. */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery } = parts
 
@@ -97,10 +94,8 @@ const doneSentences = {
 }
 
 /**
- * Creates the site's application for an assistant, with all scopes. A site has one application per assistant, so a
- * second request adds the callback or changes nothing. The rules of the application form apply.
- *
- * @param typed the callback of this connection, as the operator entered it; may be empty
+ * Creates the site's application for an assistant, with all scopes. If the application exists, adds the callback or
+ * changes nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if any.
  */
 async function admitAssistant(
   assistant: Assistant,

@@ -27,10 +27,7 @@ type ApplicationHandler = (
 
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
-/**
- * Creates the functions that declare the administration pages of a site. Every request checks that the site exists
- * (404) and that the person is still its owner or admin (403).
- */
+/** Creates the functions that declare pages of a site. Each request checks that the person is its owner or admin. */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {

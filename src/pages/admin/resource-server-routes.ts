@@ -10,10 +10,7 @@ import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
-/**
- * Registers the pages for the resource servers of a site: the list, with a form to register one, and a page for each.
- * They are available even if MCP connections are off.
- */
+/** Registers the pages for the resource servers of a site. They are available even if MCP connections are off. */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, database, listPages, baseUrl } = parts
 

@@ -5,10 +5,7 @@ import { hidesSomething } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
-/**
- * The validated input for an application (design 2). The engine also validates the client at every request, and accepts
- * all input that is valid here.
- */
+/** The validated input for an application (design 2). The engine accepts all input that is valid here. */
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
@@ -45,10 +42,7 @@ const NAME_LENGTH_MAX = 80
 const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
-/**
- * The scopes that an operator may choose, with the descriptions that members see. Every application may also request
- * the identity scopes.
- */
+/** The scopes that an operator may choose, with the descriptions for members. Identity scopes need no choice. */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
   .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
@@ -97,7 +91,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Omits the key of a field without problems, because the keys are counted. */
+/** Omits the key of a field without problems, because `checkEntry` counts the keys. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }

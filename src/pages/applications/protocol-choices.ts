@@ -3,10 +3,7 @@ import { type OptionalProtocols, readKeySet } from '../../oauth/clients/optional
 import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
-/**
- * The optional protocols that an operator chose for an application. The deployment must enable each protocol. Choices
- * of a protocol that was disabled later stay stored.
- */
+/** The optional protocols that an operator chose for an application. The deployment may disable some of them. */
 export interface ProtocolChoices {
   /** A JWK set as JSON. */
   readonly jwks: string | undefined
@@ -36,11 +33,7 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   }
 }
 
-/**
- * Validates the entered choices. Returns the choices to store, or the problems.
- *
- * @param before the stored choices; those of a disabled protocol are kept
- */
+/** Validates the entered choices. Returns the choices to store, or problems. Keeps choices of disabled protocols. */
 export function checkChoices(
   typed: TypedChoices,
   before: ProtocolChoices & {

@@ -139,10 +139,7 @@ interface RefusalCount {
   refusals: number
 }
 
-/**
- * Counts refused requests by site, day and error, so the number of rows does not depend on the number of requests. A
- * failed write loses counts.
- */
+/** Counts refused requests by site, day and error, which limits the number of rows. A failed write loses counts. */
 function makeRefusalCounts({ kysely }: Database) {
   let counts = new Map<string, RefusalCount>()
   return {

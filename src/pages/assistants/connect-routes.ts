@@ -141,10 +141,7 @@ export async function listAssistantApplications(kysely: Database['kysely'], site
   })
 }
 
-/**
- * Returns the assistants that members of a site can connect, with their applications. Excludes assistants whose
- * callbacks or scopes an operator has removed from the application.
- */
+/** Returns the assistants whose applications still have a callback and a scope, with these applications. */
 function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
   return assistants.flatMap((assistant) => {
     const application = applications.find((each) => each.assistant === assistant.id)

@@ -74,10 +74,7 @@ export interface Values {
   readonly scopes: readonly string[]
 }
 
-/**
- * Fills in the instructions for one way to connect. Escapes values for the file or command that the text is pasted
- * into, but not for HTML, which is left to the page.
- */
+/** Fills in the instructions for one way to connect. Escapes values for a file or command, but not for HTML. */
 export function instructionOf(way: Way, values: Values): InstructionView {
   const words = { title: way.title, afterwards: way.afterwards }
   switch (way.kind) {
@@ -209,8 +206,8 @@ export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: stri
 }
 
 /**
- * Whether the application has a redirect URI of the assistant. For a native application, the port of a loopback URI
- * does not matter (RFC 8252 §7.3).
+ * Whether the assistant can use a redirect URI of the application. Ignores the port of a native loopback URI (RFC 8252
+ * §7.3).
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,

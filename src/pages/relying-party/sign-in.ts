@@ -51,11 +51,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
   }
 }
 
-/**
- * Creates an authorization request. Returns its URL, and the values that the callback needs.
- *
- * @param returnTo the path to return to after the sign-in
- */
+/** Creates an authorization request, and the values for its callback. The sign-in ends at the path `returnTo`. */
 export async function beginSignIn(returnTo: string, baseUrl: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()

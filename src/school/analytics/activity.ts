@@ -15,9 +15,8 @@ import {
 
 /**
  * Counts active people and completed courses from watch positions. A person has one position per lecture, with the time
- * of the last view, so watching a lecture again moves the activity to the later day. A person has completed a course
- * when their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last
- * view.
+ * of the last view, so watching a lecture again moves the activity to the later day. A person has completed a course if
+ * their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last view.
  */
 
 /** Number of people per statement, which then reads a few thousand watch positions. */
@@ -64,10 +63,7 @@ export async function countCompleted<Key>(
   return rows
 }
 
-/**
- * Counts an activity of all people with a role at the site, by day. Reads people in groups; each person is in exactly
- * one group, and so is counted once.
- */
+/** Counts an activity of all people with a role at the site, by day. Reads people in groups, each person once. */
 export async function countByMembers(
   kysely: Kysely<Schema>,
   question: Question,
@@ -105,7 +101,7 @@ export async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
-    // Yield between courses, because a site may have a hundred small ones.
+    // Yield to the event loop between courses, because a site may have many small ones.
     await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
       const { rows } = await sql<Enrolled>`

@@ -9,13 +9,13 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query when the queries before it are done. */
+/** Runs a query after the queries before it. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the figures of a site for a period. Each figure is computed on demand; a figure by day, only once.
+ * Returns the figures of a site for a period, as functions that count on demand. A figure by day is counted only once.
  *
- * @param inTurn limits concurrent queries, to keep one GraphQL document from taking many connections
+ * @param inTurn limits concurrent queries, so one GraphQL document does not occupy many connections
  */
 export function siteFigures(
   database: Database,
@@ -56,7 +56,7 @@ export function siteFigures(
   }
 }
 
-/** Lists the courses of the site. Their figures are computed one page at a time. */
+/** Lists the courses of the site, sorted by slug. */
 function listCourses({ kysely }: Database, siteId: string) {
   const found = kysely
     .selectFrom('course')

@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** Maximum number of days in a period. Sign-ins are stored for the same number of days. */
+/** Maximum number of days in a period. The caller checks it. */
 export const DAYS_MAX = 92
 
 /** A period of whole days in UTC, numbered since 1970-01-01. */
@@ -15,12 +15,12 @@ export interface Period {
   readonly lastDay: number
 }
 
-/** Returns the period from one time to another, including both days. Does not limit its length. */
+/** Returns the period from the day of one time to the day of another, including both. Does not limit its length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
 
-/** Lists the days of a period with their dates, such as `2026-03-01`. */
+/** Lists the days of a period, with dates such as `2026-03-01`. */
 export function daysOf({ firstDay, lastDay }: Period) {
   return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => {
     const day = firstDay + index
@@ -52,7 +52,7 @@ export function addTo<Key extends string | number>(
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
 }
 
-/** Converts a time column to a day, in SQL. The divisor is a literal, so a query can group by the result. */
+/** Returns the SQL expression for the day of a time column. Its divisor is a literal, so a query can group by it. */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
@@ -77,7 +77,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** Reads the distinct ids in a column of the site's rows, in pieces. */
+/** Reads the distinct values of an id column in the rows of a site, in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

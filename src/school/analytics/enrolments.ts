@@ -56,10 +56,7 @@ interface Span {
   readonly untilMs: number
 }
 
-/**
- * Counts the enrolments of a span. If one statement would read too many, splits the courses in half; for a single
- * course, splits the time.
- */
+/** Counts enrolments. If one statement would read too many, splits the courses or, for a single course, the time. */
 async function count<Key>(
   kysely: Kysely<Schema>,
   by: 'day' | 'course',

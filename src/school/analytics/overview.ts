@@ -8,9 +8,8 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** Number of days in an overview. Calls and refusals are stored for the same number of days. */
+/** Number of days in an overview. Counts of calls and refusals are stored for the same number of days. */
 export const OVERVIEW_DAYS = 30
-/** How long an overview is cached. Reloading the page within this time does not count again. */
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
@@ -18,7 +17,7 @@ const PEOPLE_PER_PIECE = 500
 /** The figures of a site for the last thirty days in UTC, including today. */
 export type Overview = Awaited<ReturnType<typeof countOverview>>
 
-/** Reads overviews of sites, cached for a minute. */
+/** Creates a function that counts the overview of a site, and caches it for a minute. */
 export function makeOverviews(database: Database, now: () => number) {
   const kept = new LRUCache<string, Overview>({
     max: SITES_KEPT_MAX,
@@ -32,7 +31,7 @@ export function makeOverviews(database: Database, now: () => number) {
   }
 }
 
-/** Counts the figures of an overview in pieces, to keep statements short and SQLite responsive. */
+/** Counts the figures of an overview in pieces, because with SQLite a long statement blocks the process. */
 export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
@@ -60,10 +59,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   }
 }
 
-/**
- * Counts the people who used an application, by day and in total. Reads people in groups; each person is in exactly one
- * group, and so is counted once.
- */
+/** Counts the people who used an application, by day and in total. Reads people in groups, each person once. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0

@@ -1,7 +1,4 @@
-/**
- * Runs a change to a site's data in one transaction with its audit event, and only once per idempotency key. Does not
- * depend on the kind of data.
- */
+/** Runs changes to a site's data, each in one transaction with its audit event. */
 
 import { createHash, randomBytes } from 'node:crypto'
 
@@ -17,16 +14,15 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { badInput, forbidden } from './refusals.ts'
 
-/** Who changes a site: the operator, with the client, the request and the time. */
+/** The operator who changes a site, with the client, the request and the time. */
 export interface SiteActor extends Actor {
   readonly siteId: string
   readonly clientId: string
 }
 
-/** The work of a change, inside its transaction. */
 type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<Result>
 
-/** Writes an audit event for the actor and the site of the change. */
+/** Records an audit event of the actor at the site. */
 type RecordChange = (
   action: Change['action'],
   subject: Change['subject'],
@@ -34,9 +30,9 @@ type RecordChange = (
 ) => Promise<void>
 
 /**
- * Changes data of the actor's site, completely or not at all.
+ * Runs a change of the actor's site in one transaction. Changes of the same site run one after the other.
  *
- * @throws ChangeRefused if the work throws it, or if the actor is no longer an operator of the site
+ * @throws ChangeRefused if the actor is no longer an operator of the site, or if `work` throws it
  */
 export async function changeSite<Result>(
   database: Database,
@@ -55,7 +51,7 @@ export async function changeSite<Result>(
 }
 
 /**
- * Serializes the changes of one site, so that data read by a change is still current when it writes. Otherwise two
+ * Locks the site until the transaction ends, so what a change has read is still true when it writes. Otherwise two
  * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
  * each other. SQLite allows only one write transaction anyway.
  */
@@ -65,7 +61,7 @@ async function lockSite(
   siteId: string,
 ): Promise<void> {
   if (engine === 'sqlite') return
-  // This lock still allows other writes that refer to the site, such as those of members.
+  // Rows that refer to the site can still be written, for example by members.
   await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
 }
 
@@ -86,24 +82,21 @@ export async function findRoles(
 
 /** A row to create, with the client's idempotency key. */
 export interface Creation {
-  /** The prefix of the row id, such as `crs_`. */
+  /** The prefix of the row id, such as `crs`. */
   readonly prefix: string
-  /** The idempotency key. Repeating a request with the same key and input creates nothing new. */
+  /** Repeating a request with the same key and input creates nothing new. */
   readonly idempotencyKey?: string | null | undefined
-  /** The input. A repeated key must come with the same input. */
   readonly input: object
   /** Finds the row of an earlier request. If that row was removed, the key may create another. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
-  /** Inserts the row under its new id. */
   readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
 
-/** How long an idempotency key is remembered, in seconds. */
+/** How long an idempotency key is valid, in seconds. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a row once per idempotency key of the client at the site. Of two concurrent requests, the second waits for
- * the transaction of the first.
+ * Creates a row, but only once if the client repeats an idempotency key at the site.
  *
  * @returns the id of the new row, or of the row created earlier
  * @throws ChangeRefused if the key was used with other input, or if `insert` throws it
@@ -122,12 +115,12 @@ export async function createAtSite(
   })
 }
 
-/** Generates a unique id: a prefix and 120 random bits. */
+/** Generates a unique id: the prefix, an underscore and 120 random bits. */
 export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
-/** Assigns a new id to an idempotency key. @returns the id that the key created earlier, if that row still exists */
+/** Stores the new id under the idempotency key. @returns the id that the key created before, if its row still exists */
 async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,
@@ -167,7 +160,7 @@ interface Difference<Row> {
   readonly after: Partial<Row> & Record<string, unknown>
 }
 
-/** Compares a row with its new values. @returns undefined if they are equal */
+/** Compares a row with new values for some of its columns. @returns undefined if none differs */
 export function differenceOf<Row extends object>(
   row: Row,
   wanted: Partial<Row>,

@@ -4,7 +4,7 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** Creates the schema of a trimmed text. Rejects NUL, because PostgreSQL cannot store it. */
+/** Creates the schema of a text, which is trimmed and not empty. Rejects NUL, because PostgreSQL cannot store it. */
 export function text(lengthMax: number) {
   return z
     .string()
@@ -14,7 +14,7 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Control characters, and characters that reverse the text direction and can therefore disguise a name. */
+/** Control characters, line separators, and characters that change the text direction and so can disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
 /** Creates the schema of a single line of text, such as a name or a title. */
@@ -37,14 +37,12 @@ export const pageAddress = z
 
 export const idempotencyKey = text(100).nullish()
 
-/** Maximum length of names, in characters. */
 export const NAME_LENGTH_MAX = 120
 export const title = line(200)
 export const summary = text(2000)
 
 /** The fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({
-  /** The short name in URLs. */
   slug: z
     .string()
     .max(80, 'must have at most 80 characters')
@@ -54,14 +52,14 @@ export const itemFields = z.strictObject({
 })
 
 /** Parses an input. @throws ChangeRefused, which names the first invalid field */
-export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z.output<Form> {
-  const read = form.safeParse(input, { error: describeIssue })
+export function readInput<Type extends z.ZodType>(schema: Type, input: unknown): z.output<Type> {
+  const read = schema.safeParse(input, { error: describeIssue })
   if (read.success) return read.data
   const [issue] = read.error.issues
   throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
 }
 
-/** Describes problems for which the schemas above have no message. */
+/** Describes a problem for which the schemas have no message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -78,10 +76,9 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** The input with only the fields that have a value. */
 type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Drops the fields that are missing from an input, so that they stay unchanged. */
+/** Drops the fields that are undefined, because a change must not write them. */
 export function given<Values extends object>(values: Values): Given<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),

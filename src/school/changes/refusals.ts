@@ -1,6 +1,6 @@
 /** The machine-readable reason for rejecting a change. */
 export type RefusalCode =
-  /** A value has the right type but is invalid. `field` names the value. */
+  /** A value is missing or invalid. `field` names it. */
   | 'BAD_INPUT'
   /** The site has no row with this id, although another site may have one. */
   | 'NOT_FOUND'
@@ -8,14 +8,14 @@ export type RefusalCode =
   | 'CONFLICT'
   /** The person is no longer an operator of the site. */
   | 'FORBIDDEN'
-  /** The site has reached a limit. */
+  /** The change would exceed a limit, such as the number of sections of a course. */
   | 'LIMIT_REACHED'
 
 /** The error that rejects a change, with a message for the caller. The transaction is rolled back. */
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The invalid field of the input, as a path such as `redirects.0`. */
+  /** The field of the input that caused the error, as a path such as `roles.0`. */
   readonly field: string | undefined
 
   constructor(code: RefusalCode, message: string, field?: string) {
@@ -25,9 +25,7 @@ export class ChangeRefused extends Error {
   }
 }
 
-/**
- * Creates the error for an invalid field. @param message continues a sentence that starts with the name of the field
- */
+/** Creates the error for an invalid field. Its message is the name of the field, followed by `message`. */
 export function badInput(field: string, message: string): ChangeRefused {
   return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
 }

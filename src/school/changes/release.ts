@@ -16,7 +16,7 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
   return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
 }
 
-/** Returns the condition of `releaseStateOf` in SQL, on the columns of a table. */
+/** Returns the SQL condition for the rows for which `releaseStateOf` returns a state. */
 export function isInState(state: ReleaseState, nowMs: number) {
   switch (state) {
     case 'ARCHIVED':
@@ -30,14 +30,14 @@ export function isInState(state: ReleaseState, nowMs: number) {
   }
 }
 
-/** A change of the release state; a no-op if the item already has that state. */
+/** A change of the release state. `at` is the publication time, which may be in the future. */
 export type ReleaseChange =
   | { readonly kind: 'publish'; readonly at: number | undefined }
   | { readonly kind: 'unpublish' }
   | { readonly kind: 'archive' }
   | { readonly kind: 'restore' }
 
-/** Computes the timestamps of a release after a change. @throws ChangeRefused for publishing an archived item */
+/** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused for publishing an archived item */
 export function decideRelease(
   release: Release,
   change: ReleaseChange,
@@ -48,7 +48,7 @@ export function decideRelease(
       if (release.archivedAt !== null) {
         throw conflict(`the ${noun} is archived; restore it first`)
       }
-      // An item that is already published keeps its publication time.
+      // Without `at`, an item that is already published keeps its publication time.
       return { publishedAt: change.at ?? Math.min(release.publishedAt ?? nowMs, nowMs) }
     case 'unpublish':
       return { publishedAt: null }

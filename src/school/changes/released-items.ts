@@ -24,7 +24,7 @@ type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The columns that every kind has. The additional fields of a kind are named like their columns, in camel case. */
+/** The fields that every kind has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
   readonly id: string
   readonly slug: string
@@ -42,7 +42,7 @@ interface ItemKind<
   Sort extends string,
 > {
   readonly table: ItemTable
-  /** The prefix of the item ids, such as `crs_`. */
+  /** The prefix of the item ids, such as `crs`. */
   readonly prefix: string
   readonly rowsOf: (
     kysely: Kysely<Schema>,
@@ -56,7 +56,7 @@ interface ItemKind<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
     Changes
   >
-  /** Throws ChangeRefused if fields contradict each other. Receives all fields of the item. */
+  /** Receives all fields of the item. Throws ChangeRefused if they contradict each other. */
   readonly check?: (fields: NoInfer<Fields>) => void
 }
 
@@ -82,7 +82,6 @@ export function releasedItems<
   const { table, prefix, rowsOf, check } = kind
   const noun = nounOf(table)
 
-  /** Finds an item of a site in one query. */
   const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => {
     return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
   }
@@ -98,7 +97,7 @@ export function releasedItems<
     find,
     mustFind,
 
-    /** Lists the items of a site. The page and the count take one query each. */
+    /** Lists the items of a site that match a question. The page and the count take one query each. */
     list(
       { kysely }: Database,
       question: ItemQuestion & { readonly sort?: Sort | null | undefined },
@@ -107,12 +106,7 @@ export function releasedItems<
       return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
     },
 
-    /**
-     * Creates a draft.
-     *
-     * @returns its id
-     * @throws ChangeRefused for an invalid value, for a taken slug, and at the limit
-     */
+    /** Creates a draft. @returns its id @throws ChangeRefused for an invalid value, a taken slug, or at the limit */
     async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
       const { idempotencyKey, ...rest } = readInput(kind.creation, input)
       // All other members of the creation schema are fields.
@@ -133,7 +127,7 @@ export function releasedItems<
       })
     },
 
-    /** Changes the given fields if they differ. @throws ChangeRefused in the same cases as `create` */
+    /** Changes the given fields. @throws ChangeRefused for an unknown item, an invalid value, or a taken slug */
     async update(
       database: Database,
       actor: SiteActor,
@@ -153,7 +147,7 @@ export function releasedItems<
       })
     },
 
-    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused as `decideRelease` does */
+    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused for an unknown or archived item */
     async release(
       database: Database,
       actor: SiteActor,
@@ -171,7 +165,7 @@ export function releasedItems<
   }
 }
 
-/** Creates a query that counts the rows that refer to each item. Omits items without such rows. */
+/** Creates a function that counts the rows of a table that refer to each item. Its result omits items without rows. */
 export function countReferring(table: ItemTable, referring: ReferringTable) {
   const column = sql.ref(`${table}_id`)
   return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
@@ -202,7 +196,7 @@ function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** Returns the columns that every kind has, for `select`. */
+/** Returns the columns of the fields that every kind has, for `select`. */
 export function itemColumns<Table extends ItemTable>(table: Table) {
   return [
     `${table}.id`,

@@ -1,4 +1,4 @@
-/** Reads and changes the events of a site and their registrations, but not their sales. */
+/** Reads and changes the events of a site and their registrations. Sales are in `order-list.ts`. */
 
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
@@ -95,7 +95,7 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for an event, at most once. Renews a cancelled registration.
+ * Registers a person of the site for an event. Renews a cancelled registration; otherwise a no-op if there is one.
  *
  * @returns the id of the registration, which is always the same for this person and event
  * @throws ChangeRefused for an unknown event or person, and for an archived event
@@ -135,7 +135,7 @@ export async function registerForEvent(
   })
 }
 
-/** Cancels a registration. No-op if it was already cancelled. */
+/** Cancels a registration. No-op if it is already cancelled. @throws ChangeRefused if there is none */
 export async function cancelRegistration(
   database: Database,
   actor: SiteActor,

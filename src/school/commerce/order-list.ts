@@ -1,4 +1,4 @@
-/** Lists the orders of a site for its operators. This service stores no payment data. */
+/** Lists the orders of a site for its operators. The service stores no card or bank details. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -20,7 +20,7 @@ export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
 const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
-/** Lists the orders of a site by date. The page and the count take one query each. */
+/** Lists the orders of a site, newest first by default. The page and the count take one query each. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)
@@ -30,7 +30,6 @@ export function listOrders({ kysely }: Database, question: OrderQuestion) {
   return pagedRows(found, inTimeOrder(newestFirst, sort))
 }
 
-/** Finds an order of a site with one query. */
 export async function findOrder(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -60,7 +59,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** The tables of each kind of order item: one for the purchases, one for the items that were bought. */
+/** The tables of each kind of order item: one for the purchases, one for what was bought. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],
@@ -75,7 +74,7 @@ interface OrderItem {
   readonly title: string
 }
 
-/** Lists the items of orders, by kind and title, with one query. */
+/** Lists the items of orders, sorted by kind and title, with one query. */
 export async function listOrderItems(
   kysely: Kysely<Schema>,
   orderIds: readonly string[],
@@ -92,7 +91,7 @@ export async function listOrderItems(
   return Map.groupBy(rows, ({ orderId }) => orderId)
 }
 
-/** Finds the buyers of orders with one query, including people who have left the site. */
+/** Finds the buyers of orders by their ids, with one query. Includes people who have left the site. */
 export async function listBuyers(kysely: Kysely<Schema>, personIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('person')

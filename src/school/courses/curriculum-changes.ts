@@ -31,7 +31,7 @@ const lectureCreation = sectionCreation.extend({ durationSeconds, sectionId })
 const lectureChanges = z.strictObject({ title, durationSeconds }).partial()
 const lectureMovement = z.strictObject({ sectionId, position })
 
-/** Creates a section, at a position or at the end. @returns its id @throws ChangeRefused, also at the limit */
+/** Creates a section, at a position or at the end. @returns its id @throws ChangeRefused */
 export async function createSection(
   database: Database,
   actor: SiteActor,
@@ -62,7 +62,7 @@ export async function createSection(
   })
 }
 
-/** Changes the title or the position of a section. */
+/** Changes the title and position of a section. @throws ChangeRefused */
 export async function updateSection(
   database: Database,
   actor: SiteActor,
@@ -88,7 +88,7 @@ export async function updateSection(
   })
 }
 
-/** Creates a lecture in a section, at a position or at the end. @returns its id */
+/** Creates a lecture in a section, or before the first one. @returns its id @throws ChangeRefused */
 export async function createLecture(
   database: Database,
   actor: SiteActor,
@@ -124,7 +124,7 @@ export async function createLecture(
   })
 }
 
-/** Changes the title or the duration of a lecture. */
+/** Changes the title and duration of a lecture. @throws ChangeRefused */
 export async function updateLecture(
   database: Database,
   actor: SiteActor,
@@ -144,7 +144,7 @@ export async function updateLecture(
   })
 }
 
-/** Moves a lecture to another section of its course, or to another position; without a position, to the end. */
+/** Moves a lecture within its course: to another section, and to a position there or the end. @throws ChangeRefused */
 export async function moveLecture(
   database: Database,
   actor: SiteActor,
@@ -187,7 +187,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Inserts a lecture among the others of its course, at a position in its section or at the end. */
+/** Stores the lectures of a course in order, with a new or moved one at a position in its section or at the end. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,
@@ -200,7 +200,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** Returns the id of a section of the course; null if there is no id. @throws ChangeRefused for any other section */
+/** Checks that the section belongs to the course, and returns its id; null without an id. @throws ChangeRefused */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

@@ -3,8 +3,8 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * The sections and lectures of a course. A lecture is in a section, or before the first section. Its position counts
- * within the whole course, so clients that ignore sections still show lectures in order.
+ * The sections and lectures of a course. A lecture is in a section, or before the first section. Lectures are numbered
+ * across the whole course, so clients that ignore sections still show them in order.
  */
 
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
@@ -62,7 +62,7 @@ function lectures(kysely: Kysely<Schema>) {
     .select(['lecture.position', 'lecture.title', 'lecture.duration_seconds as durationSeconds'])
 }
 
-/** Numbers the sections and lectures of a course, in the given order or in the current one. */
+/** Stores the positions of the sections and lectures of a course, in the given order or else in the current order. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
   courseId: string,
@@ -86,7 +86,7 @@ interface Place {
   readonly position: number
 }
 
-/** Inserts a row among others at a position, or at the end. */
+/** Returns the rows with another row at a position, or at the end. */
 export function placeAmong<Row extends Place>(
   others: readonly Row[],
   row: Row,
@@ -96,10 +96,7 @@ export function placeAmong<Row extends Place>(
   return [...others.slice(0, at), row, ...others.slice(at)]
 }
 
-/**
- * Numbers the rows in the given order and writes only the rows that change. Writes negative numbers first, because
- * positions in a course must be unique after every statement.
- */
+/** Renumbers the rows in the given order. Writes negative numbers first, because positions in a course are unique. */
 async function arrange(
   trx: Transaction<Schema>,
   table: 'section' | 'lecture',

@@ -24,12 +24,12 @@ interface DownloadPorts {
 const MAC_BYTES = 16
 const TOKEN_LENGTH_MAX = 2048
 
-/** Creates and verifies download links. The signature (HMAC-SHA256) covers the content and the file name. */
+/** Creates the functions that create and verify links. The signature (HMAC-SHA256) covers the content and the name. */
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /** Creates a link as a full URL. Anyone who has the link can download the file until the link expires. */
+    /** Creates a link, which is a full URL. Until it expires, anyone who has it can download the file. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
@@ -37,7 +37,7 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
       const token = Buffer.concat([mac, bytes]).toString('base64url')
       return baseUrl + addressOf(pages.download, { token, name })
     },
-    /** Verifies a link. @returns undefined if it is forged, expired or has another file name */
+    /** Verifies a link. @returns its content; undefined if it is forged or expired, or its name was changed */
     open(token: string, name: string): DownloadLink | undefined {
       if (token.length > TOKEN_LENGTH_MAX) return undefined
       const bytes = Buffer.from(token, 'base64url')
@@ -54,13 +54,13 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   }
 }
 
-/** Returns a file name that can be a path segment. Replaces a name of only dots, and any lone surrogates. */
+/** Returns a file name that can be a path segment. Replaces an empty name, a name of only dots, and lone surrogates. */
 function nameInAddress(fileName: string): string {
   return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }
 
 function macOf(content: Buffer, name: string, key: Buffer): Buffer {
-  // Encode the name as JSON, so that the boundary to the content is unambiguous.
+  // Encode the name as JSON, so it is unambiguous where the name ends and the content begins.
   const hmac = createHmac('sha256', key).update(JSON.stringify(name))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)
 }
@@ -68,8 +68,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The purchase must not have been refunded, its product must still have the
- * file, and the buyer must have a role at the site. The extension of the returned name matches the file type.
+ * Finds the file of a link with one query. The order must not have been refunded, the product must still have the file,
+ * and the buyer must be enabled and have a role at the site.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely
@@ -102,8 +102,8 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
   if (!found) return undefined
   const { fileName, storedName, ...file } = found
   const kind = kindOfType(file.mediaType)
-  // Imported files may have any type.
+  // Only an imported file can have a type that uploads do not accept.
   if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
-  // Ignore the product's file name if its extension would open the file as another type.
+  // Ignore the product's file name if its extension belongs to another type.
   return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

@@ -20,8 +20,8 @@ interface DownloadRoutesPorts {
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
 
-/** Cache-Control for URLs that contain a digest of the content, which never need revalidation. */
-const FOR_EVER = 'public, max-age=31536000, immutable'
+/** Cache-Control for URLs that contain a digest of the content, so the content never changes. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 /** Creates the routes for downloads, logos and site colors. None of them reads a cookie. */
 export function downloadRoutes(ports: DownloadRoutesPorts): Router {
@@ -45,7 +45,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     const { site = '', digest = '' } = ctx['params']
     const logo = await findLogo(ports.database, site, digest)
     if (!logo) throw nothingHere()
-    ctx.set({ 'Cache-Control': FOR_EVER, 'Content-Security-Policy': NOTHING_RUNS })
+    ctx.set({ 'Cache-Control': IMMUTABLE, 'Content-Security-Policy': FILE_POLICY })
     ctx.status = 200
     ctx.type = logo.mediaType
     ctx.length = logo.sizeBytes
@@ -55,17 +55,17 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   router.get(pages.siteColors, (ctx) => {
     const sheet = findColorSheet(String(ctx['params']['file']))
     if (!sheet) throw nothingHere()
-    ctx.set('Cache-Control', FOR_EVER)
+    ctx.set('Cache-Control', IMMUTABLE)
     ctx.type = 'css'
     ctx.body = sheet.content
   })
   return router
 }
 
-/** Content-Security-Policy that disables all active content in a file opened as a document (CSP3 §6.2.2). */
-const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
+/** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3 §6.2.2). */
+const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file or a requested range as an attachment, so browsers save it instead of showing it. */
+/** Sends a file, or the requested range of it, as an attachment: browsers save it instead of showing it. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
@@ -76,11 +76,11 @@ async function sendDownload(
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-store',
     'Content-Disposition': attachment(name),
-    'Content-Security-Policy': NOTHING_RUNS,
+    'Content-Security-Policy': FILE_POLICY,
     ETag: etag,
   })
   ctx.type = mediaType
-  // Send a range only if the client has the rest of the same file (RFC 9110 §13.1.5).
+  // Ignore the range if the rest of the file that the client has is outdated (If-Range, RFC 9110 §13.1.5).
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {
@@ -96,7 +96,7 @@ async function sendDownload(
   if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** Opens a file. If the storage lacks a file that the database lists, responds with 404 and logs the cause. */
+/** Opens a file of the storage. If it is missing there, throws nothingHere and logs the cause. */
 async function openFile(
   ctx: Context,
   files: Files,
@@ -114,8 +114,8 @@ async function openFile(
 }
 
 /**
- * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` for a range after the end of the file, and
- * undefined for several or invalid ranges: a server may then send the whole file.
+ * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` if the range is after the end of the file.
+ * Returns undefined for several ranges or an invalid one; the server may then send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
@@ -130,9 +130,9 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   return start < sizeBytes ? { start, end } : 'beyond'
 }
 
-/** Returns the Content-Disposition that makes browsers save a file under a name (RFC 6266 §4, RFC 8187 §3.2). */
+/** Returns the Content-Disposition with which browsers save a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
 export function attachment(name: string): string {
-  // Clients that do not support `filename*` get ASCII, without characters that end a quoted string.
+  // For clients without support for `filename*`: ASCII, without characters that could end the quoted string.
   const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const whole = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,

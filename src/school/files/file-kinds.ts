@@ -1,4 +1,4 @@
-/** A kind of file, detected from its first bytes and never from its declared type. */
+/** A kind of file. It is detected from the first bytes of a file, never from the declared type. */
 export interface FileKind {
   readonly mediaType: string
   /** File extensions, the preferred one first. */
@@ -6,13 +6,13 @@ export interface FileKind {
   readonly begins: (head: Buffer) => boolean
 }
 
-/** Number of bytes needed to detect the kind. */
+/** Number of bytes that suffice to detect the kind. */
 export const HEAD_BYTES = 64
 
 /**
- * The accepted kinds. Markup (SVG, HTML, XML) is excluded, because scripts in a file opened from our origin would run
- * with the rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB
- * OCF §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
+ * The accepted kinds. Markup (SVG, HTML, XML) is excluded, because its scripts would run with the rights of our origin.
+ * Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB OCF §4.3, APPNOTE.TXT §4.3.6,
+ * ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
 const kinds: readonly FileKind[] = [
   kind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
@@ -20,7 +20,7 @@ const kinds: readonly FileKind[] = [
   kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
   kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
   kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
-  // An EPUB is also a ZIP, so test for it first. Its first entry is uncompressed and names the type.
+  // An EPUB is also a ZIP archive, so test for EPUB first. Its first entry is uncompressed and names the type.
   kind(
     'application/epub+zip',
     ['epub'],

@@ -10,12 +10,9 @@ import { AwsV4Signer } from 'aws4fetch'
 
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
-/**
- * Stores bytes under a key from `storageKey`, which contains no user input. Every failure throws storageUnavailable,
- * except a missing file.
- */
+/** Stores bytes under keys from `storageKey`. All methods throw storageUnavailable if the storage fails. */
 export interface FileStorage {
-  /** Stores the content of a draft, completely or not at all. May remove the draft. */
+  /** Stores the content of a draft, completely or not at all. May move the draft instead of copying it. */
   put(key: string, draft: Draft): Promise<void>
   /** Reads a file, or a range of it. @throws FileMissing */
   get(key: string, range?: ByteRange): Promise<Readable>
@@ -23,10 +20,7 @@ export interface FileStorage {
   remove(key: string): Promise<void>
 }
 
-/**
- * A complete upload on the local disk. Storages need the size, digest and type before the first byte, but these are
- * known only after the last byte.
- */
+/** A complete upload on the local disk: S3 needs the size and digest before the first byte. */
 export interface Draft extends AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
@@ -41,7 +35,7 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The error for a file that is in the database but missing from the storage. */
+/** The error for a file that is missing from the storage. */
 export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
@@ -49,11 +43,11 @@ export class FileMissing extends Error {
 /** The file storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
-  /** The folder for drafts. Disk storage has it on the same disk, so storing a draft is a rename. */
+  /** The folder for drafts. A disk storage uses the same disk, so storing a draft there is a rename. */
   readonly draftFolder: string
 }
 
-/** Age at which a draft must have been left behind by a crashed process. */
+/** Minimum age of the drafts that `openFiles` removes. No upload takes this long. */
 const STALE_MS = 86_400_000
 
 /** Opens the storage, and removes drafts that crashed processes left behind. */
@@ -72,20 +66,17 @@ export async function openFiles(
   return { storage: s3 ? s3Storage(s3) : diskStorage(folder), draftFolder }
 }
 
-/**
- * Returns the storage key of a file. The key is a digest of the id, which is safe in every path: an import may use any
- * id, and some disks ignore case.
- */
+/** Returns the storage key of a file: a digest of its id, which may contain any characters if it was imported. */
 export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
-/** Returns the path of a file on disk. Uses subfolders, because some disks are slow with many entries in one folder. */
+/** Returns the path of a file below the storage folder. Subfolders keep the number of entries per folder small. */
 export function diskPath(key: string): string {
   return join(key.slice(0, 2), key)
 }
 
-/** Creates the storage in a folder that all processes of the service must share. */
+/** Creates the storage on disk. All processes of the service must share the folder. */
 function diskStorage(folder: string): FileStorage {
   const pathOf = (key: string) => join(folder, diskPath(key))
   return {
@@ -105,7 +96,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs a folder, because a crash could otherwise lose the new name of a file. */
+/** Syncs a folder to disk, because a crash could otherwise undo the rename of a file in it. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -136,7 +127,7 @@ export interface S3Location {
   readonly secretAccessKey: string
 }
 
-/** Time limit for the response headers; the body may take longer. */
+/** Time limit until the response headers arrive, including an upload. Reading the body may take longer. */
 const ANSWER_MS = 20_000
 
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */
@@ -152,7 +143,7 @@ export function s3Storage(location: S3Location): FileStorage {
       return await fetch(signed.url, {
         method,
         headers: signed.headers,
-        // A blob backed by a file streams with a known length, which the S3 API requires.
+        // The S3 API requires the length, which a blob of a file has even when it is streamed.
         ...(draft && { body: await openAsBlob(draft.path) }),
         redirect: 'error',
         signal: giveUp.signal,
@@ -165,7 +156,7 @@ export function s3Storage(location: S3Location): FileStorage {
   }
   return {
     async put(key, draft) {
-      // Sign the digest of the content, so that the storage rejects corrupted uploads.
+      // Sign the digest of the content, so the storage rejects a corrupted upload.
       const headers = { 'content-type': draft.mediaType, 'x-amz-content-sha256': draft.sha256 }
       const response = await ask(key, { method: 'PUT', headers, draft })
       await response.body?.cancel()

@@ -31,7 +31,7 @@ export interface UploadLimits extends SiteLimits {
 interface Upload {
   readonly stream: Readable
   readonly name: string | undefined
-  /** The media type in the request's Content-Type; empty without one. */
+  /** The media type in the Content-Type header; empty if the header is missing. */
   readonly declaredType: string
   readonly files: Files
   readonly limits: UploadLimits
@@ -42,8 +42,8 @@ const naming = z.object({ name: fileName })
 /**
  * Receives a file and stores it at the actor's site. An aborted or rejected upload leaves nothing behind.
  *
- * @throws the errors of `receiveDraft` and `storeFile`, and unsupportedFile if the type or name does not match the
- * bytes
+ * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the
+ * errors of `receiveDraft` and `storeFile`
  */
 export async function receiveFile(database: Database, actor: SiteActor, upload: Upload) {
   const { stream, declaredType: declared, files, limits } = upload
@@ -60,7 +60,7 @@ export async function receiveFile(database: Database, actor: SiteActor, upload: 
 /** Media types that say nothing about the content. */
 const UNDECLARED = ['', 'application/octet-stream']
 
-/** Throws if the type or name does not match the bytes, because people and programs rely on both later. */
+/** Throws unsupportedFile if the declared type or the name's extension does not match the bytes. */
 function mustFit(kind: FileKind, { name, declared }: { name: string; declared: string }): void {
   const { mediaType, extensions } = kind
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
@@ -71,14 +71,11 @@ function mustFit(kind: FileKind, { name, declared }: { name: string; declared: s
   throw unsupportedFile(`its bytes are ${mediaType}, but its name does not end in ${ends}`)
 }
 
-/** Maximum size of a demo file, much larger than any actual one. */
+/** Maximum size of a demo file. The actual files are much smaller. */
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
-/**
- * Stores the files of a demo campus that do not exist yet. The files are named after their ids. Only logs a failure,
- * because the demo also works without its files.
- */
+/** Stores the files of the demo campus that the storage lacks, under their ids. Only logs a failure. */
 export async function storeBundledFiles(
   { storage, draftFolder }: Files,
   folder: string,
@@ -113,7 +110,6 @@ async function isStored(storage: Files['storage'], key: string): Promise<boolean
 }
 
 interface Receiving {
-  /** The folder for drafts. */
   readonly folder: string
   readonly bytesMax: number
   readonly seconds: number
@@ -122,9 +118,9 @@ interface Receiving {
 }
 
 /**
- * Streams an upload into a file with a random name. Detects the kind from the first bytes before writing any.
+ * Streams an upload into a file with a random name. Checks the kind before it writes the first bytes.
  *
- * @throws bodyTooLarge, unsupportedFile, uploadTooSlow or badUpload; no file is then left behind
+ * @throws bodyTooLarge, unsupportedFile, uploadTooSlow, badUpload or storageUnavailable; the file is then removed
  */
 async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Draft> {
   const { folder } = receiving
@@ -177,15 +173,15 @@ function detectKind(head: Buffer, check: Receiving['check']): FileKind {
 }
 
 /**
- * Yields the content in pieces. The first piece has enough bytes to detect the kind, unless the upload is shorter. Does
- * not destroy the stream of an incomplete upload, because that would also destroy the response.
+ * Yields the upload in pieces. The first piece suffices to detect the kind. Does not destroy the stream of an
+ * incomplete upload, because that would also destroy the response. Throws uploadTooSlow and badUpload.
  */
 async function* inPieces(stream: Readable, seconds: number): AsyncGenerator<Buffer> {
   const late = new AbortController()
   const tooLate = delay(seconds * 1000, undefined, { signal: late.signal }).then(() => {
     throw uploadTooSlow(seconds)
   })
-  // The race below handles this rejection only while the race is running, so handle it here too.
+  // Handle this rejection here, because outside the race below it would be unhandled.
   tooLate.catch(() => {})
   const arriving = stream.iterator({ destroyOnReturn: false })
   let head: Buffer = Buffer.alloc(0)

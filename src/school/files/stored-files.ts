@@ -29,7 +29,6 @@ export function listFiles(
   return pagedRows(found, newestFirst)
 }
 
-/** Finds a file of a site with one query. */
 export async function findFile(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await filesOf(kysely, siteId).where('stored_file.id', '=', id).executeTakeFirst()
 }
@@ -53,7 +52,7 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
  * that file. Writes the bytes before the row, so a crash in between leaves bytes without a row, never a row without
  * bytes.
  *
- * @throws ChangeRefused at a limit of the site, or storageUnavailable
+ * @throws ChangeRefused at a limit of the site, and if the file is deleted at the same time; storageUnavailable
  */
 export async function storeFile(
   database: Database,
@@ -114,7 +113,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Throws if another file would exceed a limit of the site. Sums the sizes of all files, because a site has few. */
+/** Throws ChangeRefused if another file would exceed a limit of the site. Reads the sizes of all its files. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -133,7 +132,7 @@ async function mustHaveRoom(
   }
 }
 
-/** Deletes an unused file. @throws ChangeRefused if a product or the appearance of the site uses it */
+/** Deletes a file. @throws ChangeRefused if it does not exist, or is used by a product or as the logo */
 export async function deleteFile(
   database: Database,
   actor: SiteActor,
@@ -158,18 +157,18 @@ export async function deleteFile(
     const before = { name, mediaType, sizeBytes, sha256 }
     await record('file.delete', { kind: 'file', id }, { before })
   })
-  // Remove the bytes after the row, because a row without bytes would be broken.
+  // Remove the bytes last: a crash before this leaves bytes without a row, never a row without bytes.
   await removeBytes(storage, id)
 }
 
-/** Removes the bytes. Ignores storage errors, because the row is already deleted. */
+/** Removes the bytes of a file without a row. Ignores storage errors, which only leave unused bytes. */
 async function removeBytes(storage: FileStorage, id: string): Promise<void> {
   await storage.remove(storageKey(id)).catch(() => {})
 }
 
 /**
- * Locks and reads a file before it is used or deleted, so it cannot be deleted while a change starts to use it. A no-op
- * update locks the row in both databases.
+ * Locks and reads a file, so it cannot be deleted while another change starts to use it. A no-op update locks the row
+ * in both databases.
  *
  * @throws ChangeRefused if the site has no such file
  */
@@ -189,15 +188,11 @@ export async function holdFile(
 
 export interface ProductFile {
   readonly productId: string
-  /** The file. Null removes it; buyers of the product then have no download. */
+  /** Null removes the file; buyers then have no download. */
   readonly fileId: string | null
 }
 
-/**
- * Sets the file of a digital product, and copies its name to the product.
- *
- * @throws ChangeRefused if the site has no such product or file
- */
+/** Sets the file of a digital product, and its file name. @throws ChangeRefused for an unknown product or file */
 export async function setProductFile(
   database: Database,
   actor: SiteActor,

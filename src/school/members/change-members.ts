@@ -51,7 +51,7 @@ export async function addMember(
 }
 
 /**
- * Replaces the roles of a member. If the member loses the lecturer role, removes them from their courses.
+ * Replaces the roles of a member. A member who loses the lecturer role also stops teaching their courses.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */
@@ -99,7 +99,7 @@ export async function removeMember(
   })
 }
 
-/** Subscribes a new member to announcements, in the inbox only. Keeps earlier choices of the member. */
+/** Subscribes a new member to announcements in the inbox, but not by e-mail. Keeps earlier choices of the member. */
 async function subscribe(
   trx: Transaction<Schema>,
   { siteId, now }: SiteActor,
@@ -136,7 +136,7 @@ async function findOrCreatePerson(
   return id
 }
 
-/** Throws if a non-owner adds or removes an owner. Reads the actor's current roles, which others may have changed. */
+/** Throws ChangeRefused if the actor is not an owner, but adds or removes one. Reads the actor's current roles. */
 async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,
@@ -147,7 +147,7 @@ async function mustBeAllowedToChangeOwners(
   if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
 }
 
-/** Throws if no other owner is left. Ignores disabled accounts, because they cannot act for the site. */
+/** Throws ChangeRefused if the site has no other owner whose account is enabled. */
 async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: string) {
   const other = await trx
     .selectFrom('site_role')

@@ -11,7 +11,7 @@ import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { grantRoles, mustHaveRoles } from './site-roles.ts'
 
-/** Maximum number of enrolments listed per student; the count includes all. */
+/** Maximum number of enrolments that `listEnrolments` returns per person. */
 const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
@@ -56,12 +56,12 @@ export async function countEnrolments(
   return new Map(rows.map(({ personId, total }) => [personId, Number(total)]))
 }
 
-/** Finds an enrolment of a member of the site with one query. */
+/** Finds an enrolment at a site. The person must still have a role there. */
 export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
 
-/** Selects the enrolments at a site. `cross join` makes SQLite start with the enrolments of a person. */
+/** Selects the enrolments of a site's members. `cross join` makes SQLite start with the enrolments of a person. */
 function enrolments(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')
@@ -102,10 +102,10 @@ export interface EnrolmentWish extends Lasting {
 }
 
 /**
- * Enrols a member in a course without an order, and grants the student role. A person has one enrolment per course, so
- * an existing enrolment stays unchanged, even if it has ended.
+ * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per
+ * course: an existing one stays unchanged, even if it has ended.
  *
- * @returns its id, and whether it is new
+ * @returns the id of the enrolment, and whether it is new
  * @throws ChangeRefused for an unknown member or course, and for an end that is not in the future
  */
 export async function enrolStudent(
@@ -143,11 +143,7 @@ export async function enrolStudent(
   })
 }
 
-/**
- * Changes the end of an enrolment, which may reopen it.
- *
- * @throws ChangeRefused for an unknown enrolment, and for an end that is not in the future
- */
+/** Changes when access ends, or restores it. @throws ChangeRefused for an unknown enrolment, or an end in the past */
 export async function updateEnrolment(
   database: Database,
   actor: SiteActor,
@@ -163,7 +159,7 @@ export async function updateEnrolment(
   })
 }
 
-/** Ends an enrolment now. No-op if it has already ended. */
+/** Ends the access of an enrolment now. No-op if it has ended. @throws ChangeRefused for an unknown enrolment */
 export async function endEnrolment(
   database: Database,
   actor: SiteActor,
@@ -183,7 +179,7 @@ async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor
   return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
-/** Returns when access ends; null for lifetime access. @throws ChangeRefused for a missing, double or past end */
+/** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither, both, or a past end */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {
@@ -219,7 +215,7 @@ export interface Progress {
     | undefined
 }
 
-/** Maximum number of enrolments in one statement. It is low because a course may have a large number of lectures. */
+/** Maximum number of enrolments in one statement, which reads all lectures of their courses. */
 const BATCH_ENROLMENTS_MAX = 200
 
 /** Reads the progress of enrolments with two queries per batch. */

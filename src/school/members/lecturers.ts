@@ -10,7 +10,7 @@ import { mustHaveRoles } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
 
-/** Lists the courses that people teach at the site, by slug, with one query. */
+/** Lists the courses at a site that each person teaches, sorted by slug, with one query. */
 export async function listTaughtCourses(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -18,7 +18,7 @@ export async function listTaughtCourses(
 ) {
   const rows = await kysely
     .selectFrom('course_lecturer')
-    // With a plain join, SQLite may start with all courses of the site.
+    // With a plain join, SQLite might read all courses of the site first.
     .crossJoin('course')
     .whereRef('course.id', '=', 'course_lecturer.course_id')
     .select(['course_lecturer.person_id as personId', 'course.id', 'course.slug', 'course.title'])
@@ -29,7 +29,7 @@ export async function listTaughtCourses(
   return Map.groupBy(rows, ({ personId }) => personId)
 }
 
-/** Lists the lecturers of courses, by name, with one query. */
+/** Lists the lecturers of each course, sorted by name, with one query. */
 export async function listCourseLecturers(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('course_lecturer')
@@ -54,9 +54,9 @@ export interface Teaching {
 }
 
 /**
- * Assigns a lecturer to a course. No-op if already assigned.
+ * Assigns a lecturer to a course. No-op if the lecturer is already assigned.
  *
- * @throws ChangeRefused for an unknown course or member, and for a member without the lecturer role
+ * @throws ChangeRefused for an unknown course or member, a member without the lecturer role, and at the limit
  */
 export async function assignLecturer(
   database: Database,
@@ -88,7 +88,7 @@ export async function assignLecturer(
   })
 }
 
-/** Removes a lecturer from a course. No-op if not assigned. */
+/** Removes a lecturer from a course. No-op if not assigned. @throws ChangeRefused for an unknown course */
 export async function unassignLecturer(
   database: Database,
   actor: SiteActor,

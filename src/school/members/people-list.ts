@@ -1,4 +1,4 @@
-/** Lists the people of a site by role, course or search. Never changes names or e-mail addresses. */
+/** Lists and counts the people of a site, by role, course or search. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -43,12 +43,12 @@ export interface PeopleQuestion {
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** Upper limit for the count of a search, because matches may be spread over a large index. */
+/** A search counts at most this many people, because matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site by date; a search sorts by name or e-mail address. Without a search, a page reads an index
- * in order, so its speed does not depend on the number of people.
+ * Lists the people of a site: by date or, for a search, by name or e-mail address. Without a search, a page reads an
+ * index in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -65,7 +65,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Selects people with their roles. `cross join` makes SQLite start with the roles, whose index has the sort order. */
+/** Selects roles with their people. `cross join` makes SQLite read the roles first, sorted by their index. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -84,10 +84,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/**
- * Counts the people of a site. Nearly all are students, so these are counted within an index, and only the others one
- * by one.
- */
+/** Counts people of a site. Students, who are nearly all, are counted in an index, the others one by one. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -110,7 +107,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum number of roles for which a search reads the people of the site instead of the index of all people. */
+/** Up to this many roles at a site, a search reads the people of the site; above it, the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
@@ -139,8 +136,8 @@ function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
 }
 
 /**
- * Searches the index of all people, and looks up the role of each person in turn. If one in fifty people belongs to the
- * site, a page is complete after reading about a thousand.
+ * Selects from all people, and looks up the role of each. A search then reads its index in order. If one in fifty
+ * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
 function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
   const since = sql<number>`(select min(held.granted_at) from site_role as held
@@ -166,12 +163,12 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Upper limit for the count of students in a course, which checks the role of each student. */
+/** Counts at most this many students of a course, because the count checks the role of each. */
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students by date. For a course, sorts by enrolment date; for a search, by name or e-mail address. A page takes
- * one query, or two for a search.
+ * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by name or
+ * e-mail address. A page takes one query, or two for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question
@@ -202,7 +199,7 @@ function listStudentsOfCourse(
   return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
 }
 
-/** Selects students. `cross join` makes SQLite start with the enrolments, whose index has the sort order. */
+/** Selects enrolments with their students. `cross join` makes SQLite read the enrolments first, sorted by an index. */
 function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')

@@ -5,13 +5,13 @@ import { findRoles, type SiteActor } from '../changes/change.ts'
 import { notFound } from '../changes/refusals.ts'
 import type { SitePerson } from './people-list.ts'
 
-/** A role of a person at the site. */
+/** A role of a person at a site, and when it was granted. */
 export interface HeldRole {
   readonly role: SiteRole
   readonly since: number
 }
 
-/** Finds a person with any role at the site, or with the given role, with one query. */
+/** Finds a person with a role at the site: any role, or the given one. */
 export async function findMember(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -33,7 +33,7 @@ export async function findMember(
     .executeTakeFirst()
 }
 
-/** Lists the roles of people at a site, oldest first, with one query. */
+/** Lists the roles of each person at a site, oldest first, with one query. */
 export async function listHeldRoles(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -76,7 +76,7 @@ export async function grantRoles(
     .execute()
 }
 
-/** Removes roles from a person. For the lecturer role, also removes the person from their courses. */
+/** Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. */
 export async function takeRoles(
   trx: Transaction<Schema>,
   siteId: string,

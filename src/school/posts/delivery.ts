@@ -8,20 +8,20 @@ import { newId } from '../changes/change.ts'
 
 /**
  * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction that stores
- * its progress in the row of the post. Concurrent processes queue for the lock on that row. After a crash, the next
+ * its progress in the row of the post. Concurrent processes wait for the lock on that row. After a crash, the next
  * batch continues where the last one ended.
  */
 
-/** Inboxes per batch. Batches are small enough not to delay requests. */
+/** Maximum number of inboxes in a batch. Small batches do not delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** Maximum number of posts in a round, which handles one post per site. */
+/** Maximum number of deliveries, and of removals, in a round. */
 const POSTS_PER_ROUND = 100
 
 /**
- * Delivers a published announcement to the next subscribers of its topic who have a role at the site.
+ * Delivers a published announcement to the next batch of subscribers of its topic who have a role at the site.
  *
- * @returns whether there may be more subscribers
+ * @returns whether there may be more subscribers; false if the announcement does not need delivery
  */
 export async function deliverBatch(
   { kysely }: Database,
@@ -48,10 +48,10 @@ export async function deliverBatch(
 }
 
 /**
- * Removes a deleted announcement from the next inboxes, and deletes its row after the last one. Follows the order and
- * the progress of the delivery, to skip inboxes that are done.
+ * Removes a deleted announcement from the next batch of inboxes, and deletes its row after the last batch. Stores its
+ * progress in `delivered_to`, like a delivery.
  *
- * @returns whether there are more inboxes
+ * @returns whether there may be more inboxes
  */
 export async function removeBatch({ kysely }: Database, postId: string): Promise<boolean> {
   return await kysely.transaction().execute(async (trx) => {
@@ -98,7 +98,7 @@ function isUndelivered(post: PostRow): boolean {
   return post.published_at !== null && post.delivered_at === null && post.removed_at === null
 }
 
-/** Reads the next subscribers. Subscriptions outlast roles, so `isMember` is 1 only with a role at the site. */
+/** Reads the next subscribers. Some may have lost their roles: `isMember` is 1 for a person with a role at the site. */
 async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
     .selectFrom('notification_subscription as s')
@@ -142,8 +142,9 @@ async function notify(
 }
 
 /**
- * Creates the task that completes deliveries and removals. After each batch it pauses for as long as the batch took, to
- * leave time for requests. It ends when no work is left. A round tries every post, and then throws its first failure.
+ * Creates the task that completes deliveries and removals. After each batch, it pauses for as long as the batch took,
+ * to leave time for requests. A run ends when nothing is left to do. A round tries all its posts before it throws the
+ * first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const workOn = async ({ id, isRemoved }: Unfinished) =>
@@ -176,7 +177,7 @@ interface DeliverySources {
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/** Lists the oldest unfinished post of each site, so a site with many posts does not delay the others. */
+/** Lists the oldest unfinished delivery and removal of each site, so a site with many posts does not delay others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts
@@ -206,7 +207,7 @@ function placeAtSite(since: 'published_at' | 'removed_at') {
   return sql<number>`row_number() over (partition by site_id order by ${sql.ref(since)}, id)`
 }
 
-/** Waits, but returns early when the service stops. */
+/** Waits, but returns early if the signal is aborted. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error

@@ -20,13 +20,13 @@ interface PostQuestion {
   readonly siteId: string
   /** Text to find in any part of the title, ignoring case. */
   readonly search?: string | null | undefined
-  /** Whether to list only published posts (true) or only drafts (false). */
+  /** Only published posts (true) or only drafts (false); both by default. */
   readonly published?: boolean | null | undefined
 }
 
 const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
-/** Lists the announcements of a site. The page and the count take one query each. */
+/** Lists the announcements of a site, newest first. The page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(holdsWords('post.title', search ?? '')))
@@ -63,23 +63,22 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
     .where('post.removed_at', 'is', null)
 }
 
-/** The default topic of announcements. */
 const TOPIC_DEFAULT = 'announcements'
 
-const form = z.strictObject({
+const fields = z.strictObject({
   topic: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a topic like course_updates'),
   title,
   body: summary,
   link: pageAddress.nullable(),
 })
-const creation = form.extend({
-  topic: form.shape.topic.default(TOPIC_DEFAULT),
-  link: form.shape.link.default(null),
+const creation = fields.extend({
+  topic: fields.shape.topic.default(TOPIC_DEFAULT),
+  link: fields.shape.link.default(null),
   idempotencyKey,
 })
-const changes = form.partial()
+const changes = fields.partial()
 
-/** Creates a draft of an announcement. @returns its id @throws ChangeRefused for an invalid value or at the limit */
+/** Creates a draft. @returns its id @throws ChangeRefused for an invalid value, and at the limit of the site */
 export async function createPost(
   database: Database,
   actor: SiteActor,
@@ -110,7 +109,7 @@ export async function createPost(
  * Changes the given fields of a draft. A published announcement cannot be changed, because people may have read it.
  * Publish a correction or delete it instead.
  *
- * @throws ChangeRefused for an invalid value, or if the announcement is published
+ * @throws ChangeRefused for an invalid value, and for an unknown or published announcement
  */
 export async function updatePost(
   database: Database,
@@ -134,11 +133,7 @@ export async function updatePost(
   })
 }
 
-/**
- * Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest.
- *
- * @throws ChangeRefused if the site has no such announcement
- */
+/** Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest. @throws ChangeRefused */
 export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     await mustFindPost(trx, actor.siteId, id)
@@ -156,11 +151,7 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
   await deliverBatch(database, id, actor.now)
 }
 
-/**
- * Deletes an announcement with its notifications: the first batch now, the rest by `postDelivery`.
- *
- * @throws ChangeRefused if the site has no such announcement
- */
+/** Deletes an announcement. `postDelivery` deletes its notifications after the first batch. @throws ChangeRefused */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)

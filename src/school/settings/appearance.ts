@@ -70,11 +70,7 @@ export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteI
   return found ?? { ...nothing, updatedAt: null, logoDigest: null }
 }
 
-/**
- * Changes the given fields of the appearance of the actor's site. No-op if nothing differs.
- *
- * @throws ChangeRefused, which names the invalid field; for a color also its contrast and the required one
- */
+/** Changes the given fields of a site's appearance. @throws ChangeRefused for an invalid value, logo or color */
 export async function updateAppearance(
   database: Database,
   actor: SiteActor,
@@ -86,7 +82,7 @@ export async function updateAppearance(
     const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
     const change = differenceOf(before, wanted)
     if (!change) return
-    // The type allows undefined, but fields that are not given are absent.
+    // The type allows undefined values, but `change.after` has none.
     const after = { ...before, ...change.after } as typeof before
     mustBeLegible(after)
     if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
@@ -122,7 +118,7 @@ async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Prom
   }
 }
 
-/** Checks that text on the colors is legible. @throws ChangeRefused for too little contrast */
+/** Throws ChangeRefused if text on a color would be illegible. */
 function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
   if (accentColor !== null) demandContrast('accentColor', accentColor, WHITE)
   if (backgroundColor !== null) {
@@ -133,7 +129,7 @@ function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
 function demandContrast(field: string, color: string, text: string): void {
   const ratio = contrastOf(color, text)
   if (ratio >= CONTRAST_MIN) return
-  // Round down: 4.499 is not enough, so do not show it as 4.5.
+  // Round down: 4.499 is too low, so do not show it as 4.5.
   const shown = Math.floor(ratio * 100) / 100
   throw badInput(
     field,

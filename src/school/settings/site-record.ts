@@ -17,7 +17,6 @@ const form = z
 
 export type SiteChanges = z.input<typeof form>
 
-/** Finds the settings of a site with one query. */
 export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   return await kysely
     .selectFrom('site')
@@ -27,11 +26,7 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
     .executeTakeFirst()
 }
 
-/**
- * Changes the given settings of the actor's site. No-op if nothing differs.
- *
- * @throws ChangeRefused, which names the invalid field
- */
+/** Changes the given settings of the site. No-op if nothing differs. @throws ChangeRefused for an invalid value */
 export async function updateSiteRecord(
   database: Database,
   actor: SiteActor,

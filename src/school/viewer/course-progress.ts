@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 
-/** Reads a person's progress in several courses at once, because a page shows several courses. */
+/** Creates the functions that read a person's progress in several courses at once. */
 export function courseProgress({ kysely }: Database) {
   return {
-    /** Finds the lecture that a person watched last in each course, with one query. */
+    /** Finds the lecture of each course that a person watched last, with one query. */
     async findLastWatched(personId: string, courseIds: readonly string[]) {
       const latest = sql<number>`row_number() over (
           partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
@@ -35,8 +35,8 @@ export function courseProgress({ kysely }: Database) {
     },
 
     /**
-     * Computes the percentage of lectures that a person has watched to the end, with one query. Rounds down, so 100
-     * means all lectures. Omits courses without lectures.
+     * Computes the percentage of each course's lectures that a person has watched to the end, with one query. Rounds
+     * down, so 100 means all lectures. Omits courses without lectures.
      */
     async findProgressPercent(
       personId: string,

@@ -5,8 +5,8 @@ import { orderBy } from '../../platform/store/keyset.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * Reads and changes a member's inbox at one site. Changes are idempotent, even in parallel: each is one statement for
- * the person and the site, and keeps the first timestamp.
+ * Reads and changes a member's inbox at one site. Each change is one statement, which keeps an existing timestamp. So
+ * changes are idempotent, even in parallel.
  */
 
 /** The topics that platforms use. Announcements of a site may have other topics. */
@@ -23,7 +23,7 @@ export function knownTopicOf(topic: string): (typeof knownTopics)[number] | unde
   return knownTopics.find((known) => known === topic)
 }
 
-/** Maximum number of topics in a response, far more than a site has. */
+/** Maximum number of subscriptions in a response, far more than a person has. */
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {

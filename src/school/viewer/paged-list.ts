@@ -8,7 +8,7 @@ import {
   readPage,
 } from '../../platform/store/keyset.ts'
 
-/** The person and site of a token. Every statement in this folder is limited to both. */
+/** The person and site of a token. Every paged list is limited to both. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string
@@ -19,7 +19,7 @@ export type Question<Filter extends object = object, Sort extends string = strin
   readonly sort?: Sort | null | undefined
 }
 
-/** A list that can be read by page or by id. Each call runs one statement. */
+/** The rows of a member, which can be read by page or by id. Each call runs one statement. */
 export interface PagedList<Row, Asked> {
   page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
   count(membership: Membership, asked: Asked): Promise<number>
@@ -29,11 +29,7 @@ export interface PagedList<Row, Asked> {
 
 export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
-/**
- * Creates a list from a query for the rows of a member that match a filter.
- *
- * @param sortedBy the default sort order
- */
+/** Creates a list from a query for the rows of a member that match a filter. @param sortedBy the default sort order */
 export function pagedList<
   Schema,
   Tables extends keyof Schema,

@@ -27,7 +27,7 @@ export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
 const latestPurchaseFirst = orderBy('purchasedAt', 'desc', 'bought.purchased_at', 'bought.id')
 const byTitle = (column: string) => orderBy('title', 'asc', column, 'bought.id')
 
-/** Sort key of lifetime access, later than any date, so that it comes after access that ends. */
+/** Sort key of lifetime access: later than any date. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
 
 const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
@@ -38,7 +38,7 @@ const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly i
 }
 
 interface CourseFilter {
-  /** Selects only active purchases, or only those whose access has ended. */
+  /** Selects only purchases with current access, or only those whose access has ended. */
   readonly access?: 'ACTIVE' | 'ENDED' | null
 }
 

@@ -1,4 +1,4 @@
-/** Reads and changes a person's own data for the Member API. Does not depend on GraphQL. */
+/** Reads and changes a person's own data for the Member API, independent of GraphQL. */
 
 import { sql } from 'kysely'
 
@@ -9,12 +9,12 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Creates the functions for a person's own data. Each runs one statement, except `findNode`. */
+/** Creates the functions for a person's own data. Each call runs one statement, except `findNode`. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
   return {
-    /** All sites of a person, by name. Only this data extends beyond the site of the token. */
+    /** Lists all sites where a person has a role, sorted by name. All other data is of the token's site. */
     listSites: makeFindHeldSites(database),
     ...courseProgress(database),
     ...purchases,
@@ -32,15 +32,15 @@ export function makeViewerData(database: Database, now: () => number) {
 
 export type ViewerData = ReturnType<typeof makeViewerData>
 
-/** The table of a GraphQL type, and the function that finds its rows. */
+/** The table of a GraphQL type, and the function that finds a row of it. */
 type NodeSource = readonly [
   table: string,
   find: (membership: Membership, id: string) => Promise<object | undefined>,
 ]
 
 /**
- * Creates a function that finds a node of a member by id, at the site of the token. It runs one statement to find the
- * type and one for the row. Three purchase tables share an id prefix; imports reject an id that exists in two of them.
+ * Creates a function that finds a member's node by id, at the site of the token. It runs one statement for the type and
+ * one for the row. Imports reject an id that another purchase table contains.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
