@@ -1,4 +1,4 @@
-/** The composition root: opens each part of the service once, and defines the order of the routes. */
+/** The composition root: creates each part of the service once, and defines the order of the routes. */
 
 import type { Logger } from 'pino'
 
@@ -24,7 +24,7 @@ import { makeSchool } from './school/school.ts'
 /** A running service without its socket: stores are open, keys are loaded, and timers are running. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
-/** Opens the service. Disposes its parts in reverse order, also when start-up fails half-way. */
+/** Opens the service. Its parts are closed in reverse order when it is disposed, or when start-up fails. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy, secrets, dataDir } = config
   await using opening = new AsyncDisposableStack()
@@ -66,7 +66,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** Creates the request handler for a key ring. Recreates only the parts that hold keys. */
+  /** Creates the request handler with the current keys. Creates again only the parts that hold keys. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)
@@ -123,7 +123,10 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     demoPeople,
     /** The clock for all decisions of the service, in epoch milliseconds. */
     now: platform.now,
-    /** The request handler with the current signing keys. It changes when keys rotate. */
+    /**
+     * The request handler with the current signing keys. Call it for each request, because rotation replaces the
+     * handler.
+     */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -10,12 +10,12 @@ import type { WorkerSide } from './platform/process/worker.ts'
 const config = await readOrExit()
 const log = openLog(config.logLevel, config.workers)
 
-// Import lazily: workers load only what they need, and a single process does not load `cluster`.
+// Import lazily, so the primary does not load the service, and a single process does not load `cluster`.
 if (config.workers === 1) await run(serve)
 else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
 else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
 
-/** Runs a process. If it cannot start, it reports the reason and exits with 1. */
+/** Runs `work`. If it throws, reports the reason to the primary or on standard error, and sets the exit code to 1. */
 async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide): Promise<void> {
   try {
     await work(side)
@@ -52,7 +52,7 @@ async function serve(side?: WorkerSide): Promise<void> {
   // id_tokens agree between processes.
   Date.now = service.now
   const server = await openServer(service.handler, config)
-  // In a worker, the primary handles SIGHUP. For a single process, SIGHUP means that the terminal was closed.
+  // The primary handles SIGHUP for its workers. For a single process, SIGHUP means that the terminal was closed.
   const signals = side ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
   const stop = Promise.race(signals.map((signal) => once(process, signal)))
   if (side) {

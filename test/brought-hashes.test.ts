@@ -91,7 +91,7 @@ describe('imported password hashes', () => {
     ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],
   ] as const) {
     it(`are refused when one ${what}`, () => {
-      const { error } = kinds.person.form.safeParse(recordOf(text))
+      const { error } = kinds.person.schema.safeParse(recordOf(text))
       expect(error?.issues.map(({ path, message }) => `${path}: ${message}`).join()).to.match(
         /^passwordHash: must be an Argon2id hash/,
       )
@@ -101,7 +101,7 @@ describe('imported password hashes', () => {
   const costs = ['m=19456,t=2,p=1', 'm=65536,t=4,p=1', 'm=47104,t=1,p=1', 'm=262144,t=3,p=4']
   for (const cost of costs) {
     it(`are accepted with the cost ${cost}`, () => {
-      expect(kinds.person.form.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
+      expect(kinds.person.schema.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
     })
   }
 })

@@ -7,7 +7,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 
 import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
-import { hasOneSpelling } from '../src/resource/upstream/spelling.ts'
+import { isUnambiguousPath } from '../src/resource/upstream/unambiguous-path.ts'
 import { authorizeUrl, introspect, obtain, register, userinfo } from './support/client.ts'
 import {
   amir,
@@ -402,9 +402,9 @@ const otherSpellings = [
 
 it('a forwarded path has plain characters, and encodes only the others', () => {
   const good = ['coupons', 'coupons/7', 'a.b/c-d_e~f', "a!$&'()*+,=:@b", '%C3%BC/x', 'a%20b']
-  for (const path of good) expect(hasOneSpelling(path), path).to.equal(true)
+  for (const path of good) expect(isUnambiguousPath(path), path).to.equal(true)
   const bad = ['', ...otherSpellings.map((path) => path.slice(11))]
-  for (const path of bad) expect(hasOneSpelling(path), path).to.equal(false)
+  for (const path of bad) expect(isUnambiguousPath(path), path).to.equal(false)
 })
 
 it('every operator scope opens only the methods of its own mapping', async () => {

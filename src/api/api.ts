@@ -7,7 +7,7 @@ import { paths } from '../platform/http/paths.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Cursors } from '../platform/store/cursor.ts'
 import type { Resource } from '../resource/resource.ts'
-import { openingOf } from '../resource/upstream/upstream-route.ts'
+import { scopeUseOf } from '../resource/upstream/upstream-route.ts'
 import type { School } from '../school/school.ts'
 import { adminEndpoint } from './admin-api/endpoint.ts'
 import { scopesOfAdminApi } from './admin-api/field-scopes.ts'
@@ -22,7 +22,7 @@ export type Discovery = ReturnType<typeof makeServiceDiscovery>
 /** Creates the discovery documents, and the lookup of the URLs at which each operator scope grants access. */
 export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
-  const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
+  const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(scopeUseOf)].flat())
   return makeDiscovery({ baseUrl, service, integrations, scopeUses, protocolVersions })
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-// The format of `config/assistants.json`. An entry has an assistant's redirect URIs (`callbacks`) and the ways to
-// connect it. For members, the assistant uses the client_id of the site's application; for operators, it registers
-// itself. See docs/how-to/connect-an-assistant.md.
+// An entry of config/assistants.json has an assistant's redirect URIs (`callbacks`) and the ways to connect it. For
+// members, the assistant uses the client_id of the site's application; for operators, it registers itself. See
+// docs/how-to/connect-an-assistant.md.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
@@ -15,7 +15,7 @@ export type Content =
   | readonly Content[]
   | { readonly [name: string]: Content }
 
-/** Placeholders for the values of a site. */
+/** The placeholders, each of which stands for a value of the site. */
 export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 
@@ -25,7 +25,6 @@ function placeholdersIn(value: unknown): string[] {
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
-/** Creates the schema of a list of one to `max` items. */
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
 const sentence = z.string().min(1).max(600)
@@ -80,7 +79,7 @@ const assistant = z
   .strictObject({
     id: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
     name: z.string().min(1).max(60),
-    /** Whether the assistant sends requests from its vendor's servers or from the person's computer. */
+    /** Whether requests come from the vendor's servers or from the person's computer. */
     runs: z.enum(['cloud', 'computer']),
     where: z.string().min(1).max(100),
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
@@ -92,7 +91,7 @@ const assistant = z
       }),
       10,
     ),
-    /** For assistants with a separate callback per connection, which the operator enters. */
+    /** Set if the assistant has a separate callback per connection, which the operator enters. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),

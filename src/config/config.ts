@@ -1,4 +1,4 @@
-/** Reads and validates the configuration once. */
+/** Reads and validates the configuration. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,10 +11,7 @@ import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
 
-/**
- * The whole configuration: addresses and secrets from the environment (`environment.ts`), and policy from
- * `config/*.json`. Each part of the service receives only the values that it needs.
- */
+/** The whole configuration: addresses and secrets from the environment, and policy from `config/*.json`. */
 export type Config = ReturnType<typeof readConfig>
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
@@ -40,7 +37,7 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** A copy of a metadata document. All other members are validated when it is used, like those of a fetched document. */
+/** A copy of a metadata document. Its other members are validated when the copy is used. */
 const documentCopy = z.looseObject({
   client_id: z
     .string()
@@ -108,7 +105,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   })
 }
 
-/** Reads metadata-documents.json, which is optional in CONFIG_DIR. */
+/** Reads metadata-documents.json, which is optional, by document URL. */
 function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
   const copies = existsSync(file)
     ? readJson(file, z.array(documentCopy).max(100), problems)
@@ -116,7 +113,7 @@ function readCopies(file: string, problems: string[]): ReadonlyMap<string, strin
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }
 
-/** Returns the path of assistants.json, which is optional in CONFIG_DIR. */
+/** Returns the path of assistants.json: in CONFIG_DIR or, if it has none, in the default folder. */
 function assistantsFile(folder: string, defaultFolder: string): string {
   const own = join(folder, 'assistants.json')
   return existsSync(own) ? own : join(defaultFolder, 'assistants.json')

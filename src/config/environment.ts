@@ -7,7 +7,6 @@ import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform
 
 const SECRET_LENGTH_MIN = 32
 
-/** Creates the schema of a variable with a fixed list of values. */
 function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readonly T[]) {
   const error = `must be one of ${allowed.join(', ')}, not`
   return z
@@ -15,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** Validates BASE_URL, which must be canonical, because the issuer equals it byte for byte. */
+/** The issuer equals BASE_URL byte for byte, so only the canonical form and a trailing slash are accepted. */
 const baseUrl = z.string().transform((value, context) => {
   const url = URL.parse(value)
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
@@ -65,7 +64,7 @@ const secrets = z
     error: `each secret must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
-/** Reads the file named by the variable. */
+/** Creates the schema of a variable that names a file. Its output is the content of the file. */
 const fileOf = (name: string) =>
   z.string().transform((file, context) => {
     try {
@@ -99,7 +98,7 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
 
-/** The variables for metrics and traces. OTEL_* are standard OpenTelemetry variables. */
+/** The variables for metrics and traces. Those with OTEL_ are OpenTelemetry standards. */
 const monitoringVariables = {
   METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
@@ -147,8 +146,8 @@ const monitoringVariables = {
 }
 
 /**
- * All environment variables, with their validation, defaults and descriptions. `config/example.env` is generated from
- * them. Error messages never quote a value that may contain a secret, even if the secret was put in the wrong variable.
+ * All environment variables, with their validation, defaults and descriptions, from which `config/example.env` is
+ * generated. Error messages do not quote variables that hold secrets or URLs with passwords.
  */
 export const environmentVariables = z.object({
   BASE_URL: baseUrl.optional().meta({
@@ -221,10 +220,9 @@ export const environmentVariables = z.object({
   ...monitoringVariables,
 })
 
-/** The parsed environment. */
 export type Environment = NonNullable<ReturnType<typeof readEnvironment>>
 
-/** Parses the environment, and adds all problems to `problems`. */
+/** Parses the environment. Returns undefined if there are problems, and adds them to `problems`. */
 export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]) {
   const before = problems.length
   // Treat an empty variable as unset.
@@ -256,26 +254,24 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
-    /** Whether to apply pending migrations at start-up. */
     migrateAtStart: data.MIGRATE_AT_START === 'yes',
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
-    /** The root secrets, the current one first. Undefined if the service generates its secret. */
+    /** The root secrets, the current one first; undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
     /** The S3 storage; undefined if files are on disk. */
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** Whether the conformance profile is on, which adds the clients of the OpenID conformance suite (design 26). */
+    /** Unless `off`, the service has the clients of the OpenID conformance suite (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
-    /** The destination of the audit stream. */
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
-    /** Where metrics are served; undefined if disabled. */
+    /** Undefined if metrics are disabled. */
     metricsAddress:
       data.METRICS_PORT === undefined
         ? undefined
         : { host: data.METRICS_HOST, port: data.METRICS_PORT },
-    /** Where traces are sent; undefined if disabled. */
+    /** Undefined if traces are disabled. */
     traces: tracesOf(data),
   }
 }
@@ -307,7 +303,7 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** Returns the problems of combinations of variables. */
+/** Yields the problems of combinations of variables. */
 function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
@@ -330,7 +326,7 @@ const s3Variables = ['ENDPOINT', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY']
   (name) => `FILES_S3_${name}`,
 )
 
-/** Requires all variables of the S3 storage, or none. */
+/** Yields a problem if only some of the required S3 variables are set. */
 function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const secret = set['FILES_S3_SECRET_ACCESS_KEY'] ?? set['FILES_S3_SECRET_ACCESS_KEY_FILE']
   const given: NodeJS.ProcessEnv = { ...set, FILES_S3_SECRET_ACCESS_KEY: secret }
@@ -339,7 +335,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   yield `S3 storage also needs ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set. A generated secret suffices only for local use with SQLite. */
+/** Returns why a secret must be set, or undefined for local use with SQLite. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`

@@ -6,10 +6,9 @@ import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
 
 const DAY_SECONDS = 86_400
 
-/** Creates the schema of a whole number of seconds, at least 1. */
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** Creates the schema of the maximum number of points in one window. */
+/** Creates the schema of the maximum number of points in one window, with its default. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
 /** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
@@ -41,18 +40,18 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // Reserved attempts when others have exhausted an account's limit: per IPv4 /24 or IPv6 /48, and in total.
+  // Attempts that remain after others have exhausted the limit of an account: per IPv4 /24 or IPv6 /48, and in total.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
-  // Successful sign-ins are limited because each costs CPU time.
+  // Successful sign-ins are limited, too, because each one costs CPU time.
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
 }
 
-/** Size limits of GraphQL documents. */
+/** Limits of GraphQL requests, and of the cache of their documents. */
 const apiLimits = z.strictObject({
   bodyBytesMax: z.int().min(1000).max(1_000_000),
   documentTokensMax: z.int().min(500).max(10_000),
@@ -72,7 +71,9 @@ const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** The optional standards that are enabled (oauth/clients/optional-protocols.ts); none by default. */
+/**
+ * The optional standards that are enabled, and the hosts at private addresses that they may contact. None by default.
+ */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),
@@ -121,7 +122,7 @@ const upstream = z
     'needs a readScope, a writeScope or both',
   )
 
-/** The platform APIs in service.json (`upstreams`). */
+/** The platform APIs below /admin/api/, whose paths must not overlap. */
 const upstreams = z
   .array(upstream)
   .max(100)
@@ -140,7 +141,7 @@ export const servicePolicy = z.strictObject({
   lifetimes: z.strictObject({
     authorizationCodeSeconds: seconds(600),
     accessTokenSeconds: seconds(DAY_SECONDS),
-    // The value that the specification prescribes.
+    // The specification prescribes this value.
     idTokenSeconds: z.literal(600),
     // The maximum time between two uses.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
@@ -150,10 +151,11 @@ export const servicePolicy = z.strictObject({
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. The browser session then renews them without a prompt.
+    // The lifetime of sessions on /admin and /account. While the browser session lasts, it renews them without a
+    // prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
-  /** Length limits of authorization requests. The service stores them for unauthenticated callers. */
+  /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
   authorizationRequests: z
     .strictObject({
       stateBytesMax: z.int().min(512).max(12_000),
@@ -167,7 +169,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // Defaults to the number of CPU cores minus one. Each running hash takes 19 MiB.
+    // Defaults to the number of CPU cores minus one. Each running hash uses 19 MiB of memory.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
@@ -195,9 +197,7 @@ export const servicePolicy = z.strictObject({
   limits: requestLimits,
   memberApi: apiLimits,
   adminApi: apiLimits,
-  /** Platform APIs below /admin/api/. */
   upstreams: upstreams.default([]),
-  /** File uploads by operators. */
   files: z.strictObject({
     // The maximum of a GraphQL Int (2^31 − 1).
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
@@ -239,7 +239,7 @@ export const servicePolicy = z.strictObject({
 /**
  * Returns the problems of upstream audiences. A token signed for an audience would also be a valid id_token for a
  * client whose id equals that audience. So an audience must not be the issuer, a configured client_id, or a possible
- * URL of a metadata document. URLs are excluded even on hosts that the configuration does not allow today.
+ * URL of a metadata document, even on a host that the configuration does not allow.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],
@@ -261,7 +261,7 @@ function isUpstreamAddress(address: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(address))
 }
 
-/** Whether the audience is an absolute URI (RFC 3986 §4.3). */
+/** Whether the audience is an absolute URI (RFC 3986 §4.3) of at most 500 characters. */
 function isAudience(audience: string): boolean {
   return (
     audience.length <= 500 &&

@@ -1,4 +1,4 @@
-/** Composes the endpoints for tokens: UserInfo, introspection, forward authentication and the route to an upstream. */
+/** Creates the endpoints that accept tokens: UserInfo, introspection, forward authentication and the upstream route. */
 
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'
@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** Creates the endpoints for tokens. @param resourceMetadataUrl metadata for challenges (RFC 9728 §5.1) */
+/** Creates these endpoints, and the token check of the other rooms. @param resourceMetadataUrl see RFC 9728 §5.1 */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-import { languageTag, time, timeZone, url } from '../../src/ops/import/field-forms.ts'
+import { languageTag, time, timeZone, url } from '../../src/ops/import/field-schemas.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
 import { code, page, renderTable } from './markdown.ts'
 
@@ -15,19 +15,19 @@ export function renderRecords(): string {
 }
 
 function renderKind(name: (typeof kindNames)[number]): string {
-  const { form, key = ['id'], deletable } = kindOf(name)
-  const fields = Object.entries((form as z.ZodObject).shape).map(([field, type]) => {
+  const { schema, key = ['id'], deletable } = kindOf(name)
+  const fields = Object.entries((schema as z.ZodObject).shape).map(([field, type]) => {
     const { isRequired, words } = describe(type as z.ZodType)
     return [code(field), isRequired ? 'required' : '', words]
   })
   return page(
     `## ${name}`,
     `Recognized by ${key.map((part) => code(part)).join(' and ')}.${deletable ? ' Deletable.' : ''}`,
-    renderTable(['field', '', 'form'], fields),
+    renderTable(['field', '', 'format'], fields),
   )
 }
 
-/** Whether a field must be sent, and its form in words. */
+/** Whether a field must be sent, and its format in words. */
 function describe(type: z.ZodType): { isRequired: boolean; words: string } {
   const { def } = type as z.ZodAny as unknown as { def: Definition }
   if (def.innerType === undefined) return { isRequired: true, words: wordsOfType(type, def) }

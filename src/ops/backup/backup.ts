@@ -18,7 +18,7 @@ import {
 } from './manifest.ts'
 
 export interface BackupSource extends ServicePlace {
-  /** Returns the path of an uploaded file below its folder. */
+  /** Returns the path of an uploaded file, relative to the folder of files. */
   readonly pathOfFile: (id: string) => string
   readonly issuer: string
   readonly version: string
@@ -45,7 +45,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
   const paths = new Set<string>([database])
-  // Copy files after the database, so every row in the copy has its file.
+  // Copy files after the database, so files uploaded in the meantime are included.
   const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
   for (const path of files) paths.add(path)
   if (secretFile !== undefined) {
@@ -71,7 +71,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies uploaded files. Files never change, so each one is either complete or absent. */
+/** Copies uploaded files, and returns their paths. Files never change, so each one is either complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {
@@ -90,7 +90,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
 }
 
 /**
- * Lists the paths of all files in a folder, except unfinished uploads.
+ * Lists the paths of all files in a folder, except unfinished uploads. The folder need not exist.
  *
  * @throws if data cannot be read, because a restore would lack it
  */

@@ -18,8 +18,10 @@ const LOCK_TIMEOUT_MS = 30_000
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use, within one read transaction. So the copy is consistent although writes continue. A
- * copy in several steps would restart whenever another process writes.
+ * Copies a database in use within one read transaction, so the copy is consistent although writes continue. A copy in
+ * several steps would restart whenever another process writes.
+ *
+ * @returns the contents of the copy
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -42,7 +44,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
 }
 
-/** Opens a copy without changing it. @throws if SQLite finds damage */
+/** Reads the contents of a copy without changing it. @throws if SQLite finds damage */
 export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
   try {
@@ -100,6 +102,7 @@ const DUPLICATE_TABLE = '42P07'
  * Restores a dump into an empty database, completely or not at all. No service can open the database until
  * `finishPostgres` is called.
  *
+ * @returns the contents of the restored database
  * @throws if another restore into this database has begun
  */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
@@ -137,7 +140,7 @@ export async function countRelations(url: string): Promise<number> {
   })
 }
 
-/** Lists the tables in a dump's table of contents. */
+/** Lists the tables whose data a dump contains. */
 export async function listDumpedTables(dump: string): Promise<string[]> {
   const contents = await runTool('pg_restore', ['--list', dump])
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
@@ -175,7 +178,9 @@ function byName(one: Row, other: Row): number {
   return one.name < other.name ? -1 : 1
 }
 
-/** Runs a PostgreSQL program. The password is in the environment, which other users cannot read. */
+/**
+ * Runs a PostgreSQL program and returns its output. The password is in the environment, which other users cannot read.
+ */
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
   words: readonly string[],
@@ -199,7 +204,7 @@ function connectionOf(url: string): readonly [words: readonly string[], password
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
   target.password = ''
-  // URLSearchParams would encode a space as +, which the program does not decode.
+  // URLSearchParams would encode a space as +, which libpq does not decode.
   const rest = target.search.slice(1).split('&')
   target.search = rest.filter((parameter) => !/^password(=|$)/.test(parameter)).join('&')
   return [[`--dbname=${target.href}`], password]

@@ -20,10 +20,10 @@ export interface ServicePlace {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** The version of the manifest format. Other versions are rejected. */
+/** The version of the manifest format. Manifests of other versions are rejected. */
 export const BACKUP_FORMAT = 1
 
-/** A path that stays below its folder: letters, digits, `-`, `_`, a dot, subfolders. */
+/** Matches paths that stay below their folder. Names consist of letters, digits, `-`, `_` and single dots. */
 const partPath = z.string().regex(/^(?!.*\.\.)[\w-][\w.-]*(\/[\w-][\w.-]*)*$/)
 
 const manifestShape = z.strictObject({
@@ -83,7 +83,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   })
   const { data, error } = manifestShape.safeParse(parseOrNothing(text))
   if (data) return data
-  const field = error.issues[0]?.path.join('.') || 'all of it'
+  const field = error.issues[0]?.path.join('.') || 'the whole document'
   throw new Error(
     `The ${MANIFEST_FILE} of ${folder} cannot be used (${field} is invalid): it is damaged, or a newer ` +
       'version made it. Use that version, or another backup.',
@@ -104,7 +104,7 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * Hashes a file of a backup, and flushes it to disk.
+ * Returns the size and digest of a file of a backup, after flushing it to disk.
  *
  * @throws if the path contains a symbolic link, because its target may change
  */

@@ -24,8 +24,8 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks a backup without restoring it: the digest of every part, and the tables, rows and migrations of the
- * database.
+ * Checks a backup without restoring it: the digest of every part and, if all match, the database. Checks the rows and
+ * migrations of a SQLite copy, but only the tables of a PostgreSQL dump.
  *
  * @returns descriptions of all damage, and of the checks that were not possible on this machine
  * @throws if there is no manifest
@@ -107,10 +107,11 @@ function restoreUnderWay(file: string): string {
 }
 
 /**
- * Restores all parts. No service can start on a partial restore: until `finish`, the SQLite file has a temporary
- * name, and a PostgreSQL database is marked as unfinished.
+ * Restores all parts. No service can start on a partial restore: until `finish`, the SQLite file has a temporary name,
+ * and a PostgreSQL database is marked as unfinished.
  *
- * @returns the temporary location of the database
+ * @returns the location of the database until `finish`
+ * @throws if a PostgreSQL database differs from the manifest after the restore
  */
 export async function placeParts(
   folder: string,
@@ -147,7 +148,10 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Renames the restored file. Never replaces a database created in the meantime, because both would use the same log. */
+/**
+ * Renames the restored file. Never replaces a database created in the meantime, whose log SQLite would apply to the
+ * restored one.
+ */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)

@@ -22,16 +22,15 @@ export interface CleanUpPorts {
 }
 
 export interface Keeping {
-  /** The maximum lifetime of tokens, for which copies of client documents are needed. */
+  /** The maximum lifetime of a token. Copies of client documents are kept at least that long. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
 
-/** One kind of expiring rows. */
 type Expiring = ExpiringRows & {
-  /** Returns the latest expiry of rows to delete; `nowMs` by default. */
+  /** Returns the latest expiry of rows to delete. Defaults to `nowMs`. */
   readonly until?: (nowMs: number) => number
-  /** The maximum number of rows per statement. With cascades, this deletes about a thousand rows. */
+  /** The maximum number of rows per statement, not counting cascades. */
   readonly rowsMax?: number
   /** Child tables to clean up first, to keep cascades small. */
   readonly after?: readonly ExpiringRows['table'][]
@@ -48,7 +47,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // The five attempts to deliver a notice usually end long before it expires.
+    // Sending a notice deletes it, and so does its last attempt. This deletes what remains after a day.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'change_key', expiry: 'expires_at' },
@@ -64,7 +63,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
-      // Deleting a grant also deletes its scopes and its latest days of use.
+      // Deleting a grant also deletes its scopes and its remaining days of use.
       table: 'oauth_grant',
       expiry: 'expires_at',
       rowsMax: 16,
@@ -82,15 +81,15 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * The target duration of a statement. With SQLite, a statement blocks the process, and for twice as long at a
- * checkpoint. PostgreSQL cancels a statement after `storage.answerWithinMs`.
+ * The target duration of a statement. With SQLite, a statement blocks the process, for twice as long at a checkpoint.
+ * PostgreSQL cancels a statement after `storage.answerWithinMs`.
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 
-/** The share of its time limit that a run uses. If a run lasted until the next one is due, that one would be skipped. */
+/** The share of its time limit that a run uses. The rest avoids an overlap, which would skip the next run. */
 const RUN_SHARE = 0.95
 
-/** The clock that measures statements. SQLite runs in this thread, so its CPU time excludes waits for a busy machine. */
+/** The clock that measures statements. SQLite runs in this thread, so its CPU time excludes waits on a busy machine. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()
@@ -117,10 +116,8 @@ interface Line {
 }
 
 /**
- * Creates the task that deletes expired rows in small statements. A run ends when no expired rows are left, at its
- * time limit, or at the signal.
- *
- * @throws errors of the database, except statement timeouts
+ * Creates the task that deletes expired rows in small statements. A run ends when no expired rows are left, at its time
+ * limit, or at the signal. It rejects on errors of the database, except statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
@@ -212,9 +209,9 @@ function report(
 type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
- * Adapts the number of rows per statement to its duration. The number starts small, doubles after a fast statement,
- * and halves after a slow one. Only a cancelled statement reduces it below the initial number: on a slow disk,
- * deleting fewer rows would not help.
+ * Creates a number of rows per statement that adapts to the duration of statements. It starts small, doubles after a
+ * fast, full statement, and halves after a slow one. Only a cancelled statement reduces it below the initial number: on
+ * a slow disk, deleting fewer rows would not help.
  *
  * @param statementMs the target duration of a statement
  */

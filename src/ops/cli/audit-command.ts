@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** The maximum time until an event is written. Counted events are written after their minute. */
+/** The maximum delay from an event to its row. Counted events are written after their minute. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
@@ -32,7 +32,8 @@ const options = {
 } as const
 
 /**
- * `audit`: prints matching events, oldest first, as text or JSON. With `--follow`, it continues until the signal.
+ * `audit`: prints matching events, oldest first, as text or JSON. Starts 24 hours ago, unless `--since` says otherwise.
+ * With `--follow`, continues until the signal.
  *
  * @throws if an option is invalid
  */
@@ -52,7 +53,7 @@ export async function printAudit(
   })
 }
 
-/** Yields each existing event once, then each new event, until the signal. */
+/** Yields each matching event once, and polls for new ones until the signal. */
 async function* following(
   database: Database,
   filter: AuditFilter,
@@ -105,7 +106,7 @@ async function readFilter(database: Database, values: Values): Promise<AuditFilt
     action,
     clientId: client,
     siteId: site === undefined ? undefined : await findSiteId(database, site),
-    // The id of a deleted person is also accepted.
+    // Also accept the id of a deleted person.
     personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
     fromMs: readTime('since', values.since) ?? Date.now() - DAY_MS,
     untilMs: readTime('until', values.until),
@@ -118,7 +119,7 @@ async function findSiteId({ kysely }: Database, written: string): Promise<string
     .select('id')
     .where((eb) => eb.or([eb('id', '=', written), eb('slug', '=', written)]))
     .executeTakeFirst()
-  if (!site) throw new Error(`There is no site ${written}. Use its id or its slug.`)
+  if (!site) throw new Error(`There is no site ${written}. Use the id or slug of a site.`)
   return site.id
 }
 

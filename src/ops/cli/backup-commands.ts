@@ -20,7 +20,7 @@ import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
-/** Returns the locations of the service's data. */
+/** Returns where the data of the service is. */
 function placeOf(config: Config) {
   return {
     location: locationOf(storesOf(config)),
@@ -32,7 +32,11 @@ function placeOf(config: Config) {
   }
 }
 
-/** `backup <folder>`: backs up a running or stopped service, and describes the backup. */
+/**
+ * `backup <folder>`: backs up a running or stopped service, and describes the backup.
+ *
+ * @throws {CommandRefused} if the backup is complete except for missing files
+ */
 export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
   const place = placeOf(config)
   const { location, secretFile } = place
@@ -54,12 +58,15 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
     issuer: config.baseUrl,
     version: packageJson.version,
   })
-  const report = [`Backed up to ${folder}: ${inShort(manifest)}.`, ...remindersOf(config, manifest)]
+  const report = [
+    `Backed up to ${folder}: ${summaryOf(manifest)}.`,
+    ...remindersOf(config, manifest),
+  ]
   mustHaveFiles(manifest, report.join('\n'))
   return report.join('\n')
 }
 
-/** Checks that no files are missing. @throws {CommandRefused} if the database names files that the backup lacks */
+/** Throws CommandRefused with the report if the backup lacks files that the database names. */
 function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   if (missingFiles.length === 0) return
   throw new CommandRefused(
@@ -72,7 +79,7 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
 /**
  * `backup verify <folder>`: checks a backup without restoring it.
  *
- * @throws {CommandRefused} with all damage that was found
+ * @throws {CommandRefused} with all damage that was found, or if files are missing
  */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
@@ -85,25 +92,24 @@ export async function checkBackup(folder: string): Promise<string> {
   const made = `Made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
   mustHaveFiles(manifest, made)
   return [
-    `The backup ${folder} is complete: ${inShort(manifest)}.`,
+    `The backup ${folder} is complete: ${summaryOf(manifest)}.`,
     made,
     ...notes.map((note) => `Not checked: ${note}`),
   ].join('\n')
 }
 
-/** Summarizes a backup in one line. */
-function inShort({ engine, rows, schema, parts, secret, files }: Manifest): string {
+function summaryOf({ engine, rows, schema, parts, secret, files }: Manifest): string {
   const rowCount = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const megabytes = (parts.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1)
   const fileCount = parts.filter(({ path }) => path.startsWith('files/')).length
   const kept = files === 'included' ? `${fileCount} files` : 'files left in their bucket'
   return (
-    `${engine}, ${rowCount} rows of ${Object.keys(rows).length} tables, ${schema.length} migrations, ` +
+    `${engine}, ${rowCount} rows in ${Object.keys(rows).length} tables, ${schema.length} migrations, ` +
     `${kept}, the secret ${secret}, ${megabytes} MB in ${parts.length} parts`
   )
 }
 
-/** Returns what the operator must keep in addition to the backup. */
+/** Yields what the operator must store safely or separately. */
 function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
   if (secret === 'included') {
     yield 'The backup contains the root secret. Anyone who has it can impersonate this service, so store the backup safely.'
@@ -113,16 +119,16 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
   if (files === 'bucket')
     yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
-    yield 'The backup does not contain Redis. After a restore, people must sign in and programs must register again.'
+    yield 'The backup does not contain the data in Redis. After a restore, people must sign in and programs must register again.'
   }
 }
 
 /**
- * `restore <folder>`: restores a backup into an empty database and folder. Ends all grants and sessions, because some
- * may have been ended since the backup.
+ * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions, because some
+ * may have ended since the backup.
  *
  * @param keepGrants whether to keep the grants and sessions of the backup
- * @throws {CommandRefused} with all obstacles, before anything is written
+ * @throws {CommandRefused} with all obstacles or all damage, before anything is written
  */
 export async function restore(
   config: Config,
@@ -147,7 +153,7 @@ export async function restore(
   const ended = await settle(placed.location, keepGrants, manifest.madeAt)
   await placed.finish()
   return [
-    `Restored ${folder}, made at ${manifest.madeAt}: ${inShort(manifest)}.`,
+    `Restored ${folder}, made at ${manifest.madeAt}: ${summaryOf(manifest)}.`,
     ended === undefined
       ? 'Grants and sessions of the backup were kept, including any that ended since then.'
       : `Ended all sessions and grants (grants: ${ended}). People must sign in and authorize again.`,
@@ -155,7 +161,10 @@ export async function restore(
   ].join('\n')
 }
 
-/** Applies migrations regardless of MIGRATE_AT_START, and ends grants and sessions. */
+/**
+ * Applies migrations regardless of MIGRATE_AT_START, ends grants and sessions unless they are kept, and records the
+ * restore. @returns the number of ended grants
+ */
 async function settle(
   location: DatabaseLocation,
   keepGrants: boolean,
@@ -187,7 +196,7 @@ export async function endAllGrants(config: Config, isConfirmed: boolean): Promis
     throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')
   }
   const { grants, records } = await withDatabase(config, endEverythingNow)
-  return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People sign in and authorize again.`
+  return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People must sign in and authorize again.`
 }
 
 async function confirm(question: string): Promise<boolean> {

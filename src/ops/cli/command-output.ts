@@ -2,7 +2,6 @@
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused'
   readonly report: string
-  /** The exit code of the process. */
   readonly exitCode: number
 
   constructor(report: string, message: string, exitCode = 1) {

@@ -8,7 +8,7 @@ import { openServiceDatabase, type StoreSettings } from '../../platform/store/op
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Opens the configured database for a command, with the database clock. */
+/** Opens the configured database, calls `work` with it and its clock, and closes it. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
@@ -25,7 +25,7 @@ export function storesOf(config: Config): StoreSettings {
   return { dataDir, databaseUrl, redis, migrateAtStart, storage: service.storage }
 }
 
-/** Records an audit event for a command. */
+/** Records an audit event for a command, without a site. */
 export async function recordCommand(
   kysely: Database['kysely'],
   nowMs: number,
@@ -34,7 +34,7 @@ export async function recordCommand(
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
-/** Returns the signing keys of a configuration, by use. */
+/** Returns the dependencies of the functions on signing keys, for each use of the keys. */
 export function keysOf(
   { secrets, dataDir, service }: Config,
   stores: Pick<KeyDependencies, 'database' | 'now'>,

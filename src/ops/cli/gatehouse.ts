@@ -20,14 +20,15 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
                         file, a folder of them, - for standard input, or .json files as in
                         config/demo. Run it again after an interruption to resume
     --rejects <file>    collects the rejected lines in a file, to correct and import again
-    --missing <choice>  people of earlier imports who are missing: keep counts them, end
-                        disables them and ends their access
+    --missing <choice>  what to do with people of earlier imports who are missing: keep counts
+                        them, end disables them and ends their access
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
     --with-secret       includes the root secret of DATA_DIR
   backup verify <folder>  checks a backup without restoring it
-  restore <folder>      restores a backup to an empty place, and ends all grants and sessions
+  restore <folder>      restores a backup into an empty database and DATA_DIR, and ends all grants
+                        and sessions
     --keep-grants       keeps the grants and sessions of the backup
   grants end-all        ends every grant, session and code: after a restore by other means, such as
                         point-in-time recovery. Stop the service first
@@ -37,7 +38,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   migrate status        the same as migrate --dry-run
   doctor                checks configuration, storage, keys, clocks, every client, and discovery from
                         outside; reports what is wrong or weak, and what to do
-    --outside           reports it as wrong if the service does not respond at BASE_URL
+    --outside           fails if the service does not respond at BASE_URL
     --json              prints JSON
   reviewers             lists the people who review self-declared clients for all sites
     add <address>       makes the person with this e-mail address a reviewer
@@ -183,7 +184,7 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Finds the command for these arguments. Options may be anywhere. */
+/** Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const parsed = parse(given)

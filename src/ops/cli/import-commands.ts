@@ -15,11 +15,10 @@ import { asOneLine, CommandRefused } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
- * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo
- * data.
+ * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
  * @param rejects the file for rejected lines. It is written at the end, so it may be the file that is imported
- * @throws CommandRefused with the invalid lines; all lines that do not depend on them are written
+ * @throws {CommandRefused} with the invalid lines; all lines that do not depend on them are written
  */
 export async function importCampus(
   config: Config,
@@ -56,8 +55,8 @@ export async function importCampus(
 }
 
 /**
- * Collects rejected lines in a temporary file, which then replaces `path`. Only the owner can read it, because lines
- * may contain password hashes.
+ * Collects rejected lines in a temporary file, which `finish` renames to `path`. Only the owner can read the file,
+ * because lines may contain password hashes.
  */
 async function openRejects(path: string) {
   const temporary = `${path}.part`
@@ -148,8 +147,9 @@ async function open(path: string) {
 }
 
 /**
- * `export <folder>`: writes one NDJSON file per kind. File names are numbered, so `import` reads parents before
- * children. Only the owner can read the files, because they contain e-mail addresses and password hashes.
+ * `export <folder>`: writes one NDJSON file per kind into an empty folder. File names are numbered, so `import` reads
+ * parents before children. Only the owner can read the files, because they contain e-mail addresses and password
+ * hashes.
  */
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -170,7 +170,7 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
   })
 }
 
-/** Writes the file of one kind. @returns the number of records */
+/** Writes the records of one kind to a file. @returns their number */
 async function writeFile(database: Database, type: KindName, path: string): Promise<number> {
   let count = 0
   const lines = async function* () {

@@ -8,7 +8,7 @@ import {
 } from '../../oauth/keys/key-rings.ts'
 import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `keys list`: prints one line per key, without private parts. */
+/** `keys list`: lists all signing keys, without private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const keys = keysOf(config, { database, now })
@@ -20,7 +20,7 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-/** `keys rotate`: rotates the keys and records an audit event. */
+/** `keys rotate`: makes the next key of one use sign, and records an audit event. */
 export async function rotateSigningKeys(
   config: Config,
   { use, force }: { readonly use: KeyUse; readonly force: boolean },

@@ -7,7 +7,7 @@ import {
 } from '../../platform/store/open-stores.ts'
 import { storesOf } from './configured-stores.ts'
 
-/** The time limit of one statement. Longer than at start-up, because building an index on a large table takes time. */
+/** The time limit of a statement. Longer than at start-up, because a large table takes long to index. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */

@@ -25,6 +25,7 @@ export async function listReviewers(config: Config): Promise<string> {
 /**
  * `reviewers add` and `reviewers remove`: grant or revoke the role, effective from the next request.
  *
+ * @param holds whether the person is to have the role
  * @throws if there is no such account, or if the role would be granted to a disabled one
  */
 export async function changeReviewer(
@@ -61,7 +62,7 @@ export async function changeReviewer(
       return true
     })
     if (!changed)
-      return `Nothing to do: ${email} ${holds ? 'already has' : 'does not have'} the role.`
+      return `Nothing to do: ${email} ${holds ? 'is already' : 'is not'} a platform reviewer.`
     return holds
       ? `${email} can now review self-declared clients for all sites.`
       : `${email} can no longer review clients for all sites. Earlier decisions remain in effect.`

@@ -1,6 +1,4 @@
-/** The findings of doctor: their severity, their remedy, and the standard that they are based on. */
-
-/** The severity of a finding: `weak` works, but helps an attacker; `wrong` does not work, or is insecure. */
+/** `wrong`: broken or insecure. `weak`: works, but carries a risk. `note`: may be intended. */
 export type Severity = 'note' | 'weak' | 'wrong'
 
 const check = (severity: Severity) => (cure: string, section?: string) => ({
@@ -11,7 +9,7 @@ const check = (severity: Severity) => (cure: string, section?: string) => ({
 })
 const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 
-/** All findings that doctor can report. */
+/** All findings that `doctor` can report, with severity, remedy and, for some, the standard behind them. */
 export const checks = {
   'database.absent': note('the first start creates it'),
   'database.silent': wrong('check that it is running and that its address is correct'),
@@ -48,7 +46,7 @@ export const checks = {
 
   'outside.silent': note('run doctor with --outside while the service runs'),
   'outside.unreachable': wrong(
-    'check that the service is running, and that DNS and proxy lead to it',
+    'check that the service is running, and that DNS and the proxy lead to it',
   ),
   'outside.untrusted': wrong(
     'install a certificate for this name, with its chain, from an authority that clients trust',
@@ -57,7 +55,7 @@ export const checks = {
   'outside.certificate-ends': weak('renew it, and automate the renewal', 'RFC 9700 §2.6'),
   'outside.redirects': wrong('set BASE_URL to the target of the redirect', 'RFC 8414 §3.1'),
   'outside.status': wrong('make the proxy forward every path to the service', 'RFC 8414 §3.2'),
-  'outside.issuer': wrong('set BASE_URL to this address in every process', 'RFC 8414 §3.3'),
+  'outside.issuer': wrong('set the same BASE_URL in every process', 'RFC 8414 §3.3'),
   'outside.endpoints': wrong('find out which proxy or cache changes the document', 'RFC 9700 §2.6'),
   'outside.key-set': wrong('make the proxy forward the key set unchanged', 'RFC 8414 §2'),
   'outside.cors': weak('make the proxy keep Access-Control headers', 'RFC 9700 §2.6'),
@@ -65,7 +63,10 @@ export const checks = {
   'outside.headers-lost': weak('make the proxy keep these headers', 'RFC 9700 §4.16'),
   'outside.authorization-lost': wrong('make the proxy forward Authorization', 'RFC 6750 §2.1'),
   'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
-  'outside.connections': weak('enable keep-alive to let calls share connections', 'RFC 9112 §9.3'),
+  'outside.connections': weak(
+    'enable keep-alive in the proxy, so requests share connections',
+    'RFC 9112 §9.3',
+  ),
 
   'policy.any-document': note(
     'list the hosts in metadataDocuments.hosts, if you know them',
@@ -119,7 +120,7 @@ export type CheckName = keyof typeof checks
 /** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** The description of the finding, without the remedy. */
+  /** What was found, without the remedy. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string
@@ -130,7 +131,9 @@ export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }
 
-/** Creates a finding. @param sentence the description, without a full stop, because the remedy follows */
+/**
+ * Creates a finding other than `ok`. @param sentence what was found, without a full stop, because the remedy follows
+ */
 export function found(check: CheckName, sentence: string): Finding {
   return { check, sentence, ...checks[check] }
 }

@@ -4,15 +4,14 @@ import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** The data that applications and configured integrations have in common. */
+/** The properties that applications and configured integrations have in common. */
 type AnyClient = Pick<ClientFacts, 'clientId' | 'name' | 'redirectUris' | 'redirectPatterns'>
 
-/** The data of a site's application. Times are in epoch milliseconds. */
+/** An application with its secrets, scopes and last use. Times are in epoch milliseconds. */
 export type ClientFacts = Awaited<ReturnType<typeof readClientFacts>>[number]
 
 interface ClientPolicy {
   readonly now: number
-  /** Whether clients of this deployment may authenticate with keys. */
   readonly privateKeyJwt: boolean
 }
 
@@ -22,7 +21,7 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** A rule returns what is wrong with a client, as the end of a sentence. */
+/** Returns what is wrong with a client, as the end of a sentence, or undefined. */
 type Rules<Client> = Readonly<
   Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
 >
@@ -40,7 +39,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for clients that operators can change; not for integrations, whose callbacks the vendor chooses. */
+/** Rules for applications. Most do not apply to integrations, whose callbacks their vendors choose. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
@@ -56,7 +55,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
   },
   'client.sign-out-in-clear': ({ postLogoutUris }) =>
     listed(
-      'returns after sign-out to',
+      'has the post-logout redirect URI',
       postLogoutUris.filter((uri) => isInClear(URL.parse(uri))),
     ),
   'client.notices-in-clear': ({ backchannel_logout_uri: uri }) =>
@@ -111,7 +110,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
   },
 }
 
-/** Checks each client against all rules. The first finding states the number of clients. */
+/** Checks each client against the rules for its kind. The first finding states the number of clients. */
 export function judgeClients(
   clients: readonly (ClientFacts | AnyClient)[],
   policy: ClientPolicy,
@@ -146,12 +145,12 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the number of days since a time; NaN if the time is undefined. */
+/** Returns the full days since a time, or NaN for the infinite minimum or maximum of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
 
-/** Returns the data of an integration, which is configured in a file instead of the database. */
+/** Returns the properties of a configured integration that the rules check. */
 export function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
@@ -161,7 +160,7 @@ export function platformFacts(platform: Config['integrations'][number]): AnyClie
   }
 }
 
-/** Reads the data of all applications, with one query per table. */
+/** Reads all applications that are not deleted, with their secrets, scopes and last use. */
 export async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')
@@ -202,17 +201,17 @@ export async function readClientFacts({ kysely }: Database, now: number) {
     redirectUris: redirectUris(row.clientId),
     redirectPatterns: [] as readonly string[],
     postLogoutUris: postLogoutUris(row.clientId),
-    /** When each active secret was created. */
+    /** When each unexpired secret was created. */
     secretsMadeAt: secrets(row.clientId),
-    /** When a token of the client was last used, or when a person last gave consent. */
+    /** The later of the last use of a token and the last consent; undefined if there is neither. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
-    /** The scopes of the application's active grants. */
+    /** The scopes of all grants to the application that have not ended. */
     grantedScopes: granted(row.clientId),
   }))
 }
 
-/** Reads one value per row, and returns a function from a client to its values. */
+/** Runs the query, and returns a function that looks up the values of a client. */
 async function readLists<Value>(query: {
   execute(): Promise<readonly { readonly client_id: string; readonly value: Value }[]>
 }) {

@@ -11,7 +11,7 @@ import { checkDatabase, checkRedis } from './store-checks.ts'
 /** The exit code if there are `weak` findings, but no `wrong` ones. */
 const EXIT_CODE_WEAK = 3
 
-/** All checks, in the order of the report. A check that fails does not stop the others. */
+/** The checks in the order of the report. The checks from outside follow. */
 const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
@@ -25,7 +25,7 @@ const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Fin
 ]
 
 /**
- * Runs all checks. Creates no database or keys, and applies no migrations.
+ * Runs all checks and returns the report. Creates no database or keys, and applies no migrations.
  *
  * @param demanded whether an unreachable service is `wrong`, instead of a note
  * @throws {CommandRefused} with the report, if anything is wrong or weak
@@ -39,7 +39,7 @@ export async function diagnose(
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
-    : // Operators and clients chose the names in the report, so make it safe for a terminal.
+    : // Operators and clients choose names in the report, so make each line safe for a terminal.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],
@@ -53,7 +53,7 @@ export async function diagnose(
   return report
 }
 
-/** Checks settings that apply to all clients. */
+/** Reports settings that let programs connect from any host or use named loopback callbacks. */
 function* checkPolicy({ service }: Config): Generator<Finding> {
   if (service.metadataDocuments.openRegistration) {
     yield found('policy.any-document', 'Metadata documents are accepted from any host')

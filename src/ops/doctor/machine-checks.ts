@@ -18,7 +18,7 @@ const ROOM_BYTES_MIN = 100 * MEBIBYTE
 const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
 const REACH_TIMEOUT_MS = 2_000
 
-/** Checks that other users cannot read the secret and the SQLite database. */
+/** Checks that other users cannot read the generated secret and the SQLite database. */
 export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
@@ -27,12 +27,12 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
   else if (!secrets && existsSync(secret)) yield ok(`Only the owner can read ${secret}.`)
   if (databaseUrl !== undefined || !isOpen(dataDir)) return
-  // A copied database file keeps its mode. The database contains password hashes.
+  // DATA_DIR is open, so the modes of the files decide. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', said(file))
 }
 
-/** Checks that DATA_DIR is writable and has free space. */
+/** Checks that DATA_DIR, or the nearest existing folder above it, is writable and has free space. */
 export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
   let folder = resolve(dataDir)
   while (!existsSync(folder)) folder = dirname(folder)
@@ -48,7 +48,7 @@ export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
   yield judgeRoom(folder, bavail * bsize)
 }
 
-/** Checks the free space of a disk. @param bytes the free space */
+/** Creates the finding about the free space of a disk. @param bytes the free space */
 export function judgeRoom(folder: string, bytes: number): Finding {
   const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
   if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)
@@ -89,7 +89,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the metrics address, if metrics are enabled. */
+/** Checks the metrics address, if metrics are enabled: its port, and whether other machines can reach it. */
 export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<Finding> {
   if (!metricsAddress) return
   const { host, port } = metricsAddress
@@ -103,7 +103,7 @@ export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<
   }
 }
 
-/** Checks that the port is free, or that a running service responds there. */
+/** Checks that the port is free, or that a running Gatehouse serves metrics there. */
 async function checkPort(host: string, port: number, url: string): Promise<Finding> {
   const address = url + metricsPath
   const server = createServer()
@@ -130,7 +130,7 @@ async function answersMetrics(address: string): Promise<boolean> {
   }
 }
 
-/** Sends an empty batch to the trace collector. All collectors accept it. */
+/** Checks that the trace collector, if configured, responds to an empty batch, which all collectors accept. */
 export async function* checkCollector({ traces }: Config): AsyncGenerator<Finding> {
   if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`
@@ -138,7 +138,7 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // A collector may require a key, which only the exporter knows.
+    // A collector may require a key that only the exporter has, so a 401 is fine.
     if (status < 500 && status !== 404) return yield ok(`${name} responds.`)
     yield found('traces.collector', `${name} responds with status ${status}`)
   } catch {

@@ -6,12 +6,12 @@ import { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
-import { parseJson } from '../import/field-forms.ts'
+import { parseJson } from '../import/field-schemas.ts'
 import { type Finding, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** The maximum response length, which is longer than any response of the service. */
+/** The maximum response length. Responses of the service are shorter. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
 /** The accepted clock difference. Allows for network delay and for the one-second resolution of `Date`. */
@@ -28,7 +28,7 @@ type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
 /**
- * Checks discovery as clients read it: through DNS, and through proxies and caches that may change it.
+ * Checks discovery, keys and UserInfo as clients reach them, through DNS, proxies and caches.
  *
  * @param demanded whether an unreachable service is `wrong`, instead of a note
  */
@@ -45,8 +45,10 @@ export async function checkOutside(baseUrl: string, demanded: boolean): Promise<
 }
 
 /**
- * Sends a request and reads the response, without following redirects. Trusts the same certificate authorities as
- * this machine, plus those in NODE_EXTRA_CA_CERTS.
+ * Sends a request and reads the response, without following redirects. Trusts Node's own list of certificate
+ * authorities, plus those in NODE_EXTRA_CA_CERTS.
+ *
+ * @throws after `ANSWER_TIMEOUT_MS`, or if the response is too long
  */
 async function readAnswer(request: http.ClientRequest) {
   const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
@@ -96,7 +98,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
 function whyUnreachable(baseUrl: string, error: unknown, demanded: boolean): Finding {
   const reason = reasonOf(error)
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(reason)) {
-    const sentence = `This machine does not trust the certificate of ${baseUrl} (${reason})`
+    const sentence = `The certificate of ${baseUrl} is not trusted on this machine (${reason})`
     return found('outside.untrusted', sentence)
   }
   const check = demanded ? 'outside.unreachable' : 'outside.silent'
@@ -113,7 +115,7 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
   const { data: metadata } = z.looseObject({ issuer: z.string() }).safeParse(parseJson(text))
   if (metadata?.issuer !== baseUrl) {
     const issuer = metadata === undefined ? 'no issuer' : `the issuer ${metadata.issuer}`
-    return yield found('outside.issuer', `Discovery has ${issuer} instead of ${baseUrl}`)
+    return yield found('outside.issuer', `Discovery names ${issuer}, not ${baseUrl}`)
   }
   const away = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))
@@ -178,7 +180,7 @@ async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
     const { status } = await ask(path)
     if (status !== 200) yield found('outside.status', `${path} responds with status ${status}`)
   }
-  // A response to a wrong token contains `invalid_token`. Without a token, it contains no error code (RFC 6750 §3.1).
+  // The response to an invalid token contains `invalid_token`. Without a token, it has no error code (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`

@@ -24,7 +24,7 @@ type Findings = AsyncGenerator<Finding>
 
 const REDIS_READY_TIMEOUT_MS = 2_000
 
-/** Checks the database: its schema, keys, clients, slugs and sample data. */
+/** Checks the database: schema, clock, keys, clients, slugs, proxy, files and demo data. */
 export async function* checkDatabase(config: Config): Findings {
   yield* orFound('database.silent', 'The database does not respond', async function* () {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
@@ -44,7 +44,7 @@ export async function* checkDatabase(config: Config): Findings {
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
   yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
-  // SQLite needs no further checks: it uses the machine clock, and Gatehouse sets its durability.
+  // SQLite uses the machine clock, and Gatehouse sets its durability.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
@@ -66,7 +66,7 @@ async function* orFound(check: CheckName, complaint: string, look: () => Finding
   }
 }
 
-/** Compares clocks, because processes must agree on what has expired. */
+/** Compares a store's clock with this machine's: processes must agree on what has expired. */
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.abs(Math.round(theirsMs - (beforeMs + Date.now()) / 2))
   const clocks = `The clocks of this machine and of ${other}`
@@ -74,7 +74,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Checks that PostgreSQL's clock is right, that it accepts writes, and that commits are durable. */
+/** Checks PostgreSQL's clock, that it accepts writes, and that commits are durable. */
 async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -111,7 +111,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
       await readKeyRing(keys)
       yield ok(`The ${name} can be decrypted with this secret; ${rows[0]?.kid} signs.`)
     } else {
-      const said = `The ${name} must include one current and one next key, but are ${states.join(', ') || 'retired'}`
+      const said = `The ${name} must include one current and one next key, but include ${states.join(', ') || 'neither'}`
       yield found('keys.unusable', said)
     }
   }
@@ -141,12 +141,12 @@ async function* checkSlugs({ kysely }: Database): Findings {
   }
 }
 
-/** Returns the path of an uploaded file below the folder of files. */
+/** Returns the path of an uploaded file, relative to DATA_DIR/files. */
 export function pathOfFile(id: string): string {
   return diskPath(storageKey(id))
 }
 
-/** Finds files that the database names but DATA_DIR lacks, for example because hosts do not share it. */
+/** Finds files that the database names but DATA_DIR lacks, for example because hosts do not share it. Skips S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   const files = await kysely.selectFrom('stored_file').select('id').execute()

@@ -4,15 +4,14 @@ import type { Database } from '../../platform/store/database.ts'
 
 const PEOPLE_PER_PAGE = 500
 
-/** What to do with previously imported people who are missing from a new import. */
+/** What to do with people of earlier imports who are missing: `end` disables them, `keep` only counts them. */
 export type Missing = 'end' | 'keep'
 
 /**
- * Finds people who were imported earlier, are enabled, and are missing from this import. With `end`, disables them
- * and ends all their access.
+ * Counts enabled people who were imported earlier and are missing from this import. With `end`, also disables them and
+ * ends all their access.
  *
  * @param present the ids in the import, including those of rejected lines
- * @returns the number of missing people
  */
 export async function settleAbsentPeople(
   { kysely }: Database,

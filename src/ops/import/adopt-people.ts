@@ -5,10 +5,10 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { Row } from './record-rows.ts'
 
 /**
- * Replaces the id of a person whom an operator added with the platform's id, if the e-mail addresses are equal.
- * Otherwise, an operator of one site could block the platform's import of that address.
- * Applies only to people who have no password and were never imported. Without a password, they never had a session
- * or a grant, so no account in use is taken over.
+ * Changes the ids of people whom operators added to the ids that the import has for their e-mail addresses. Otherwise,
+ * an operator of one site could block the import of an address. Applies only to people without a password who were
+ * never imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already
+ * exist.
  *
  * @param rows the rows of the import, before they are written
  */
@@ -41,7 +41,7 @@ export async function adoptPeople(
   }
 }
 
-/** Marks people who were added by an operator as imported. */
+/** Sets `imported_at` of people who do not have it, such as those whom operators added. */
 export async function markImported(
   trx: Transaction<Schema>,
   rows: readonly Row[],

@@ -4,10 +4,10 @@ import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { hintOf } from '../../oauth/clients/secret.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import * as forms from './field-forms.ts'
+import * as schemas from './field-schemas.ts'
 import { kind } from './record-rows.ts'
 
-const { clientId, id, keySet, list, matching, optional, serverUrl, text, time } = forms
+const { clientId, id, keySet, list, matching, optional, serverUrl, text, time } = schemas
 
 const secretDigest = z.strictObject({
   id: text(120),
@@ -17,7 +17,7 @@ const secretDigest = z.strictObject({
   expiresAt: optional(time),
 })
 
-const form = z
+const schema = z
   .strictObject({
     clientId,
     kind: z.enum(['site', 'resource_server']),
@@ -56,7 +56,7 @@ const form = z
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
-    // A resource server introspects the tokens of its site, or those of all sites if it has none.
+    // A resource server introspects the tokens of its site, or all tokens if it has no site.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
     must(
       isSite === redirectUris.length > 0,
@@ -91,7 +91,7 @@ export const application = kind({
   list: 'applications',
   listMax: 1000,
   table: 'oauth_application',
-  form,
+  schema,
   key: ['clientId'],
   unkept: ['secret'],
   inner: {

@@ -3,23 +3,23 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { list, parseJson, readForm } from './field-forms.ts'
+import { list, parseJson, validate } from './field-schemas.ts'
 import { type Campus, kindNames, kindOf } from './record-kinds.ts'
 
 const FILES_MAX = 100
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 const PROBLEMS_SHOWN_MAX = 200
 
-const form = z.strictObject(
+const schema = z.strictObject(
   Object.fromEntries(
     kindNames.map((name) => {
       const kind = kindOf(name)
-      return [kind.list, list(kind.form, kind.listMax)]
+      return [kind.list, list(kind.schema, kind.listMax)]
     }),
   ),
 )
 
-/** Reads all .json files of a folder as one campus. A list may be split across several files. */
+/** Reads and validates all .json files of a folder as one campus. Several files may contain parts of one list. */
 export async function readCampusFolder(folder: string): Promise<Campus> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
   if (files.length === 0) throw new Error(`${folder} does not contain a .json file`)
@@ -47,19 +47,17 @@ async function readCampusFile(path: string): Promise<object> {
 }
 
 /**
- * Validates a campus against the schema. The database checks references. Validating the result again does not change
- * it.
+ * Validates a campus and adds defaults. Does not check references, which the database does.
  *
- * @throws an error that lists every problem with its path
+ * @throws an error that lists the problems, at most 200
  */
 export function parseCampus(data: unknown): Campus {
-  const { data: campus, problems } = readForm(form, data)
-  if (problems) throw campusProblems(problems)
+  const { data: campus, problems } = validate(schema, data)
+  if (problems) throw campusError(problems)
   return campus as unknown as Campus
 }
 
-/** Lists the problems of a campus. */
-export function campusProblems(problems: readonly string[]): Error {
+export function campusError(problems: readonly string[]): Error {
   const shown = problems.slice(0, PROBLEMS_SHOWN_MAX)
   const hidden = problems.length - shown.length
   const rest = hidden > 0 ? [`and ${hidden} more`] : []

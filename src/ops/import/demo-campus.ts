@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
-import { campusProblems, readCampusFolder } from './campus-folder.ts'
+import { campusError, readCampusFolder } from './campus-folder.ts'
 import { campusLines } from './import-sources.ts'
 import { problemOfLine, readBatch } from './read-records.ts'
 import type { Campus } from './record-kinds.ts'
@@ -11,7 +11,7 @@ import { hashPasswords } from './write-batch.ts'
 import { writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
-/** The number of rows per insert, small enough for a single statement on both databases. */
+/** The number of records to write at once, few enough for one statement on both databases. */
 const RECORDS_PER_WRITE = 250
 
 export interface DemoSettings {
@@ -26,10 +26,10 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty SQLite database. Its passwords are public, so the service refuses to start with
- * the demo campus if others can reach it.
+ * Loads the demo campus into an empty SQLite database, if the configuration allows it.
  *
- * @returns the sample accounts; empty if the demo campus is not served
+ * @returns the sample accounts; empty without the demo campus
+ * @throws if the database contains the demo campus, but others could sign in with its public passwords
  */
 export async function settleDemo(database: Database, settings: DemoSettings) {
   const { demoFolder, mayServeDemo, databaseUrl, logger } = settings
@@ -37,7 +37,7 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
     if (!mayServeDemo) throw new Error(demoRefusal(settings))
     return demoPeople(await readCampusFolder(demoFolder))
   }
-  // Never fill an operator's database with demo data.
+  // Do not fill a database that the operator configured.
   if (mayServeDemo && databaseUrl !== undefined) {
     logger.info('DEMO_DATA fills only the embedded database; to fill this one, import config/demo')
   }
@@ -80,7 +80,7 @@ export async function loadDemo(
       rejected.push(...(await writeLines(trx, some, { nowMs, passwordHashes }, rejectedIds)))
     }
     const wrong = rejected.filter(({ dependent }) => dependent === undefined)
-    if (wrong.length > 0) throw campusProblems(wrong.map(problemOfLine))
+    if (wrong.length > 0) throw campusError(wrong.map(problemOfLine))
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
     await writeSetting(trx, DEMO_MARKER, value, nowMs)
     return true
@@ -98,7 +98,7 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return (await readSetting(kysely, DEMO_MARKER)) !== undefined
 }
 
-/** Returns the sample accounts, for the start-up message and the welcome page. */
+/** Returns the people with passwords, for the start-up message and the welcome page. */
 export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {

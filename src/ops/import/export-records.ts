@@ -8,8 +8,8 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads all records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot. A record
- * that changes in the meantime is exported in its old or new state.
+ * Reads all records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so changes
+ * during the export may or may not be included.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
@@ -18,7 +18,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   for await (const rows of pagesOf(database, kind.table, keys)) {
     const ids = rows.map((row) => row[keys[0] ?? ''])
     const records = rows.map(
-      (row) => ({ type, ...fieldsOf(kind.form, row) }) as Record<string, unknown>,
+      (row) => ({ type, ...fieldsOf(kind.schema, row) }) as Record<string, unknown>,
     )
     for (const list of lists) {
       const found = await entriesOf(database, list, parent, ids)
@@ -64,8 +64,8 @@ async function entriesOf(
 }
 
 /** Creates a function that converts a row to an entry of its list. An entry is an object or a string. */
-function entryReader({ form }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
-  const { element } = (form.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
+function entryReader({ schema }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
+  const { element } = (schema.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
   if (element instanceof z.ZodObject) return (row) => fieldsOf(element, row)
   return (row) => row[key.at(-1) ?? '']
 }

@@ -1,4 +1,4 @@
-/** Imports records from files into the database. */
+/** Imports records into the database. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -25,11 +25,11 @@ export interface ImportSettings {
   readonly hashPassword: (password: string) => Promise<string>
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly now: () => number
-  /** What to do with previously imported people who are missing from the sources; undefined to ignore them. */
+  /** What to do with people of earlier imports who are missing; undefined to ignore them. */
   readonly missing?: Missing | undefined
   /** Called after each batch with its number of lines and its size, in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
-  /** Called with each rejected line, exactly as it was read, unless it is longer than 1 MiB. */
+  /** Called with the text of each rejected line, unless the line is longer than 1 MiB. */
   readonly onReject?: (text: string) => void
 }
 
@@ -38,14 +38,14 @@ type Counts = Partial<Record<KindName, number>>
 export interface ImportReport {
   /** The number of imported records by kind, including unchanged records. */
   readonly written: Counts
-  /** The first invalid lines, up to a maximum. */
+  /** The first 200 invalid lines. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
   /** The number of lines, by kind, that were rejected only because they refer to a rejected record. */
   readonly dependents: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** The number of missing people, or why it was not determined. */
+  /** The number of missing people, or why they were not determined; undefined if not requested. */
   absent: number | string | undefined
 }
 
@@ -53,9 +53,9 @@ export interface ImportReport {
 interface Run extends ImportSettings {
   readonly report: ImportReport
   readonly rejectedIds: RejectedIds
-  /** The ids of all people in the sources. */
+  /** The ids of all people in the sources, collected if missing people must be found. */
   readonly people: Set<string>
-  /** Whether every rejected line at least identifies its record. */
+  /** Whether every line has a known type and, for a person, an id. */
   knowsEveryRecord: boolean
 }
 
@@ -130,7 +130,7 @@ function byLine(a: RejectedLine, b: RejectedLine): number {
   return a.line.number - b.line.number
 }
 
-/** Writes the lines of a batch. @returns the rejected ones */
+/** Writes the lines of a batch and the progress. @returns the rejected lines */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
   const { database, rejectedIds } = run
   for (const { line } of batch.rejected) rejectedIds.add(line.value)
@@ -153,7 +153,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   return rejected
 }
 
-/** Finds the stored hash of a password. Keeping it matters, because a new hash would end the person's sessions. */
+/** Returns the stored hash if it matches the password. A new hash would end the person's sessions. */
 async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {
   const person = await database.kysely
     .selectFrom('person')
@@ -164,7 +164,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** Handles missing people. @returns their number, or why it was not determined, in which case nothing changes */
+/** Counts or disables missing people. @returns their number, or why they were not determined */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,
@@ -176,8 +176,8 @@ async function settleAbsent(
 }
 
 /**
- * Updates PostgreSQL's statistics. Without that, PostgreSQL would plan queries as if tables were nearly empty until
- * autovacuum runs. SQLite does not need this.
+ * Updates PostgreSQL's statistics of tables with many written rows. Until autovacuum runs, PostgreSQL would otherwise
+ * plan queries as if these tables were nearly empty. SQLite does not need this.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -190,9 +190,9 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-/** The progress in a source, which is stored with each batch. */
+/** The progress in a source. */
 interface Place {
-  /** Identifies the content of the source; undefined if it can only be read once. */
+  /** The setting that stores the progress; undefined if the source cannot be resumed. */
   readonly name: string | undefined
   /** The last line that an earlier run wrote. */
   readonly line: number
@@ -207,7 +207,7 @@ async function openPlace({ kysely }: Database, { digest }: Source): Promise<Plac
   return { name, line: Number((await readSetting(kysely, name)) ?? 0), isComplete: true }
 }
 
-/** Deletes the progress. The next import of the source then starts at the beginning. */
+/** Deletes the progress, so the next import of the source starts at the beginning. */
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

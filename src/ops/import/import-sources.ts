@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
 import { readCampusFolder } from './campus-folder.ts'
-import { parseJson } from './field-forms.ts'
+import { parseJson } from './field-schemas.ts'
 import { type Campus, kindNames, kinds } from './record-kinds.ts'
 import type { Fields } from './record-rows.ts'
 
@@ -13,7 +13,7 @@ export interface Source {
   readonly name: string
   /** The size in bytes, or in lines for a campus; 0 if unknown. */
   readonly size: number
-  /** Identifies the content for a later run; undefined if it can only be read once. */
+  /** Returns a digest of the content, to resume an interrupted import; undefined if not supported. */
   readonly digest?: () => Promise<string>
   readonly lines: () => AsyncIterable<Line>
 }
@@ -21,7 +21,7 @@ export interface Source {
 export interface Line {
   /** The line number, from 1. */
   readonly number: number
-  /** The name of the record, for descriptions of problems if the line number would mean nothing to the reader. */
+  /** The type and id of a record in a campus, for problem descriptions instead of the line number. */
   readonly name?: string
   /** The line as it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined
@@ -34,8 +34,8 @@ export interface Line {
 const LINE_BYTES_MAX = 1024 * 1024
 
 /**
- * Opens the sources of an import: a file, `-` for standard input, or a folder. The .ndjson files of a folder are read
- * in order of their names. If there are none, its .json files are read as one campus.
+ * Opens the sources of an import: a file, `-` for standard input, or a folder. Reads the .ndjson files of a folder in
+ * order of their names or, if there are none, its .json files as one campus.
  */
 export async function openSources(path: string): Promise<readonly Source[]> {
   if (path === '-') return [lineSource('standard input', () => process.stdin)]
@@ -72,7 +72,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   }
 }
 
-/** Splits a stream into lines. A line that is too long is not buffered, and its text is undefined. */
+/** Splits a stream into lines. A line over 1 MiB is not buffered, and its text is undefined. */
 async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0
@@ -101,7 +101,7 @@ async function* textLines(stream: NodeJS.ReadableStream) {
 
 const NEWLINE = 10
 
-/** Reads a whole campus, to report all problems before anything is written. */
+/** Reads a whole campus, to report its invalid fields before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
   const lines = campusLines(await readCampusFolder(folder))
   return {
@@ -113,7 +113,7 @@ async function campusSource(folder: string): Promise<Source> {
   }
 }
 
-/** Converts a campus to the lines of an import. Problems name the record instead of the line. */
+/** Converts a campus to the lines of an import, parents before children. */
 export function campusLines(campus: Campus): Line[] {
   const records = kindNames.flatMap((type) =>
     campus[kinds[type].list].map((record: Fields) => ({ ...record, type })),

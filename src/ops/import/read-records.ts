@@ -1,18 +1,18 @@
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { readForm } from './field-forms.ts'
+import { validate } from './field-schemas.ts'
 import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
-/** The number of lines per transaction. Fewer on SQLite, where other writers have to wait. */
+/** The maximum number of lines per transaction. Fewer on SQLite, where other writers have to wait. */
 const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
 /** A record that matches its schema. The database checks its references. */
 export interface DataRecord {
   readonly type: KindName
-  /** The key, which is unique among records of the kind. */
+  /** The values of the key fields, separated by spaces. Unique among records of the kind. */
   readonly id: string
   /** All fields, with defaults for missing ones. */
   readonly values: Fields
@@ -21,7 +21,7 @@ export interface DataRecord {
   readonly deleted: boolean
 }
 
-/** Lines to write in one transaction, parents before children. */
+/** Lines to write in one transaction, parents before children, and invalid lines. */
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
@@ -43,12 +43,12 @@ export interface RejectedLine {
   readonly dependent?: KindName
 }
 
-/** Describes the problem of a line, with the name of its record. */
+/** Returns the problem of a line, with the name of its record if it has one. */
 export function problemOfLine({ line, problem }: RejectedLine): string {
   return line.name === undefined ? problem : `${line.name}: ${problem}`
 }
 
-/** Reads the lines of a source in batches, starting after line number `after`. */
+/** Reads and validates the lines of a source in batches, starting after line number `after`. */
 export async function* batchesOf(
   source: Source,
   after: number,
@@ -79,7 +79,7 @@ function keyOfLine({ number, value }: Line): string {
   return id === '' ? String(number) : `${type} ${id}`
 }
 
-/** Validates lines against their schemas, and sorts the valid ones. */
+/** Validates lines, and sorts the valid ones by kind, parents before children. */
 export function readBatch(read: readonly Line[]): Batch {
   const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
   for (const line of read) {
@@ -95,7 +95,7 @@ export function readBatch(read: readonly Line[]): Batch {
 const NO_JSON = 'is not valid JSON, or is longer than 1 MiB'
 
 /**
- * Parses a line of an import, which is an object with `type` and the fields of that kind.
+ * Validates a parsed line, which must be an object with `type` and the fields of that kind.
  *
  * @returns the record, or a description of its problems
  */
@@ -111,8 +111,8 @@ function readRecord(line: unknown): DataRecord | string {
   }
   const isDeleted = deleted !== undefined
   const { data: values, problems } = isDeleted
-    ? readForm<z.ZodObject>(deletion, { deleted, ...fields })
-    : readForm(kind.form, fields)
+    ? validate<z.ZodObject>(deletion, { deleted, ...fields })
+    : validate(kind.schema, fields)
   if (!values) return problems?.join('; ') ?? ''
   const given = new Set(isDeleted ? [] : Object.keys(fields))
   const record = { type, id: idOf(type, values), values, given, deleted: isDeleted }

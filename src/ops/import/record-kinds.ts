@@ -5,13 +5,13 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
-import * as forms from './field-forms.ts'
+import * as schemas from './field-schemas.ts'
 import { kind, type RecordKind } from './record-rows.ts'
 
-const { count, id, list, optional, slug, text, time, url, word } = forms
+const { count, id, list, optional, slug, text, time, url, word } = schemas
 
 /** The fields that all offers of a site have in common. */
-const offerForm = {
+const offerFields = {
   site: id('sit'),
   slug,
   title: text(200),
@@ -21,7 +21,7 @@ const offerForm = {
 }
 const offer = { listMax: 10_000 } as const
 
-const purchaseForm = {
+const purchaseFields = {
   id: id('pur'),
   person: id('per'),
   order: optional(id('ord')),
@@ -38,7 +38,7 @@ export const kinds = {
     list: 'sites',
     listMax: 1000,
     table: 'site',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('sit'),
       slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved for a path of the service'),
       name: text(120),
@@ -59,16 +59,16 @@ export const kinds = {
     list: 'people',
     listMax: 100_000,
     table: 'person',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('per'),
       email: z.email().max(254),
       name: text(120),
       picture: optional(url),
-      /** When the platform verified the e-mail address. An import does not verify addresses. */
+      /** When the platform verified the e-mail address. An import does not verify it. */
       emailVerifiedAt: optional(time),
       preferredUsername: optional(text(120)),
-      locale: optional(forms.languageTag),
-      timeZone: optional(forms.timeZone),
+      locale: optional(schemas.languageTag),
+      timeZone: optional(schemas.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
       /** The password hash from an export, so people can keep their passwords. */
@@ -110,9 +110,9 @@ export const kinds = {
     ...offer,
     list: 'courses',
     table: 'course',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('crs'),
-      ...offerForm,
+      ...offerFields,
       archivedAt: optional(time),
       url: optional(url),
       imageUrl: optional(url),
@@ -148,7 +148,7 @@ export const kinds = {
     list: 'files',
     listMax: 100_000,
     table: 'stored_file',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('fil'),
       site: id('sit'),
       name: text(200),
@@ -163,12 +163,12 @@ export const kinds = {
     list: 'appearances',
     listMax: 1000,
     table: 'site_appearance',
-    form: z.strictObject({
+    schema: z.strictObject({
       site: id('sit'),
       displayName: optional(text(120)),
       logoFileId: optional(id('fil')),
-      accentColor: optional(forms.color),
-      backgroundColor: optional(forms.color),
+      accentColor: optional(schemas.color),
+      backgroundColor: optional(schemas.color),
       signInWords: optional(text(500)),
       consentWords: optional(text(500)),
       updatedAt: time,
@@ -179,9 +179,9 @@ export const kinds = {
     ...offer,
     list: 'digitalProducts',
     table: 'digital_product',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('dig'),
-      ...offerForm,
+      ...offerFields,
       archivedAt: optional(time),
       fileName: text(200),
       file: optional(id('fil')),
@@ -191,16 +191,16 @@ export const kinds = {
     ...offer,
     list: 'consultingServices',
     table: 'consulting_service',
-    form: z.strictObject({ id: id('con'), ...offerForm, durationMinutes: count(1440) }),
+    schema: z.strictObject({ id: id('con'), ...offerFields, durationMinutes: count(1440) }),
   }),
   event: kind({
     ...offer,
     list: 'events',
     table: 'event',
-    form: z
+    schema: z
       .strictObject({
         id: id('evt'),
-        ...offerForm,
+        ...offerFields,
         archivedAt: optional(time),
         location: optional(text(200)),
         joinUrl: optional(url),
@@ -227,7 +227,7 @@ export const kinds = {
     ...many,
     list: 'orders',
     table: 'customer_order',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('ord'),
       site: id('sit'),
       person: id('per'),
@@ -245,10 +245,10 @@ export const kinds = {
     ...many,
     list: 'coursePurchases',
     table: 'course_purchase',
-    form: z.strictObject({
-      ...purchaseForm,
+    schema: z.strictObject({
+      ...purchaseFields,
       course: id('crs'),
-      // An explicit null means lifetime access.
+      // Required. null means lifetime access.
       expiresAt: time.nullable(),
     }),
     inOrder: ['purchasedAt', 'expiresAt'],
@@ -257,14 +257,14 @@ export const kinds = {
     ...many,
     list: 'digitalProductPurchases',
     table: 'digital_product_purchase',
-    form: z.strictObject({ ...purchaseForm, digitalProduct: id('dig') }),
+    schema: z.strictObject({ ...purchaseFields, digitalProduct: id('dig') }),
   }),
   consultingServicePurchase: kind({
     ...many,
     list: 'consultingServicePurchases',
     table: 'consulting_service_purchase',
-    form: z.strictObject({
-      ...purchaseForm,
+    schema: z.strictObject({
+      ...purchaseFields,
       consultingService: id('con'),
       scheduledAt: optional(time),
     }),
@@ -273,7 +273,7 @@ export const kinds = {
     ...many,
     list: 'eventRegistrations',
     table: 'event_registration',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('reg'),
       person: id('per'),
       event: id('evt'),
@@ -287,7 +287,7 @@ export const kinds = {
     list: 'watchPositions',
     listMax: 500_000,
     table: 'watch_position',
-    form: z.strictObject({
+    schema: z.strictObject({
       person: id('per'),
       lecture: id('lec'),
       positionSeconds: count(86_400),
@@ -300,7 +300,7 @@ export const kinds = {
     list: 'posts',
     listMax: 100_000,
     table: 'post',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('pst'),
       site: id('sit'),
       topic: word,
@@ -325,7 +325,7 @@ export const kinds = {
     ...many,
     list: 'notifications',
     table: 'notification',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('not'),
       person: id('per'),
       site: id('sit'),
@@ -343,7 +343,7 @@ export const kinds = {
     ...many,
     list: 'notificationSubscriptions',
     table: 'notification_subscription',
-    form: z.strictObject({
+    schema: z.strictObject({
       id: id('sub'),
       person: id('per'),
       site: id('sit'),
@@ -367,7 +367,7 @@ export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
 }
 
-/** The schema of a campus: all records in one document, with a list for each kind, as in `config/demo`. */
+/** All records in one document, with a list for each kind, as in `config/demo`. */
 export type Campus = {
-  [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
+  [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['schema']>[]
 }

@@ -20,7 +20,7 @@ export interface InnerList<Values = Fields> {
   readonly table: Table
   /** The columns that identify an entry. If entries are strings, the last column contains the string. */
   readonly key: readonly string[]
-  /** Whether rows have a column `position`, and whether positions are unique within a record. */
+  /** Set if rows have a column `position`. `unique` positions may not repeat within a record. */
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries to the list. */
   readonly also?: string
@@ -38,12 +38,12 @@ interface DerivedColumn<Values> {
  * A kind of record: its schema in an import, and its rows in the database. By default, each field has a column of the
  * same name (`columnOf`).
  */
-export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fields> {
+export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fields> {
   /** The name of the kind's list in a campus, and the maximum length of that list. */
   readonly list: string
   readonly listMax: number
   readonly table: Table
-  readonly form: Form
+  readonly schema: Shape
   /** The fields that identify a record; defaults to `id`. */
   readonly key?: readonly string[]
   /** Two time fields, of which the first must not be later. */
@@ -57,10 +57,10 @@ export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fie
   readonly deletable?: true
 }
 
-/** Checks the settings of a kind, and infers its type. */
-export function kind<const List extends string, Form extends z.ZodObject>(
-  settings: RecordKind<Form, z.output<Form>> & { readonly list: List },
-): RecordKind<Form> & { readonly list: List } {
+/** Returns the settings. The compiler checks them and infers the type of the kind. */
+export function kind<const List extends string, Shape extends z.ZodObject>(
+  settings: RecordKind<Shape, z.output<Shape>> & { readonly list: List },
+): RecordKind<Shape> & { readonly list: List } {
   return settings
 }
 
@@ -106,7 +106,7 @@ function referencesAt(field: string, value: unknown): Reference[] {
   return referencesIn(value).map((inner) => ({ ...inner, field }))
 }
 
-/** Returns the column of a field: `fileName` becomes `file_name`, and references end with `_id`. */
+/** Returns the column of a field: `fileName` becomes `file_name`; references except `createdBy` get `_id`. */
 export function columnOf(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return field in referenced && field !== 'createdBy' ? `${column}_id` : column
@@ -137,7 +137,7 @@ export function innerRows(kind: RecordKind, list: InnerList, record: Fields, wri
   })
 }
 
-/** Converts fields to columns. Fields that end with `At` are times, stored in milliseconds. */
+/** Converts fields, except lists, to columns. Fields that end with `At` are times, stored in milliseconds. */
 function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Writing): Row {
   const single = fields.filter(([, value]) => !Array.isArray(value))
   return Object.fromEntries(
@@ -148,7 +148,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** Returns the columns that depend on the fields of a line. */
+/** Returns the columns whose values come from the given fields. */
 export function columnsGiven(
   { derived = {} }: RecordKind,
   given: ReadonlySet<string>,
@@ -160,9 +160,9 @@ export function columnsGiven(
   )
 }
 
-/** Converts a row to the fields of a record. The inverse of `recordRow`. */
-export function fieldsOf(form: { readonly shape: object }, row: Row): Record<string, unknown> {
-  const known = Object.keys(form.shape).flatMap((field) => {
+/** Converts a row to the fields of a record, without its lists. */
+export function fieldsOf(schema: { readonly shape: object }, row: Row): Record<string, unknown> {
+  const known = Object.keys(schema.shape).flatMap((field) => {
     const value = row[columnOf(field)]
     if (value === undefined) return []
     const isTime = field.endsWith('At') && value !== null

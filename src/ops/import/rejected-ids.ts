@@ -8,8 +8,11 @@ import { type Fields, referencesIn } from './record-rows.ts'
 /** The maximum number of tracked records. Beyond it, dependent lines are reported as invalid themselves. */
 const IDS_MAX = 200_000
 
-/** Returns the table of a kind. Sections and lectures are part of a course record, so their kind is the table name. */
-export function tableOf(kind: string): string {
+/**
+ * Returns the table of the records that a field can reference. Sections and lectures have no kind of record, so their
+ * name is the table.
+ */
+export function referencedTable(kind: string): string {
   return isKindName(kind) ? kindOf(kind).table : kind
 }
 
@@ -39,7 +42,7 @@ export function trackRejectedIds() {
       const needed = lines.flatMap((line) =>
         referencesIn(line.record.values)
           .filter(({ kind, id }) => ids.has(`${kind} ${id}`))
-          .map(({ kind, id }) => ({ line, table: tableOf(kind), id })),
+          .map(({ kind, id }) => ({ line, table: referencedTable(kind), id })),
       )
       const missing = new Set<string>()
       for (const [id, [first]] of Map.groupBy(needed, (one) => one.id)) {

@@ -18,11 +18,11 @@ import {
 
 const HASHES_AT_ONCE = 8
 
-/** Thrown if a record contradicts the database or another record of its batch. */
+/** A record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
 /**
- * Hashes the passwords of records, by person id.
+ * Returns the password hash of each record that has a password, by person id.
  *
  * @param findStored returns the stored hash of a person, if it matches the password
  */
@@ -46,8 +46,8 @@ export async function hashPasswords(
 }
 
 /**
- * Writes records: inserts new rows, updates changed ones, and deletes removed list entries. Fields that a line does
- * not contain remain unchanged.
+ * Writes records: inserts new rows, updates changed ones, and deletes deleted records and removed list entries. Fields
+ * that a line does not contain remain unchanged.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
@@ -99,7 +99,7 @@ async function writeAlike(
   }
 }
 
-/** Writes people, and ends the access that their new data no longer allows. */
+/** Writes people, adopts those whom operators added, and ends access that the new data no longer allows. */
 async function changePeople(
   trx: Transaction<Schema>,
   people: {
@@ -117,7 +117,7 @@ async function changePeople(
   await endSessions(trx, signedOut, nowMs)
   await markImported(trx, rows, nowMs)
   for (const { id, values } of records) {
-    // End access that began before `accessEndedAt`, which must not be in the future.
+    // End access that began before `accessEndedAt`. A time in the future counts as now.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })
@@ -170,7 +170,7 @@ async function replaceInner(
     const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`)
     await sql`delete from ${sql.table(table)} where ${sql.join(same, sql` and `)}`.execute(trx)
   }
-  // Clear the positions first, because they must be unique at all times.
+  // Negate the stored positions first: a new position must never equal a stored one.
   if (position === 'unique') {
     await sql`update ${sql.table(table)} set position = -position ${whose} and position > 0`.execute(
       trx,
@@ -200,7 +200,7 @@ const purchases = [
   'consultingServicePurchase',
 ] as const satisfies KindName[]
 
-// A purchase with such an order would show one member's order to another.
+// Otherwise, a purchase could show one member's order to another.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
   says: 'order: belongs to another person or site',
@@ -208,7 +208,7 @@ const orderRule = (type: KindName, item: string): Rule => ({
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
-// `node(id:)` of the Member API finds a record by its id alone, so ids must differ between kinds.
+// `node(id:)` of the Member API finds a purchase by its id alone, so ids must differ between kinds.
 const idRules = purchases.map((type): Rule => {
   const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
   return {
@@ -252,7 +252,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** Returns the first violated rule. Runs one query for each rule that applies to the batch. */
+/** Returns the description of the first violated rule. Runs one query for each rule that applies to the batch. */
 async function findContradiction(
   trx: Transaction<Schema>,
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,

@@ -1,16 +1,14 @@
-/** Writes the valid lines of an import, and isolates the ones that the database rejects. */
-
 import { sql, type Transaction } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
 import type { ReadLine, RejectedLine } from './read-records.ts'
 import { referencesIn, type Writing } from './record-rows.ts'
-import { type RejectedIds, tableOf } from './rejected-ids.ts'
+import { type RejectedIds, referencedTable } from './rejected-ids.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
 /**
- * Writes lines together. If the database rejects any, writes each half separately, down to single lines. So an
- * invalid line affects only itself and the lines that depend on its record.
+ * Writes lines, except those that refer to a rejected record. If the database rejects any, writes each half separately,
+ * down to single lines. So an invalid line affects only itself and the lines that depend on its record.
  *
  * @param lines parents before children
  * @returns the rejected lines; all others are written
@@ -66,7 +64,7 @@ async function tryLines(
   }
 }
 
-/** Whether the data caused an error. PostgreSQL's classes are 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
+/** Whether the data caused the error. PostgreSQL's classes are 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
 function isRejection(error: unknown): error is Error {
   if (error instanceof Contradiction) return true
   return (
@@ -84,9 +82,8 @@ async function explain(
 ): Promise<string> {
   if (error instanceof Contradiction) return error.message
   for (const { field, kind, id } of referencesIn(values)) {
-    const { rows } = await sql`select 1 from ${sql.table(tableOf(kind))} where id = ${id}`.execute(
-      trx,
-    )
+    const { rows } =
+      await sql`select 1 from ${sql.table(referencedTable(kind))} where id = ${id}`.execute(trx)
     if (rows.length === 0) return `${field}: no ${kind} has the id ${id}`
   }
   const columns =

@@ -8,7 +8,7 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** The verdict on the sender, with a fault if the token must not be used, and the nonce for the next proof. */
+/** The result for the sender: a fault if the token must not be used, and the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined
@@ -22,13 +22,12 @@ export const dpopAlgorithms = proofAlgorithms.join(' ')
 
 /** The token of a request before verification. */
 export interface SentToken {
-  /** The scheme of the Authorization header. */
   readonly scheme: 'Bearer' | 'DPoP'
   readonly value: string
 }
 
 /**
- * Verifies that the sender holds the key of the token (RFC 9449 §7). A bound token needs a proof signed with its key; an unbound
+ * Checks that the sender may use the token (RFC 9449 §7). A bound token needs a proof signed with its key; an unbound
  * token must be sent as a bearer token. Rejects bound tokens if DPoP is disabled.
  */
 export async function judgeBinding(

@@ -1,5 +1,3 @@
-/** Serves forward authentication: a proxy asks whether a request may pass, and on whose behalf it acts. */
-
 import type { Context, Middleware } from 'koa'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
@@ -30,9 +28,10 @@ import {
 } from './verify-bearer.ts'
 
 /**
- * Creates the route that responds with 200 and identity headers, or with the 401 or 403 of a protected resource, which
- * the proxy returns to its caller. Accepts any method, because some proxies repeat the method of the guarded request.
- * Never reads the body. The application behind the proxy is responsible for CORS.
+ * Creates the forward-auth route, at which a proxy asks whether a request may pass. Responds with 200 and identity
+ * headers, or with the 401 or 403 of a protected resource, which the proxy returns to its caller. Responds with 400 to
+ * a misconfigured proxy. Accepts any method, because some proxies repeat the method of the guarded request. Never reads
+ * the body. The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
@@ -44,8 +43,8 @@ export function forwardAuthRoute(parts: ResourceParts): Middleware {
 }
 
 /**
- * Header for the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this
- * header itself, which overwrites any value from the caller.
+ * The header for the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this
+ * header, which overwrites any value from the caller.
  */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
@@ -95,8 +94,8 @@ type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * Judges the token before checking the proxy's secret, because the same query reads the version of its client. An
- * unauthenticated proxy learns nothing about the verdict.
+ * Judges the token before the proxy has authenticated, because one query reads the token and the version of the proxy's
+ * client. An unauthenticated proxy learns nothing about the verdict.
  */
 async function judgeRequest(
   ctx: Context,
@@ -109,7 +108,7 @@ async function judgeRequest(
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })
 }
 
-/** Limits the verdict to what this proxy may learn about the token. */
+/** Returns the verdict on a token for this proxy. Bound tokens and tokens of another site are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged
@@ -122,7 +121,7 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
   return invalid('the token is for a different site than the resource server')
 }
 
-/** Authenticates the proxy. @returns undefined if it has rejected the request */
+/** Authenticates the proxy as a resource server. @returns undefined if the request was rejected */
 async function authenticateProxy(
   ctx: Context,
   credentials: ProxyCredentials,
@@ -140,13 +139,13 @@ async function authenticateProxy(
   return undefined
 }
 
-/** Error description of every failed proxy authentication. It names no fault, because the proxy's caller may see it. */
+/** The error description of every failed proxy authentication. It gives no reason, because the caller may see it. */
 const PROXY_NOT_AUTHENTICATED =
   'the proxy did not authenticate as a resource server: set X-Forward-Auth-Client to its client_id and ' +
   'client_secret, encoded as in HTTP Basic'
 
 /**
- * Responds with 400, because the fault is in the operator's own configuration. After a 401, a browser would ask for the
+ * Responds with 400, because the operator's configuration is at fault. After a 401, a browser would ask for the
  * password of the proxy, and a client would request a new token.
  */
 function refuseProxy(ctx: Context, reason: string): void {
@@ -155,18 +154,17 @@ function refuseProxy(ctx: Context, reason: string): void {
   sendJsonError(ctx, 400, body)
 }
 
-/** The parts of a request that may name scopes. */
 export interface ScopeSources {
   readonly path: string
   readonly query: string
-  /** Values of the `X-Forward-Auth-Scope` headers. */
+  /** The values of X-Forward-Auth-Scope. */
   readonly headers: readonly string[]
 }
 
 /**
  * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below the
  * endpoint, the path and query are those of the guarded request. The caller controls them, so only the header counts
- * there. A caller that sends the header itself can only restrict its own token.
+ * there. A caller that sends the header can only add requirements for its own token.
  *
  * @returns the scopes, or the problem for the operator who configured the proxy
  */

@@ -1,5 +1,3 @@
-/** Serves introspection: tells authorized clients whether a token is active, and what it allows (RFC 7662). */
-
 import type { Context, Middleware } from 'koa'
 
 import {
@@ -22,8 +20,8 @@ import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Creates the introspection route. A resource server sees all tokens of its site, and a client its own tokens. For any
- * other caller, every token is inactive (RFC 7662 §2.1; design 13).
+ * Creates the introspection route (RFC 7662; design 13). For a client that may not introspect a token, the token is
+ * inactive.
  */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
@@ -54,8 +52,8 @@ interface Question {
 }
 
 /**
- * Judges the token before comparing the caller's secret, because the same query reads the caller's version. An
- * unauthenticated caller learns nothing about the verdict.
+ * Judges the token before the caller has authenticated, because one query reads the token and the version of the
+ * caller's client. An unauthenticated caller learns nothing about the verdict.
  */
 async function answerCaller(
   ctx: Context,
@@ -140,7 +138,7 @@ function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
-/** Authenticates the caller. @returns undefined if it has rejected the request */
+/** Authenticates the caller. @returns undefined if the request was rejected */
 async function authenticate(
   ctx: Context,
   credentials: Question['credentials'],

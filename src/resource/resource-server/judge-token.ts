@@ -2,7 +2,6 @@ import { judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
 import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
 
-/** The current verdict on a token. */
 export type Judged<Token = AccessToken> =
   | { readonly kind: 'good'; readonly token: Token }
   | WorthlessToken<Token>
@@ -22,17 +21,16 @@ export interface JudgeSettings {
   readonly now: () => number
 }
 
-/** Which tokens an endpoint accepts, and the client that authenticates there. */
 interface ExpectedToken {
   /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
-  /** The client that authenticates with the request, whose version the same query reads. */
+  /** The client that authenticates with the request. The same query reads its version. */
   readonly callerId?: string | undefined
 }
 
 export type TokenJudges = ReturnType<typeof makeTokenJudges>
 
-/** Format of a bearer token (RFC 6750 §2.1). Other or longer values are rejected without a query. */
+/** The format of a bearer token (RFC 6750 §2.1). Other or longer values are rejected without a query. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 

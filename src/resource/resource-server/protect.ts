@@ -12,19 +12,18 @@ export interface Protection {
   readonly resourceMetadataUrl: string
   /** The scopes that a caller without a valid token should request. */
   readonly scopes: readonly string[]
-  /** Advises which scopes a client can get, or what to do instead. */
   readonly adviseOnScopes: AdviseOnScopes
 }
 
 /** Advises which scopes a client can get, or what to do instead. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that ends the request, at an endpoint without anonymous access. */
+/** A verdict for which a request is rejected; `anonymous` only where a token is required. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
- * Judges the Authorization header of a request, and logs client and person. Ignores tokens in the query or body, which
- * would end up in logs (RFC 6750 §2).
+ * Verifies the token in the Authorization header, sets DPoP-Nonce, and logs client and person. Ignores tokens in the
+ * query or body (RFC 6750 §2).
  */
 export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
   // `headers.authorization` shows only the first of several headers.
@@ -42,7 +41,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** Returns the parts of the request that a proof must match. The host is pinned (platform/http/request-target.ts). */
+/** Returns the parts of a request that a proof must match. The host is that of BASE_URL (request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {
@@ -52,7 +51,7 @@ export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> 
   }
 }
 
-/** Sends the nonce for the next proof (RFC 9449 §8.2). */
+/** Sends the nonce for the next proof, if there is one (RFC 9449 §8.2). */
 export function tellNonce(ctx: Context, nonce: string | undefined): void {
   if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
 }
@@ -72,14 +71,14 @@ export async function refuse(
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   if (verdict.kind === 'unavailable') {
-    askForAnotherTry(ctx, verdict.cause)
+    answerUnavailable(ctx, verdict.cause)
     return
   }
   const challenge = await challengeFor(verdict, protection)
   Object.assign(logFields(ctx), {
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
-    // Log the client, so that its operator sees the reason under Refusals.
+    // Log the client, so its operator sees the reason under Refusals.
     ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
   })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401
@@ -115,7 +114,7 @@ async function demandMore(
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
-/** Advises a client to request the scopes of its expired or revoked token again. */
+/** Advises the client of a rejected token which scopes to request next. */
 async function adviceAfter(
   { token }: Extract<Verdict, { kind: 'invalid' }>,
   { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
@@ -129,7 +128,7 @@ function sentence(description: string, { remedy }: ScopeAdvice): string {
   return remedy === undefined ? description : `${description}; ${remedy}`
 }
 
-function askForAnotherTry(ctx: Context, cause: unknown): void {
+function answerUnavailable(ctx: Context, cause: unknown): void {
   const error = 'temporarily_unavailable'
   // Log the store's own error as the cause.
   const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
@@ -145,22 +144,21 @@ function askForAnotherTry(ctx: Context, cause: unknown): void {
 /** The parameters of a challenge (RFC 6750 §3). */
 export interface Challenge {
   readonly realm?: string
-  /** The error code; omitted if the request has no token (RFC 6750 §3.1). */
+  /** The error code. UserInfo omits it if the request has no token (RFC 6750 §3.1). */
   readonly error?:
     | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
     | BindingFault['error']
   readonly description?: string
-  /** All scopes that the operation needs. */
+  /** The scopes to request. */
   readonly scopes?: readonly string[]
-  /** URL of the protected-resource metadata (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
   readonly dpop?: DpopChallenge | undefined
 }
 
 /**
- * Formats the value of `WWW-Authenticate`. Our texts, scopes and URLs contain no quotation marks or backslashes.
+ * Formats the value of `WWW-Authenticate`.
  *
- * @throws if a text contains one, because it would break the header
+ * @throws if a value contains a character that RFC 6750 §3 does not allow, such as a quotation mark
  */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
@@ -178,7 +176,6 @@ export function challengeHeader(challenge: Challenge): string {
   return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
 }
 
-/** Throws if a text contains characters that are not allowed in `error_description` (RFC 6750 §3). */
 function quotable(value = ''): string {
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
     throw new Error('a challenge contains a character that RFC 6750 does not allow')

@@ -1,5 +1,3 @@
-/** Serves UserInfo: claims about the person who signed in (OpenID Connect Core §5.3). */
-
 import type { Context, Middleware } from 'koa'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
@@ -24,8 +22,8 @@ import { type Challenge, challengeHeader, provenRequest, tellNonce } from './pro
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Creates the UserInfo route, which responds like the engine's own endpoint. Accepts tokens bound to this origin, and
- * unbound tokens from plain sign-ins (design 4).
+ * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint. Accepts tokens
+ * bound to this origin, and unbound tokens from plain sign-ins (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
@@ -49,7 +47,7 @@ async function claimsFor(
   if ('problem' in sent) return malformedRequest(sent.problem)
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
-    // Send one description for every fault. The reason is in the log and shown to the operator of the client.
+    // Send one description for every fault. The log and the Refusals page show the reason.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
     return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
   }
@@ -64,7 +62,7 @@ async function claimsFor(
   }
   Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
-  const refusal = lackOf(token, sent.scope)
+  const refusal = refusalForScopes(token, sent.scope)
   if (refusal) return refusal
   // Load the client only for requests from web pages, which confidential clients must not send.
   if (ctx.get('Origin') && isForeignToPages(ctx, await authorization.findClient(token.clientId))) {
@@ -83,8 +81,8 @@ type TokenRead =
   | { readonly problem: string }
 
 /**
- * Reads the token from the header or, for POST, from the form, but rejects both together (RFC 6750 §2.1 and §2.2;
- * OpenID Connect Core §5.3.1). Never reads it from the URL, which ends up in logs.
+ * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
+ * Rejects several tokens, and a token in the URL, which ends up in logs.
  *
  * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
@@ -128,11 +126,14 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Returns the refusal if a token lacks `openid` or a scope named in the request. */
-function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
+/** Returns a refusal if the token lacks `openid` or a scope that the request names. */
+function refusalForScopes(
+  { scopes }: AccessToken,
+  named: string | undefined,
+): UserinfoRefusal | undefined {
   if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
-  // Format of `scope` (RFC 6749 §3.3).
+  // The format of `scope` (RFC 6749 §3.3).
   if (!/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(named)) {
     return malformedRequest('scope contains invalid characters')
   }
@@ -164,7 +165,7 @@ interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'sco
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** Creates the refusal of a malformed request. @param description sent in a header, so must not repeat the request */
+/** @param description sent in a header, so must not repeat the request */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }

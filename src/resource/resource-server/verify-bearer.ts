@@ -1,4 +1,4 @@
-/** Decides on the tokens of requests; `protect.ts` turns refusals into responses. */
+/** Verifies the access tokens of requests; `protect.ts` turns the verdicts into responses. */
 
 import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
@@ -21,7 +21,7 @@ export type Verdict =
   | Granted
   | {
       readonly kind: 'invalid'
-      /** The reason for the log. The caller gets the same description for every fault. */
+      /** The reason, for the log. `description` is for the caller. */
       readonly reason: string
       readonly description: string
       /** The error code for a token that is bound to a key, instead of `invalid_token`. */
@@ -61,24 +61,22 @@ export interface VerdictDependencies {
   readonly judgeAccessToken: TokenJudges['judgeAccessToken']
   /** Verifies DPoP proofs; undefined if DPoP is disabled. */
   readonly checkDpop?: CheckDpop | undefined
-  /** Counts each use of a token. */
   readonly countUse: (grantId: string) => void
 }
 
-/** The relevant parts of a request. A faulty request may repeat a header. */
 export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
   readonly authorization: readonly string[]
 }
 
-/** Judges the token of a request. */
+/** Judges the token of a request, and counts its use. Never rejects: see `unavailable`. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
-/** Description for every unusable token; only the log has the reason. */
+/** The error description for every unusable token; only the log has the reason. */
 export const TOKEN_REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
   'resource at both the authorization and the token endpoint'
 
-/** Description for a missing token, where a token is required. */
+/** The error description for a missing token, where a token is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
 /** Creates the token checks that all endpoints share. */
@@ -112,7 +110,7 @@ async function judgeSent(
   request: BearerRequest,
   { judgeAccessToken, checkDpop, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  // Protected resources accept only tokens bound to this origin.
+  // Accept only tokens whose audience is this origin.
   const judged = await judgeAccessToken(sent.value, { unbound: false })
   if (judged.kind === 'worthless') {
     const offer = checkDpop && ({ dpop: 'offered' } as const)
@@ -147,20 +145,20 @@ export function readToken(
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** Creates the verdict on an unusable token. */
+/** Creates an `invalid` verdict that names the rejected token. */
 export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
   return { ...invalid(reason), token }
 }
 
-/** Creates a verdict for an invalid token. @param reason for the log */
+/** Creates an `invalid` verdict. @param reason for the log */
 export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
 /**
- * Turns a granted verdict into an insufficient one if the token lacks a scope.
+ * Returns `insufficient` instead of `granted` if the token lacks a scope.
  *
- * @param sufficient scopes of which any one is enough
+ * @param sufficient scopes of which one is enough, instead of all of `needed`
  */
 export function demandScopes(
   verdict: Verdict,

@@ -22,12 +22,11 @@ import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 export interface Forwarded {
   /** The target URL; the caller's query is appended unchanged. */
   readonly address: string
-  /** The bearer token for the upstream. */
   readonly token: string
   readonly baseUrl: string
-  /** Headers from this service, which replace those of the caller. */
+  /** Headers that replace those of the caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** Time limit for the response headers after the request was sent, and for each pause in either direction. */
+  /** The time limit for the response headers after the request was sent, and for each pause in either direction. */
   readonly answerWithinMs: number
   readonly bodyBytesMax: number
 }
@@ -43,13 +42,13 @@ const agents = { http: new HttpAgent(), https: new HttpsAgent() }
  * redirects, decompresses bodies and hides when a connection is made.
  *
  * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins. A later failure closes the
- * caller's connection, so that the caller sees that the response is incomplete.
+ * caller's connection, so the caller sees that the response is incomplete.
  */
 export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   if (Number(ctx.get('content-length')) > wanted.bodyBytesMax)
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
-  // Emitted after a complete response too; then `destroy` is a no-op.
+  // `close` also follows a complete response; then `destroy` is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller left')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
@@ -82,7 +81,7 @@ function open(ctx: Context, wanted: Forwarded): ClientRequest {
   })
 }
 
-/** Waits for the response headers. */
+/** Sends the request body and waits for the response headers. */
 async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded) {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const fail = (error: Error) => {
@@ -105,7 +104,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** Limits the time to connect: a connection dropped by a firewall fails sooner than a slow response. */
+/** Limits the time to connect, so a connection dropped by a firewall fails sooner than a slow response. */
 function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   const timer = setTimeout(tooSlow, CONNECT_MS)
   const stop = () => clearTimeout(timer)
@@ -145,7 +144,7 @@ function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: Bod
   const end = () => outgoing.end()
   incoming.on('data', send).once('end', end)
   outgoing.on('drain', () => incoming.resume())
-  // Drain the rest of the body.
+  // Discard the rest of the body.
   outgoing.once('close', () => incoming.off('data', send).off('end', end).resume())
 }
 

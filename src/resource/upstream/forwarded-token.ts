@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
 
-/** The claims of a forwarded token. */
 interface ForwardedToken {
   readonly audience: string
   readonly personId: string
@@ -21,7 +20,7 @@ const LIVES_SECONDS = 60
  * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts these tokens itself:
  * its own tokens are opaque, and the engine does not have this key.
  *
- * @param jwk private signing key of the upstream key ring
+ * @param jwk the private signing key; without one, signing fails
  */
 export function makeSignForwarded(
   jwk: JWK | undefined,

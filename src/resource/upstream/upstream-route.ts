@@ -14,7 +14,7 @@ import { refuse, verdictOf } from '../resource-server/protect.ts'
 import { demandScopes, type Granted, type ResourceParts } from '../resource-server/verify-bearer.ts'
 import { forward } from './forward.ts'
 import { makeSignForwarded, publicKeys, type SignForwarded } from './forwarded-token.ts'
-import { hasOneSpelling } from './spelling.ts'
+import { isUnambiguousPath } from './unambiguous-path.ts'
 
 const reading: readonly string[] = ['GET', 'HEAD']
 const writing: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
@@ -26,9 +26,9 @@ const withoutSlash = prefix.slice(0, -1)
 export interface Upstream {
   /** The path after /admin/api/. */
   readonly path: string
-  /** Scope of read methods; undefined to disable reads. */
+  /** The scope for read methods; undefined to disable them. */
   readonly readScope?: string | undefined
-  /** Scope of write methods; undefined to disable writes. */
+  /** The scope for write methods; undefined to disable them. */
   readonly writeScope?: string | undefined
   /** The URL that replaces {base_url}/admin/api/{path}. */
   readonly address: string
@@ -38,12 +38,12 @@ export interface Upstream {
 }
 
 /** Returns the path of a mapping and the scopes that grant access to it. */
-export function openingOf({ path, readScope, writeScope }: Upstream) {
+export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
   const scopes = [readScope, writeScope].flatMap((scope) => scope ?? [])
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Creates the function that creates the route to the platform's own API for a key ring. */
+/** Returns a function that creates the upstream route and its published keys for a key ring. */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   /** @param keys private keys of the upstream key ring, the signing key first */
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
@@ -60,8 +60,8 @@ interface UpstreamParts extends ResourceParts {
 }
 
 /**
- * Creates the route `/admin/api/…`. It verifies the token and its scope like the Admin API, and forwards the request to
- * the URL of its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON.
+ * Creates the route `/admin/api/…`. It checks the token and its scope like the Admin API, and forwards the request to
+ * the mapped URL (docs/how-to/serve-your-own-api.md). Every error is JSON.
  */
 function upstreamRoute(parts: UpstreamParts): Middleware {
   const cors = openCors([...reading, ...writing])
@@ -79,7 +79,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   const { platform, oauth, verdicts, resourceMetadataUrl, baseUrl, upstreams, sign } = parts
   if (ctx.path === withoutSlash) throw nothingMapped()
   const rest = ctx.path.slice(prefix.length)
-  if (!hasOneSpelling(rest)) throw nonCanonicalPath()
+  if (!isUnambiguousPath(rest)) throw nonCanonicalPath()
   const upstream = upstreams.find(({ path }) => `${rest}/`.startsWith(`${path}/`))
   if (!upstream) throw nothingMapped()
   logFields(ctx).upstream = upstream.path
@@ -128,6 +128,6 @@ async function signedToken(
     siteId,
     roles,
     clientId,
-    scopes: openingOf(upstream).scopes.filter((scope) => scopes.includes(scope)),
+    scopes: scopeUseOf(upstream).scopes.filter((scope) => scopes.includes(scope)),
   })
 }

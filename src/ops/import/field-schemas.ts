@@ -3,11 +3,9 @@ import { z } from 'zod'
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isTime } from './campus-time.ts'
 
-/**
- * Validates data. Each problem has a path and a description: the schema's message, or one from `describeIssue`.
- */
-export function readForm<Form extends z.ZodType>(form: Form, input: unknown) {
-  const { data, error } = form.safeParse(input, { error: describeIssue })
+/** Validates data. Describes each problem with its path, such as "name: is missing". */
+export function validate<Shape extends z.ZodType>(schema: Shape, input: unknown) {
+  const { data, error } = schema.safeParse(input, { error: describeIssue })
   const problems = error?.issues.map(({ path, message }) =>
     path.length > 0 ? `${z.core.toDotPath(path)}: ${message}` : message,
   )
@@ -35,7 +33,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** Parses JSON; undefined if it is not valid. */
+/** Parses JSON. Returns undefined if it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -44,7 +42,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-// The schemas of single fields, each with a limit.
+// Schemas of single fields.
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -62,7 +60,7 @@ export const url = z
   .url({ protocol: /^https?$/ })
   .max(2000)
   .refine(hasNoNul, NO_NUL)
-/** A URL on the client's server. The IP address of the server is checked when the URL is used. */
+/** An https URL on a client's server. The server's IP address is checked when the URL is used. */
 export const serverUrl = url.refine(
   (address) => address.startsWith('https://'),
   'must be an https URL',
@@ -81,11 +79,11 @@ export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
 
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as #336699')
 
-/** Matches language tags (BCP 47). The language need not exist. */
+/** Matches the syntax of language tags (BCP 47). */
 const TAG = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/
 export const languageTag = matching(35, TAG, 'must be a language like de-AT')
 
-/** Matches names of time zones (IANA). The time zone need not exist. */
+/** Matches the syntax of time zone names (IANA). */
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/
 export const timeZone = matching(60, ZONE, 'must be a time zone like Europe/Vienna')
 

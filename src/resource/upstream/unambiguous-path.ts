@@ -3,17 +3,14 @@ const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 /** Characters of a path segment (RFC 3986 §3.3), but not `;`, which ends a segment on some servers. */
 const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
-/**
- * Characters that must not be percent-encoded: they need no encoding, or would change the meaning of the path when
- * decoded.
- */
+/** Characters that must not be percent-encoded: they need no encoding, or decoding them changes the path. */
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**
- * Whether this service and every upstream interpret a path in the same way. The path must have no empty or dot segment,
- * no trailing slash, no needlessly encoded character and no encoded separator. It must be valid UTF-8.
+ * Whether every upstream interprets the path as this service does. The path must have no empty or dot segment, no
+ * trailing slash, no needlessly encoded character and no encoded separator. It must be valid UTF-8.
  */
-export function hasOneSpelling(path: string): boolean {
+export function isUnambiguousPath(path: string): boolean {
   return SEGMENTS.test(path) && path.split('/').every(isPlainSegment)
 }
 
