@@ -66,7 +66,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
-  /** Creates the request handler with the current keys. Creates again only the parts that hold keys. */
+  /** Creates the request handler with the given keys. Reuses all parts that hold no keys. */
   const makeHandler = (ring: Rings) => {
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)
@@ -123,10 +123,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     demoPeople,
     /** The clock for all decisions of the service, in epoch milliseconds. */
     now: platform.now,
-    /**
-     * The request handler with the current signing keys. Call it for each request, because rotation replaces the
-     * handler.
-     */
+    /** Returns the request handler with the current signing keys, which changes when they rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -28,7 +28,6 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
   side?.leave()
 }
 
-/** Runs the primary, which starts, replaces and stops the workers. */
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
   // Open the metrics port before starting workers, so a port in use is reported before there is anything to stop.

@@ -19,7 +19,6 @@ export type Content =
 export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 
-/** Returns all placeholder names in a value, including unknown ones. */
 function placeholdersIn(value: unknown): string[] {
   const names = JSON.stringify(value).matchAll(PLACEHOLDER)
   return [...new Set([...names].map(([, name = '']) => name))]

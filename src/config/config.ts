@@ -59,10 +59,8 @@ const conformanceSettings = z.strictObject({
 })
 
 /**
- * Reads the environment and `config/*.json`.
+ * Reads the environment, and `config/*.json` from CONFIG_DIR or, by default, from `defaultFolder`.
  *
- * @param defaultFolder the configuration folder if CONFIG_DIR is not set. Its assistants.json is also used if
- * CONFIG_DIR has none
  * @throws one error that lists every problem
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
@@ -96,7 +94,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     integrations,
     /** Copies of metadata documents by URL, for use if fetching fails. */
     documentCopies: copies,
-    /** The assistants for which operators can create an application with one click. */
     assistants,
     demoFolder: join(folder, 'demo'),
     /** The clients and settings of the conformance suite; undefined if the profile is off. */

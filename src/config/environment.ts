@@ -14,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** The issuer equals BASE_URL byte for byte, so only the canonical form and a trailing slash are accepted. */
+/** BASE_URL in canonical form, because the issuer equals it byte for byte. A trailing slash is removed. */
 const baseUrl = z.string().transform((value, context) => {
   const url = URL.parse(value)
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
@@ -98,7 +98,7 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
 
-/** The variables for metrics and traces. Those with OTEL_ are OpenTelemetry standards. */
+/** The variables for metrics and traces. OpenTelemetry defines those that start with OTEL_. */
 const monitoringVariables = {
   METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
@@ -145,10 +145,7 @@ const monitoringVariables = {
   ),
 }
 
-/**
- * All environment variables, with their validation, defaults and descriptions, from which `config/example.env` is
- * generated. Error messages do not quote variables that hold secrets or URLs with passwords.
- */
+/** All environment variables. `config/example.env` is generated from them. Errors do not quote secrets. */
 export const environmentVariables = z.object({
   BASE_URL: baseUrl.optional().meta({
     shown: `http://${loopbackAddress}:<PORT>`,
@@ -258,7 +255,6 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
     /** The root secrets, the current one first; undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
-    /** The S3 storage; undefined if files are on disk. */
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
@@ -266,12 +262,10 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     conformanceProfile: data.CONFORMANCE_PROFILE,
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
-    /** Undefined if metrics are disabled. */
     metricsAddress:
       data.METRICS_PORT === undefined
         ? undefined
         : { host: data.METRICS_HOST, port: data.METRICS_PORT },
-    /** Undefined if traces are disabled. */
     traces: tracesOf(data),
   }
 }

@@ -8,7 +8,6 @@ const DAY_SECONDS = 86_400
 
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** Creates the schema of the maximum number of points in one window, with its default. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
 /** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
@@ -71,9 +70,7 @@ const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/**
- * The optional standards that are enabled, and the hosts at private addresses that they may contact. None by default.
- */
+/** The optional standards, all off by default, and the hosts at private addresses that they may contact. */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),
@@ -151,8 +148,7 @@ export const servicePolicy = z.strictObject({
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. While the browser session lasts, it renews them without a
-    // prompt.
+    // The lifetime of sessions on /admin and /account, which a browser session renews without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */

@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** Creates these endpoints, and the token check of the other rooms. @param resourceMetadataUrl see RFC 9728 §5.1 */
+/** Creates the endpoints, and `verifyBearer` for the endpoints of other rooms. */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

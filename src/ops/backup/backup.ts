@@ -25,10 +25,8 @@ export interface BackupSource extends ServicePlace {
 }
 
 /**
- * Creates a backup in a new or empty folder. Does not migrate the database, so a new version can back up the database
- * of the previous one.
- *
- * @throws if the folder is not empty, or if data cannot be read
+ * Creates a backup in a new or empty folder; throws if the folder is not empty. Does not migrate the database, so a new
+ * version can back up the database of the previous one.
  */
 export async function makeBackup(folder: string, source: BackupSource): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -89,11 +87,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/**
- * Lists the paths of all files in a folder, except unfinished uploads. The folder need not exist.
- *
- * @throws if data cannot be read, because a restore would lack it
- */
+/** Lists the paths of all files in a folder, which need not exist. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.

@@ -20,8 +20,6 @@ const ALL_PAGES = 0x7fffffff
 /**
  * Copies a database in use within one read transaction, so the copy is consistent although writes continue. A copy in
  * several steps would restart whenever another process writes.
- *
- * @returns the contents of the copy
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -100,10 +98,7 @@ const DUPLICATE_TABLE = '42P07'
 
 /**
  * Restores a dump into an empty database, completely or not at all. No service can open the database until
- * `finishPostgres` is called.
- *
- * @returns the contents of the restored database
- * @throws if another restore into this database has begun
+ * `finishPostgres` is called. Throws if another restore into the database has begun.
  */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
@@ -178,9 +173,7 @@ function byName(one: Row, other: Row): number {
   return one.name < other.name ? -1 : 1
 }
 
-/**
- * Runs a PostgreSQL program and returns its output. The password is in the environment, which other users cannot read.
- */
+/** Runs a PostgreSQL program. Passes the password in the environment, which other users cannot read. */
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
   words: readonly string[],

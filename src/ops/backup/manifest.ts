@@ -16,7 +16,6 @@ export interface ServicePlace {
   readonly filesOnDisk: boolean
   /** The file with the generated root secret; undefined if the secret is configured. */
   readonly secretFile: string | undefined
-  /** The environment for child processes. */
   readonly environment: NodeJS.ProcessEnv
 }
 
@@ -103,11 +102,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-/**
- * Returns the size and digest of a file of a backup, after flushing it to disk.
- *
- * @throws if the path contains a symbolic link, because its target may change
- */
+/** Flushes a file of a backup to disk and hashes it. Throws on a symbolic link, whose target may change. */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {

@@ -24,11 +24,9 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks a backup without restoring it: the digest of every part and, if all match, the database. Checks the rows and
- * migrations of a SQLite copy, but only the tables of a PostgreSQL dump.
- *
- * @returns descriptions of all damage, and of the checks that were not possible on this machine
- * @throws if there is no manifest
+ * Checks the digest of every part of a backup and, if all match, the database: the rows and migrations of a SQLite
+ * copy, or the tables of a PostgreSQL dump. Returns all damage, and the checks that this machine cannot make. Throws if
+ * there is no manifest.
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
@@ -108,10 +106,8 @@ function restoreUnderWay(file: string): string {
 
 /**
  * Restores all parts. No service can start on a partial restore: until `finish`, the SQLite file has a temporary name,
- * and a PostgreSQL database is marked as unfinished.
- *
- * @returns the location of the database until `finish`
- * @throws if a PostgreSQL database differs from the manifest after the restore
+ * and a PostgreSQL database is marked as unfinished. Throws if a restored PostgreSQL database differs from the
+ * manifest.
  */
 export async function placeParts(
   folder: string,
@@ -148,10 +144,7 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/**
- * Renames the restored file. Never replaces a database created in the meantime, whose log SQLite would apply to the
- * restored one.
- */
+/** Renames the restored file. Never replaces a database that a service created in the meantime. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)

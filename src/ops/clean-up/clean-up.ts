@@ -47,7 +47,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // Sending a notice deletes it, and so does its last attempt. This deletes what remains after a day.
+    // A notice is deleted once it is sent or its last attempt fails. This deletes any that remain after a day.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'change_key', expiry: 'expires_at' },
@@ -160,11 +160,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
   }
 }
 
-/**
- * Updates the progress after a statement.
- *
- * @param removed the expiry of each deleted row; undefined if the statement was cancelled
- */
+/** Updates the progress. `removed` has the expiry of each deleted row, or is undefined for a cancelled statement. */
 function follow(line: Line, removed: readonly number[] | undefined, ms: number): void {
   if (!removed) {
     line.more = true
@@ -212,8 +208,6 @@ type BatchSize = ReturnType<typeof makeBatchSize>
  * Creates a number of rows per statement that adapts to the duration of statements. It starts small, doubles after a
  * fast, full statement, and halves after a slow one. Only a cancelled statement reduces it below the initial number: on
  * a slow disk, deleting fewer rows would not help.
- *
- * @param statementMs the target duration of a statement
  */
 export function makeBatchSize(rowsMax: number, statementMs: number) {
   const first = Math.ceil(Math.sqrt(rowsMax))

@@ -32,10 +32,8 @@ const options = {
 } as const
 
 /**
- * `audit`: prints matching events, oldest first, as text or JSON. Starts 24 hours ago, unless `--since` says otherwise.
- * With `--follow`, continues until the signal.
- *
- * @throws if an option is invalid
+ * `audit`: prints matching events, oldest first. Starts 24 hours ago unless `--since` is given. With `--follow`,
+ * continues until the signal.
  */
 export async function printAudit(
   config: Config,

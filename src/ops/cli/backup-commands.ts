@@ -20,7 +20,6 @@ import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
-/** Returns where the data of the service is. */
 function placeOf(config: Config) {
   return {
     location: locationOf(storesOf(config)),
@@ -32,11 +31,7 @@ function placeOf(config: Config) {
   }
 }
 
-/**
- * `backup <folder>`: backs up a running or stopped service, and describes the backup.
- *
- * @throws {CommandRefused} if the backup is complete except for missing files
- */
+/** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if files are missing */
 export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
   const place = placeOf(config)
   const { location, secretFile } = place
@@ -76,11 +71,7 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   )
 }
 
-/**
- * `backup verify <folder>`: checks a backup without restoring it.
- *
- * @throws {CommandRefused} with all damage that was found, or if files are missing
- */
+/** `backup verify <folder>`: checks a backup. @throws {CommandRefused} with all damage, or if files are missing */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
   if (damages.length > 0) {
@@ -124,10 +115,9 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
 }
 
 /**
- * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions, because some
- * may have ended since the backup.
+ * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions unless
+ * `keepGrants` is set, because some may have ended since the backup.
  *
- * @param keepGrants whether to keep the grants and sessions of the backup
  * @throws {CommandRefused} with all obstacles or all damage, before anything is written
  */
 export async function restore(
@@ -161,10 +151,7 @@ export async function restore(
   ].join('\n')
 }
 
-/**
- * Applies migrations regardless of MIGRATE_AT_START, ends grants and sessions unless they are kept, and records the
- * restore. @returns the number of ended grants
- */
+/** Applies migrations, ends grants and sessions unless they are kept, and records the restore. */
 async function settle(
   location: DatabaseLocation,
   keepGrants: boolean,
@@ -186,11 +173,7 @@ async function settle(
   return grantsEnded
 }
 
-/**
- * `grants end-all`: ends every grant, session and code, after the database was restored by other means.
- *
- * @param isConfirmed whether to end them without asking on the terminal
- */
+/** `grants end-all`: ends every grant, session and code, after a restore by other means. Asks unless `isConfirmed`. */
 export async function endAllGrants(config: Config, isConfirmed: boolean): Promise<string> {
   if (!isConfirmed && !(await confirm('End every grant, session and code?'))) {
     throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')

@@ -34,7 +34,7 @@ export async function recordCommand(
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
-/** Returns the dependencies of the functions on signing keys, for each use of the keys. */
+/** Returns what `listKeys` and `rotateKeys` need, for each use of keys. */
 export function keysOf(
   { secrets, dataDir, service }: Config,
   stores: Pick<KeyDependencies, 'database' | 'now'>,

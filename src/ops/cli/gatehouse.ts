@@ -106,7 +106,7 @@ const commands: Readonly<Record<string, Command>> = {
     options: ['outside', 'json'],
     async run(_, { outside = false, json = false }) {
       const { diagnose } = await import('../doctor/diagnose.ts')
-      return await diagnose(await read(), { demanded: outside, asJson: json })
+      return await diagnose(await read(), { mustRespond: outside, asJson: json })
     },
   },
   'example-env': {

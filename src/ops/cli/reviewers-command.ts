@@ -25,7 +25,6 @@ export async function listReviewers(config: Config): Promise<string> {
 /**
  * `reviewers add` and `reviewers remove`: grant or revoke the role, effective from the next request.
  *
- * @param holds whether the person is to have the role
  * @throws if there is no such account, or if the role would be granted to a disabled one
  */
 export async function changeReviewer(

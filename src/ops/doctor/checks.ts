@@ -131,9 +131,7 @@ export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }
 
-/**
- * Creates a finding other than `ok`. @param sentence what was found, without a full stop, because the remedy follows
- */
+/** Creates a finding other than `ok`. The remedy follows `sentence`, which must not end with a full stop. */
 export function found(check: CheckName, sentence: string): Finding {
   return { check, sentence, ...checks[check] }
 }

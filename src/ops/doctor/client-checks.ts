@@ -39,7 +39,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for applications. Most do not apply to integrations, whose callbacks their vendors choose. */
+/** Rules for applications, which operators can change. Vendors choose the callbacks of integrations. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),

@@ -27,16 +27,15 @@ const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Fin
 /**
  * Runs all checks and returns the report. Creates no database or keys, and applies no migrations.
  *
- * @param demanded whether an unreachable service is `wrong`, instead of a note
  * @throws {CommandRefused} with the report, if anything is wrong or weak
  */
 export async function diagnose(
   config: Config,
-  { demanded, asJson }: { readonly demanded: boolean; readonly asJson: boolean },
+  { mustRespond, asJson }: { readonly mustRespond: boolean; readonly asJson: boolean },
 ): Promise<string> {
   const findings: Finding[] = []
   for (const look of looks) findings.push(...(await Array.fromAsync(look(config))))
-  findings.push(...(await checkOutside(config.baseUrl, demanded)))
+  findings.push(...(await checkOutside(config.baseUrl, mustRespond)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
     : // Operators and clients choose names in the report, so make each line safe for a terminal.

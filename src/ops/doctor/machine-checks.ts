@@ -138,7 +138,7 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // A collector may require a key that only the exporter has, so a 401 is fine.
+    // A collector may require a key that only the exporter has, so accept 401.
     if (status < 500 && status !== 404) return yield ok(`${name} responds.`)
     yield found('traces.collector', `${name} responds with status ${status}`)
   } catch {

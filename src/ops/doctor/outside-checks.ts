@@ -27,28 +27,22 @@ type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
-/**
- * Checks discovery, keys and UserInfo as clients reach them, through DNS, proxies and caches.
- *
- * @param demanded whether an unreachable service is `wrong`, instead of a note
- */
-export async function checkOutside(baseUrl: string, demanded: boolean): Promise<Finding[]> {
+/** Checks discovery, keys and UserInfo as clients reach them, through DNS, proxies and caches. */
+export async function checkOutside(baseUrl: string, mustRespond: boolean): Promise<Finding[]> {
   const { Agent, request } = baseUrl.startsWith('https:') ? https : http
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const ask: Ask = async (path, headers = foreignPage) =>
     await readAnswer(request(baseUrl + path, { agent, headers }))
   try {
-    return await judgeDiscovery(baseUrl, ask, demanded)
+    return await judgeDiscovery(baseUrl, ask, mustRespond)
   } finally {
     agent.destroy()
   }
 }
 
 /**
- * Sends a request and reads the response, without following redirects. Trusts Node's own list of certificate
- * authorities, plus those in NODE_EXTRA_CA_CERTS.
- *
- * @throws after `ANSWER_TIMEOUT_MS`, or if the response is too long
+ * Sends a request and reads the response, without following redirects. Trusts only Node's own list of certificate
+ * authorities and those in NODE_EXTRA_CA_CERTS.
  */
 async function readAnswer(request: http.ClientRequest) {
   const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
@@ -69,12 +63,12 @@ async function readAnswer(request: http.ClientRequest) {
   }
 }
 
-async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Promise<Finding[]> {
+async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): Promise<Finding[]> {
   let first: OutsideAnswer
   try {
     first = await ask(paths.openidConfiguration)
   } catch (error) {
-    return [whyUnreachable(baseUrl, error, demanded)]
+    return [whyUnreachable(baseUrl, error, mustRespond)]
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
@@ -95,13 +89,13 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
   }
 }
 
-function whyUnreachable(baseUrl: string, error: unknown, demanded: boolean): Finding {
+function whyUnreachable(baseUrl: string, error: unknown, mustRespond: boolean): Finding {
   const reason = reasonOf(error)
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(reason)) {
     const sentence = `The certificate of ${baseUrl} is not trusted on this machine (${reason})`
     return found('outside.untrusted', sentence)
   }
-  const check = demanded ? 'outside.unreachable' : 'outside.silent'
+  const check = mustRespond ? 'outside.unreachable' : 'outside.silent'
   return found(check, `${baseUrl} does not respond: ${reason}`)
 }
 

@@ -117,7 +117,6 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
   }
 }
 
-/** Checks the applications of operators, and the integrations in the configuration. */
 async function checkClients({ integrations, service }: Config, database: Database) {
   const now = Date.now()
   const clients = [...(await readClientFacts(database, now)), ...integrations.map(platformFacts)]

@@ -8,10 +8,8 @@ const PEOPLE_PER_PAGE = 500
 export type Missing = 'end' | 'keep'
 
 /**
- * Counts enabled people who were imported earlier and are missing from this import. With `end`, also disables them and
- * ends all their access.
- *
- * @param present the ids in the import, including those of rejected lines
+ * Counts enabled people of earlier imports who are missing from this one. With `end`, also disables them and ends all
+ * their access. `present` has the ids in this import, including those of rejected lines.
  */
 export async function settleAbsentPeople(
   { kysely }: Database,

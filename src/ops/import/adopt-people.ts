@@ -5,12 +5,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { Row } from './record-rows.ts'
 
 /**
- * Changes the ids of people whom operators added to the ids that the import has for their e-mail addresses. Otherwise,
- * an operator of one site could block the import of an address. Applies only to people without a password who were
- * never imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already
- * exist.
- *
- * @param rows the rows of the import, before they are written
+ * Changes the ids of people added by operators to the ids in the import, matched by e-mail address. Otherwise, an
+ * operator of one site could block the import of an address. Applies only to people without a password who were never
+ * imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already exist.
  */
 export async function adoptPeople(
   trx: Transaction<Schema>,

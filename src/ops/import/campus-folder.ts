@@ -46,11 +46,7 @@ async function readCampusFile(path: string): Promise<object> {
   throw new Error(`${path} must contain one JSON object with lists such as "sites" and "people"`)
 }
 
-/**
- * Validates a campus and adds defaults. Does not check references, which the database does.
- *
- * @throws an error that lists the problems, at most 200
- */
+/** Validates a campus and adds defaults; throws an error that lists the problems. The database checks references. */
 export function parseCampus(data: unknown): Campus {
   const { data: campus, problems } = validate(schema, data)
   if (problems) throw campusError(problems)

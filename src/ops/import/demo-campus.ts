@@ -26,10 +26,9 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty SQLite database, if the configuration allows it.
+ * Loads the demo campus into an empty SQLite database, if the configuration allows it. Returns the sample accounts.
  *
- * @returns the sample accounts; empty without the demo campus
- * @throws if the database contains the demo campus, but others could sign in with its public passwords
+ * @throws if the database contains the demo campus, but the configuration forbids it: its passwords are public
  */
 export async function settleDemo(database: Database, settings: DemoSettings) {
   const { demoFolder, mayServeDemo, databaseUrl, logger } = settings
@@ -55,11 +54,7 @@ function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
   )
 }
 
-/**
- * Writes the demo campus into an empty database, in one transaction, and marks the database as a demo.
- *
- * @returns false if the database is not empty
- */
+/** Writes the demo campus and a marker, in one transaction. Returns false if the database is not empty. */
 export async function loadDemo(
   database: Database,
   campus: Campus,

@@ -49,7 +49,6 @@ export interface ImportReport {
   absent: number | string | undefined
 }
 
-/** The state of one import. */
 interface Run extends ImportSettings {
   readonly report: ImportReport
   readonly rejectedIds: RejectedIds
@@ -190,7 +189,6 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-/** The progress in a source. */
 interface Place {
   /** The setting that stores the progress; undefined if the source cannot be resumed. */
   readonly name: string | undefined
@@ -207,7 +205,6 @@ async function openPlace({ kysely }: Database, { digest }: Source): Promise<Plac
   return { name, line: Number((await readSetting(kysely, name)) ?? 0), isComplete: true }
 }
 
-/** Deletes the progress, so the next import of the source starts at the beginning. */
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

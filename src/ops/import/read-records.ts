@@ -21,7 +21,7 @@ export interface DataRecord {
   readonly deleted: boolean
 }
 
-/** Lines to write in one transaction, parents before children, and invalid lines. */
+/** The lines of one transaction: valid ones, parents before children, and rejected ones. */
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
@@ -94,11 +94,7 @@ export function readBatch(read: readonly Line[]): Batch {
 
 const NO_JSON = 'is not valid JSON, or is longer than 1 MiB'
 
-/**
- * Validates a parsed line, which must be an object with `type` and the fields of that kind.
- *
- * @returns the record, or a description of its problems
- */
+/** Returns the record in a parsed line, or a description of its problems. */
 function readRecord(line: unknown): DataRecord | string {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
     return 'must be a JSON object'

@@ -29,10 +29,7 @@ const purchaseFields = {
 }
 const many = { listMax: 500_000, deletable: true } as const
 
-/**
- * All kinds of records, parents before children. Grants, tokens, signing keys and the audit trail cannot be imported;
- * use a backup for them.
- */
+/** All kinds of records, parents before children. Only backups have grants, tokens, keys and the audit trail. */
 export const kinds = {
   site: kind({
     list: 'sites',
@@ -248,7 +245,7 @@ export const kinds = {
     schema: z.strictObject({
       ...purchaseFields,
       course: id('crs'),
-      // Required. null means lifetime access.
+      // Required, because null means lifetime access.
       expiresAt: time.nullable(),
     }),
     inOrder: ['purchasedAt', 'expiresAt'],

@@ -34,10 +34,7 @@ interface DerivedColumn<Values> {
   make(record: Values, writing: Writing): unknown
 }
 
-/**
- * A kind of record: its schema in an import, and its rows in the database. By default, each field has a column of the
- * same name (`columnOf`).
- */
+/** A kind of record. By default, each field has a column of the same name (`columnOf`). */
 export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fields> {
   /** The name of the kind's list in a campus, and the maximum length of that list. */
   readonly list: string

@@ -8,10 +8,7 @@ import { type Fields, referencesIn } from './record-rows.ts'
 /** The maximum number of tracked records. Beyond it, dependent lines are reported as invalid themselves. */
 const IDS_MAX = 200_000
 
-/**
- * Returns the table of the records that a field can reference. Sections and lectures have no kind of record, so their
- * name is the table.
- */
+/** Returns the table of a kind of record, or of sections or lectures, which are parts of courses. */
 export function referencedTable(kind: string): string {
   return isKindName(kind) ? kindOf(kind).table : kind
 }

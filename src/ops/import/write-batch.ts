@@ -21,11 +21,7 @@ const HASHES_AT_ONCE = 8
 /** A record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
-/**
- * Returns the password hash of each record that has a password, by person id.
- *
- * @param findStored returns the stored hash of a person, if it matches the password
- */
+/** Hashes the passwords of records, by person id. Uses the stored hash instead if `findStored` returns it. */
 export async function hashPasswords(
   records: readonly DataRecord[],
   hashPassword: (password: string) => Promise<string>,
@@ -124,11 +120,7 @@ async function changePeople(
   }
 }
 
-/**
- * Writes rows with one statement. Does not write unchanged rows, so no trigger runs for them.
- *
- * @param changed the columns to update in existing rows
- */
+/** Inserts rows, or updates their `changed` columns, in one statement. Skips unchanged rows, so no trigger runs. */
 async function upsert(
   trx: Transaction<Schema>,
   { table, key }: { readonly table: string; readonly key: readonly string[] },

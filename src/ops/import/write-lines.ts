@@ -7,11 +7,11 @@ import { type RejectedIds, referencedTable } from './rejected-ids.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
 /**
- * Writes lines, except those that refer to a rejected record. If the database rejects any, writes each half separately,
- * down to single lines. So an invalid line affects only itself and the lines that depend on its record.
+ * Writes lines, parents before children, except those that refer to a rejected record. If the database rejects any,
+ * writes each half separately, down to single lines. So an invalid line affects only itself and the lines that depend
+ * on its record.
  *
- * @param lines parents before children
- * @returns the rejected lines; all others are written
+ * @returns the rejected lines
  * @throws errors that are not caused by a line, for example if the disk is full
  */
 export async function writeLines(

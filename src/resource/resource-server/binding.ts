@@ -8,7 +8,7 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** The result for the sender: a fault if the token must not be used, and the nonce for the next proof. */
+/** The result of `judgeBinding`: a fault if the token must not be used, and the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined

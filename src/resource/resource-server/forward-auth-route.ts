@@ -42,10 +42,7 @@ export function forwardAuthRoute(parts: ResourceParts): Middleware {
   }
 }
 
-/**
- * The header for the credentials of the proxy, because `Authorization` belongs to the caller. Every proxy can set this
- * header, which overwrites any value from the caller.
- */
+/** The header for the credentials of the proxy. `Authorization` contains those of the caller. */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
 
@@ -165,8 +162,6 @@ export interface ScopeSources {
  * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below the
  * endpoint, the path and query are those of the guarded request. The caller controls them, so only the header counts
  * there. A caller that sends the header can only add requirements for its own token.
- *
- * @returns the scopes, or the problem for the operator who configured the proxy
  */
 export function readWantedScopes({
   path,

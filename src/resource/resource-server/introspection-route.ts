@@ -19,10 +19,7 @@ import { programRoute } from '../../platform/http/router.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
-/**
- * Creates the introspection route (RFC 7662; design 13). For a client that may not introspect a token, the token is
- * inactive.
- */
+/** Creates the introspection route (RFC 7662). Tokens that the client may not introspect are inactive (design 13). */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
   const answer = async (ctx: Context) => {

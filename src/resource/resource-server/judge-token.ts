@@ -24,7 +24,7 @@ export interface JudgeSettings {
 interface ExpectedToken {
   /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
-  /** The client that authenticates with the request. The same query reads its version. */
+  /** The client that authenticates with the request. The query for the token also reads its version. */
   readonly callerId?: string | undefined
 }
 

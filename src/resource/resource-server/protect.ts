@@ -18,7 +18,7 @@ export interface Protection {
 /** Advises which scopes a client can get, or what to do instead. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict for which a request is rejected; `anonymous` only where a token is required. */
+/** A verdict that rejects the request. `anonymous` does so only where a token is required. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
@@ -155,11 +155,7 @@ export interface Challenge {
   readonly dpop?: DpopChallenge | undefined
 }
 
-/**
- * Formats the value of `WWW-Authenticate`.
- *
- * @throws if a value contains a character that RFC 6750 §3 does not allow, such as a quotation mark
- */
+/** Formats the value of `WWW-Authenticate`. @throws if a value has a character that RFC 6750 §3 forbids */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
   const attributes = Object.entries({

@@ -83,10 +83,8 @@ type TokenRead =
 /**
  * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
  * Rejects several tokens, and a token in the URL, which ends up in logs.
- *
- * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
  */
-async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<TokenRead> {
+async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRead> {
   const query = new URLSearchParams(ctx.querystring)
   const form = ctx.method === 'POST' ? await readForm(ctx) : undefined
   const parameters = form ?? query
@@ -107,20 +105,20 @@ async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<TokenRea
   if (header === undefined) {
     return posted === undefined ? 'none' : { scheme: 'Bearer', value: posted, scope }
   }
-  const read = readHeader(header, takesProofs)
+  const read = readHeader(header, dpopEnabled)
   return 'problem' in read ? read : { ...read, scope }
 }
 
 function readHeader(
   header: string,
-  takesProofs: boolean,
+  dpopEnabled: boolean,
 ): SentToken | { readonly problem: string } {
   // The separator is one or more spaces (RFC 6750 §2.1).
   const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {
     return { problem: 'invalid authorization header value format' }
   }
-  if (takesProofs && scheme.toLowerCase() === 'dpop') return { scheme: 'DPoP', value }
+  if (dpopEnabled && scheme.toLowerCase() === 'dpop') return { scheme: 'DPoP', value }
   return scheme.toLowerCase() === 'bearer'
     ? { scheme: 'Bearer', value }
     : { problem: 'authorization header scheme must be `Bearer`' }

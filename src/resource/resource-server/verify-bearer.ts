@@ -68,10 +68,10 @@ export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
   readonly authorization: readonly string[]
 }
 
-/** Judges the token of a request, and counts its use. Never rejects: see `unavailable`. */
+/** Judges the token of a request, and counts its use. Errors become the verdict `unavailable`. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
-/** The error description for every unusable token; only the log has the reason. */
+/** The error description for an unusable token. The log has the exact reason. */
 export const TOKEN_REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
   'resource at both the authorization and the token endpoint'
@@ -123,21 +123,17 @@ async function judgeSent(
   return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
 }
 
-/**
- * Reads the access token from the Authorization header, or returns a verdict if it is missing or malformed.
- *
- * @param takesProofs whether to accept tokens that are bound to a key (RFC 9449 §7.1)
- */
+/** Reads the access token from the Authorization header, or returns a verdict if it is missing or malformed. */
 export function readToken(
   authorization: readonly string[],
-  takesProofs: boolean,
+  dpopEnabled: boolean,
 ): SentToken | { readonly kind: 'anonymous' } | Invalid {
   const [header] = authorization
   if (header === undefined) return { kind: 'anonymous' }
   if (authorization.length > 1) return invalid('there are several Authorization headers')
   const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
   const isDpop = scheme.toLowerCase() === 'dpop'
-  if (value === undefined || (isDpop && !takesProofs)) {
+  if (value === undefined || (isDpop && !dpopEnabled)) {
     return invalid('the Authorization header has no Bearer token')
   }
   return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
@@ -155,11 +151,7 @@ export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
-/**
- * Returns `insufficient` instead of `granted` if the token lacks a scope.
- *
- * @param sufficient scopes of which one is enough, instead of all of `needed`
- */
+/** Turns `granted` into `insufficient` unless the token has all of `needed` or, if given, one of `sufficient`. */
 export function demandScopes(
   verdict: Verdict,
   needed: readonly string[],

@@ -19,8 +19,6 @@ const LIVES_SECONDS = 60
 /**
  * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts these tokens itself:
  * its own tokens are opaque, and the engine does not have this key.
- *
- * @param jwk the private signing key; without one, signing fails
  */
 export function makeSignForwarded(
   jwk: JWK | undefined,

@@ -43,9 +43,8 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Returns a function that creates the upstream route and its published keys for a key ring. */
+/** Returns a function that creates the upstream route for a key ring, whose first key signs. */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
-  /** @param keys private keys of the upstream key ring, the signing key first */
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
     const { baseUrl, platform } = parts
     const sign = makeSignForwarded(keys[0], baseUrl, platform.now)
