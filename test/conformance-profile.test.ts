@@ -43,18 +43,16 @@ const metadataOf = async (url: string) => (await get(url + paths.openidConfigura
 describe('the conformance profile [design 26]', () => {
   const service = sharedService({ environment: { CONFORMANCE_PROFILE: 'on' } })
 
-  it('is off by default: no clients of the suite, no RS256, no Basic', async () => {
+  it('is off by default: no clients of the suite, no RS256', async () => {
     await using usual = await startService()
     const metadata = await metadataOf(usual.url)
     expect(metadata.id_token_signing_alg_values_supported).to.deep.equal(['ES256'])
-    expect(metadata.token_endpoint_auth_methods_supported).to.not.include('client_secret_basic')
     expect((await askToAuthorize(usual.url, asSuite)).text).to.include('invalid_client')
   })
 
   it("serves the suite's request without PKCE, with Basic and an ES256 id_token of bare identity", async () => {
     const metadata = await metadataOf(service().url)
     expect(metadata.id_token_signing_alg_values_supported).to.include.members(['ES256', 'RS256'])
-    expect(metadata.token_endpoint_auth_methods_supported).to.include('client_secret_basic')
 
     const scope = 'openid profile email address phone'
     const { idToken, personal } = await obtainAsSuite(service().url, { scope })

@@ -56,7 +56,7 @@ describe('the authorization server metadata', () => {
       response_types_supported: ['code'],
       grant_types_supported: ['authorization_code', 'refresh_token'],
       code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: ['client_secret_post', 'none'],
+      token_endpoint_auth_methods_supported: ['client_secret_post', 'none', 'client_secret_basic'],
       id_token_signing_alg_values_supported: ['ES256'],
       subject_types_supported: ['public'],
       authorization_response_iss_parameter_supported: true,

@@ -30,7 +30,9 @@ const added: Readonly<Record<PlanName, object>> = {
   },
   dpop: { dpop_signing_alg_values_supported: algorithms },
   privateKeyJwt: {
-    ...each('auth_methods_supported', ['client_secret_post', 'none', 'private_key_jwt']),
+    ...each('auth_methods_supported', [
+      ...['client_secret_post', 'none', 'private_key_jwt', 'client_secret_basic'],
+    ]),
     ...each('auth_signing_alg_values_supported', algorithms),
   },
 }

