@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
@@ -7,6 +8,7 @@ import { sql } from 'kysely'
 import {
   isNotified,
   NOTICE_ATTEMPTS_MAX,
+  NOTICE_WITHIN_MS,
   type SessionEnd,
 } from '../src/oauth/authorization/sign-outs.ts'
 import { paths } from '../src/platform/http/paths.ts'
@@ -47,12 +49,13 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 async function startRelyingParty(openssl: string) {
   const host = await startDocumentHost(openssl)
   const tokens: string[] = []
-  const party = { host, tokens, status: 200 }
+  const party = { host, tokens, status: 200, answersAfterMs: 0 }
   host.serve(async (request, response) => {
     const body = new URLSearchParams(await text(request))
     if (request.method === 'POST' && request.url === '/backchannel-logout') {
       tokens.push(body.get('logout_token') ?? '')
     }
+    await delay(party.answersAfterMs)
     response.writeHead(party.status, { location: 'https://client.example/other' }).end()
   })
   return party
@@ -187,7 +190,7 @@ describe('back-channel logout', () => {
       await (await signInAtPortal(service)).signOut()
       for (let time = 1; time <= NOTICE_ATTEMPTS_MAX; time += 1) {
         await received(party.tokens, time)
-        clock.ms += 3_600_000
+        clock.ms += 3_600_000 + NOTICE_WITHIN_MS
       }
       await becomes(service, { notices: 0 })
       expect(party.tokens).to.have.lengthOf(NOTICE_ATTEMPTS_MAX)
@@ -208,13 +211,29 @@ describe('back-channel logout', () => {
     })
   })
 
+  // The time limit of the engine is 2.5 s.
+  it('waits for an application that starts slowly, and does not repeat the notice meanwhile', async () => {
+    await running(async ({ service, party, clock }) => {
+      party.answersAfterMs = 4000
+      await (await signInAtPortal(service)).signOut()
+      await received(party.tokens, 1)
+      const columns = ['attempts', 'next_attempt_at'] as const
+      const row = service.kysely.selectFrom('sign_out_notice').select(columns)
+      const claimed = await row.executeTakeFirstOrThrow()
+      expect(claimed.attempts).to.equal(1)
+      expect(Number(claimed.next_attempt_at) - clock.ms).to.be.above(NOTICE_WITHIN_MS)
+      await becomes(service, { notices: 0 })
+      expect(party.tokens).to.have.lengthOf(1)
+    })
+  })
+
   it('retries until the application is available again', async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 500
       await (await signInAtPortal(service)).signOut()
       await received(party.tokens, 1)
       party.status = 204
-      clock.ms += 11_000
+      clock.ms += NOTICE_WITHIN_MS + 11_000
       await received(party.tokens, 2)
       await becomes(service, { notices: 0 })
     })

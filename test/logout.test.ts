@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
 import { judgeDocument } from '../src/oauth/clients/metadata-document.ts'
@@ -12,6 +13,8 @@ import { sharedService } from './support/shared-service.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
+/** A token without a signature. */
+const unsigned = (aud: string) => new UnsecuredJWT({ aud, sub: 'per_sam' }).encode()
 const toNotes = { client_id: notes.clientId, post_logout_redirect_uri: back }
 
 describe('/oauth/logout [design 27]', () => {
@@ -102,14 +105,24 @@ describe('/oauth/logout [design 27]', () => {
     ['an address with an added query', { ...toNotes, post_logout_redirect_uri: `${back}?x=1` }],
     ['an address of another client', { ...toNotes, client_id: portal.clientId }],
     ['an unknown client', { client_id: 'nobody' }],
-    ['an unsigned hint', { id_token_hint: 'e30.e30.' }],
+    ['a hint without a client', { id_token_hint: 'e30.e30.' }],
+    ['a hint that is no token', { id_token_hint: 'a.b.c' }],
+    ['an unsigned hint of a client', { id_token_hint: unsigned(notes.clientId) }],
+    ['an unsigned hint of an unknown client', { id_token_hint: unsigned('nobody') }],
+    ['an unsigned hint of an https address', { id_token_hint: unsigned('https://x.example/c') }],
   ] as const) {
     // [RP-Initiated Logout §3; RP-Initiated Logout §4]
     it(`shows an error page and does not redirect for ${title}`, async () => {
       const { person, start } = await getTokens(service().url)
       const answer = await person.open(address(fields))
       expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null])
-      expect(await answer.text()).to.include('id="error-page"')
+      const page = await answer.text()
+      expect(page).to.include('id="error-page"')
+      if ('id_token_hint' in fields) {
+        expect(page)
+          .to.include('>could not validate id_token_hint<')
+          .and.include('>invalid_request<')
+      }
       expect(await stillSignedIn(person, start)).to.equal(true)
     })
   }

@@ -188,7 +188,7 @@ const passages: readonly Row[] = [
     asClaude.client_id,
     'https://notes.example/signed-out',
   ),
-  opens([3321, 'sign-out with an unsigned hint'], 'page 400 invalid_client', [
+  opens([3321, 'sign-out with an unsigned hint'], invalidRequest, [
     `${paths.endSession}?id_token_hint=${btoa('{"alg":"none"}')}.${btoa('{"sub":"per_sam"}')}.`,
   ]),
   [

@@ -5,6 +5,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import {
   clientSwitchedOff,
+  hintNotValid,
   noKnownScope,
   parameterTooLong,
   unsupportedBody,
@@ -54,6 +55,8 @@ export function authorizationRequests(
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
+    const hint = ctx.query['id_token_hint']
+    if (typeof hint === 'string' && !hasAudience(hint)) throw hintNotValid()
     await next()
   })
 
@@ -68,6 +71,16 @@ export function authorizationRequests(
   }
 
   return router
+}
+
+/** Whether the token names one client, which the engine requires before it validates the token. */
+function hasAudience(token: string): boolean {
+  try {
+    const { aud } = decodeJwt(token)
+    return typeof aud === 'string' && aud !== ''
+  } catch {
+    return false
+  }
 }
 
 /**

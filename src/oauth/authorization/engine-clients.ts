@@ -3,13 +3,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { decodeJwt, type JSONWebKeySet } from 'jose'
 import { type Adapter, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { hintNotValid } from '../../platform/http/errors.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import type { DocumentResolution, EngineDependencies } from './engine-dependencies.ts'
-import type { SendNotice, SignOuts } from './sign-outs.ts'
+import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
 
 /** The engine's name for the model of pushed requests. */
 export const PUSHED_REQUEST = 'PushedAuthorizationRequest'
@@ -37,8 +38,16 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     // A deleted client can still authenticate at the token endpoint, where its refresh tokens get invalid_grant. But
     // browsers are no longer redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
-    if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
-    return toClientMetadata(client)
+    if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
+    if (ctx) refuseHint(ctx)
+    return undefined
+  }
+}
+
+/** The engine finds the client that a hint names before it validates the hint. @throws hintNotValid if there is a hint */
+function refuseHint({ oidc }: KoaContextWithOIDC): void {
+  if (oidc?.route === 'end_session' && oidc.params?.['id_token_hint'] !== undefined) {
+    throw hintNotValid()
   }
 }
 
@@ -109,8 +118,8 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
  * Configures the engine's requests: for metadata documents, and to client servers that an operator entered. All
- * requests pass the guard against private addresses (platform/outgoing/guarded-fetch.ts) and keep the engine's time
- * limit. Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them.
+ * requests pass the guard against private addresses (platform/outgoing/guarded-fetch.ts). Sign-out notices have their
+ * own time limit, all others the engine's. Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them.
  * The queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
@@ -137,7 +146,10 @@ export function engineRequests({
     async fetch(input, options) {
       const address = String(input)
       // The engine uses POST only for sign-out notices.
-      if (options?.method === 'POST') return await withoutBody(await ask(address, options))
+      if (options?.method === 'POST') {
+        const signal = AbortSignal.timeout(NOTICE_WITHIN_MS)
+        return await withoutBody(await ask(address, { ...options, signal }))
+      }
       if (isForKeys(address)) return await askForKeys(address, options ?? {})
       // `options` include the engine's time limit.
       const client = await documents.resolve(address, async () => await fetch(address, options))

@@ -29,6 +29,8 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
+/** The time limit of an attempt. An application that starts on demand needs several seconds. */
+export const NOTICE_WITHIN_MS = 8000
 /** Delays after each attempt except the last, in seconds. They total more than an hour. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
@@ -65,34 +67,40 @@ export function makeSignOuts(ports: SignOutPorts) {
 
 /**
  * Sends due notices. Applications take turns. An application that fails gets no more notices in this round, so a dead
- * host does not delay the others. Only the number of simultaneous requests is limited; with a rate limit, a delayed
- * notice could run out of attempts.
+ * host delays others by one time limit at most. Only the number of simultaneous requests is limited; with a rate limit,
+ * a delayed notice could run out of attempts.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
-  while (!signal.aborted) {
-    const clients = await dueClients(ports, silent)
-    if (clients.length === 0) return
-    const tell = async (clientId: string) => {
-      if (!(await takeTurn(clientId, send, ports, signal))) silent.add(clientId)
-    }
-    await Promise.all(clients.map(tell))
+  const turns = new Map<string, Promise<void>>()
+  const tell = async (clientId: string) => {
+    if (!(await takeTurn(clientId, send, ports, signal))) silent.add(clientId)
+    turns.delete(clientId)
   }
+  while (!signal.aborted) {
+    for (const clientId of await dueClients(ports, [...silent, ...turns.keys()], turns.size)) {
+      turns.set(clientId, tell(clientId))
+    }
+    if (turns.size === 0) return
+    await Promise.race(turns.values())
+  }
+  await Promise.all(turns.values())
 }
 
-/** Finds the applications whose due notices have waited longest, up to a maximum. */
+/** Finds the other applications whose due notices have waited longest, up to the number of free places. */
 async function dueClients(
   { database, now }: SignOutPorts,
-  silent: ReadonlySet<string>,
+  others: readonly string[],
+  taken: number,
 ): Promise<string[]> {
   const rows = await database.kysely
     .selectFrom('sign_out_notice')
     .select('client_id')
     .where('next_attempt_at', '<=', now())
-    .$if(silent.size > 0, (query) => query.where('client_id', 'not in', [...silent]))
+    .$if(others.length > 0, (query) => query.where('client_id', 'not in', others))
     .groupBy('client_id')
     .orderBy((e) => e.fn.min('next_attempt_at'))
-    .limit(CLIENTS_AT_ONCE)
+    .limit(CLIENTS_AT_ONCE - taken)
     .execute()
   return rows.map((row) => row.client_id)
 }
@@ -129,10 +137,11 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // The process that postpones the due time sends the notice. If that process crashes, the next attempt sends it.
+  // The process that postpones the due time sends the notice. If that process crashes, the next attempt sends it. The
+  // delay begins after the time limit, so no attempt starts while another one waits for a response.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
-    .set({ attempts, next_attempt_at: ports.now() + wait * 1000 })
+    .set({ attempts, next_attempt_at: ports.now() + NOTICE_WITHIN_MS + wait * 1000 })
     .where('id', '=', row.id)
     .where('next_attempt_at', '=', row.next_attempt_at)
     .where('attempts', '=', row.attempts)

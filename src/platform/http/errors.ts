@@ -71,6 +71,9 @@ export const accessDenied = (description: string): Refusal => new errors.AccessD
 /** An authorization request, or one of its parameters, is too long to store. */
 export const parameterTooLong = (description: string): Refusal =>
   new errors.InvalidRequest(description)
+/** The id_token of a sign-out request is not one of this service (RP-Initiated Logout §4). */
+export const hintNotValid = (): Refusal =>
+  new errors.InvalidRequest('could not validate id_token_hint')
 export const clientSwitchedOff = (): Refusal =>
   new errors.UnauthorizedClient('this application is disabled; contact an operator of the site')
 export const interactionGone = (): Refusal =>

@@ -26,7 +26,7 @@ export interface GuardedFetchOptions {
   readonly port?: number
 }
 
-/** The time limit of a request, including name resolution. */
+/** The time limit of a request without a signal, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
 /**
@@ -42,8 +42,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
       throw new Error('requests to other servers must use https; change the URL')
     const { method = 'GET', privateAddress = false } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    const within = AbortSignal.timeout(ANSWER_WITHIN_MS)
-    const signal = init.signal ? AbortSignal.any([init.signal, within]) : within
+    const signal = init.signal ?? AbortSignal.timeout(ANSWER_WITHIN_MS)
     const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
     const addresses = await addressesOf(hostname, find, signal)
     if (!privateAddress) refusePrivate(addresses)
