@@ -91,7 +91,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows }
 }
 
-/** Finds the id of a person by that id or the e-mail address. */
+/** Finds a person by id or e-mail address. @returns the id */
 export async function findPersonId(
   { kysely }: Pick<Database, 'kysely'>,
   written: string,

@@ -86,13 +86,13 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedU
   sendPublicPage(ctx, page)
 }
 
-/** Returns the response body for an unexpected error, which contains only the id of its log line. */
+/** Returns the response body for an unexpected error. Of its cause, it reveals only the id of the log line. */
 export function faultBody(ctx: Context): ErrorBody {
   const error_description = `the service failed; try again later, or report error ID ${requestIdOf(ctx)} to the operator of this service`
   return { error: 'server_error', error_description }
 }
 
-/** The `Retry-After` of 503 responses, and of 429 responses without a limit that determines it. */
+/** The `Retry-After` of 503 responses, and of 429 responses that have none yet. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */

@@ -6,7 +6,7 @@ import { errors } from 'oidc-provider'
  */
 type Refusal = errors.OIDCProviderError
 
-/** Whether an error is a deliberate response, not a failure of the service. */
+/** Whether an error is a deliberate response that may be sent to the caller. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof errors.OIDCProviderError && error.expose
 }
@@ -81,9 +81,7 @@ export const interactionGone = (): Refusal =>
     'this page has expired or belongs to another browser; go back to the application and start again',
   )
 
-/**
- * The sign-in to our own pages failed, for example because this browser did not start it. The detail is only logged.
- */
+/** The sign-in to our own pages failed, for example because this browser did not start it. The detail is logged. */
 export const signInIncomplete = (detail: string): Refusal =>
   new errors.InvalidRequest(
     'the sign-in could not be completed; allow cookies for this site, then open the page again',

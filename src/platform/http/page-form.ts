@@ -4,17 +4,13 @@ import type { Context } from 'koa'
 
 import { foreignForm, nulInRequest } from './errors.ts'
 
-/**
- * Rejects forged forms (RFC 6749 §10.12). Checks the Sec-Fetch-Site header and the form's CSRF token.
- *
- * @throws foreignForm
- */
+/** Rejects forged forms by Sec-Fetch-Site header and CSRF token (RFC 6749 §10.12). @throws foreignForm */
 export function checkFormToken(ctx: Context, token: string): void {
   checkToken(ctx, token, formField(ctx, 'csrf'))
 }
 
 /**
- * Rejects forged requests of scripts, which send the token in a header: other origins cannot set it without a
+ * Rejects forged requests of scripts. Their token is in X-Form-Token, a header that other origins cannot set without a
  * preflight, which our pages reject.
  *
  * @throws foreignForm

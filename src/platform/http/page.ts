@@ -34,7 +34,7 @@ export function seeOther(ctx: Context, address: string): void {
 }
 
 /**
- * Returns the message for the query parameter `done`. The URL has only its key, so links cannot inject text into pages.
+ * Returns the message that `done` in the URL selects. The URL has only a key, so links cannot inject text into pages.
  */
 export function noticeOf(
   ctx: Context,

@@ -1,7 +1,4 @@
-/** Every path of the service. */
-
-// Paths are relative to {base_url}. Routers, the engine, discovery documents, pages and the request log read these
-// tables.
+/** Every path of the service, relative to {base_url}. */
 
 /** Paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {

@@ -5,7 +5,7 @@ import type { Context, Middleware } from 'koa'
 import { bodyTooLarge, unsupportedBody } from './errors.ts'
 
 /**
- * Reads the bytes of a request body, up to a limit. Compressed bodies must be rejected before (`refuseCompressed`).
+ * Reads the bytes of a request body, up to a limit. Callers must reject compressed bodies first (`refuseCompressed`).
  *
  * @throws bodyTooLarge without buffering more than the limit; an error if the caller disconnects
  */
@@ -47,11 +47,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/**
- * Rejects a compressed body, because its real size is unknown.
- *
- * @throws unsupportedBody, with `Accept-Encoding: identity` (RFC 9110 §12.5.3)
- */
+/** Rejects a compressed body with `Accept-Encoding: identity` (RFC 9110 §12.5.3). @throws unsupportedBody */
 export function refuseCompressed(ctx: Context): void {
   const encoding = ctx.get('content-encoding')
   if (encoding === '' || encoding.trim().toLowerCase() === 'identity') return

@@ -11,7 +11,6 @@ export interface LogFields {
   tool?: string | undefined
   /** The upstream of a forwarded request. */
   upstream?: string | undefined
-  /** The grant type of a token request. */
   grantType?: (typeof grantTypes)[number] | undefined
   /** The OpenTelemetry trace id. */
   trace?: string | undefined
@@ -23,7 +22,6 @@ export interface LogFields {
   cause?: unknown
 }
 
-/** The grant types of the token endpoint. */
 export const grantTypes = ['authorization_code', 'refresh_token'] as const
 
 /** The log line of a request, as passed to listeners. */

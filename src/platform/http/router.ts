@@ -19,8 +19,7 @@ export interface ProgramRoute {
 }
 
 /**
- * Creates middleware for one path, with CORS. Responses are not cached, errors are JSON, and other methods get 404 or
- * 405.
+ * Creates middleware for one path, with CORS. Responses are not cached; errors are JSON; other methods get 404 or 405.
  */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
@@ -48,7 +47,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   }
 }
 
-/** Routes: a router, which handles its own paths, or middleware, which handles every request. */
+/** A router, which handles its own paths, or middleware, which handles every request. */
 export type Surface = Router | Middleware
 
 /**

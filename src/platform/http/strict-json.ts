@@ -1,6 +1,6 @@
 /**
- * Parsed untrusted JSON, or what is wrong with it. `JSON.parse` accepts duplicate names and any depth, so two parsers
- * could read the same text differently. Such text is a problem.
+ * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could read
+ * the same text differently. Such text is rejected.
  */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
@@ -25,10 +25,7 @@ export function parseStrictObject(text: string): StrictJson {
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/**
- * Scans the tokens of valid JSON for duplicate names, `__proto__` and excessive depth. Only a member name is followed
- * by a colon.
- */
+/** Finds duplicate names, `__proto__` and excessive depth in valid JSON. Only a member name precedes a colon. */
 function findAmbiguity(text: string): string | undefined {
   const open: Set<string>[] = []
   let lastString = '""'

@@ -21,10 +21,7 @@ interface Gate {
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/**
- * The limit of forward auth. All users of an application share the proxy's address, so only failures of the proxy's own
- * authentication count.
- */
+/** The limit of forward auth. A proxy's users share its address, so charge only failures of its own authentication. */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -120,10 +117,7 @@ const KILOBYTE = 1024
 /** The engine's maximum body length. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/**
- * Points for an authorization request: one, and one more per full KiB of its URL, because the engine stores the
- * request.
- */
+/** Points for an authorization request, which the engine stores: one, and one more per full KiB of its URL. */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }

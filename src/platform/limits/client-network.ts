@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** The networks of recent addresses. Parsing an address takes longer than counting it. */
+/** Networks by address. Cached, because parsing an address takes longer than counting it. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
 /** The maximum length of a cached address. */
 const ADDRESS_CHARACTERS_MAX = 64

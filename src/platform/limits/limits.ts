@@ -12,7 +12,6 @@ export interface Exceeded {
 
 export type Limits = ReturnType<typeof makeLimits>
 
-/** How often processes exchange their counts. */
 const EXCHANGE_SECONDS = 1
 /**
  * The share of a limit below which a process does not report counts. Most callers stay below it, so they cost no
@@ -90,10 +89,7 @@ export function makeLimits({
       if (!reached) count(name, key, points)
       return reached
     },
-    /**
-     * Charges one point to the total of all processes; returns the limit if it is exceeded. Slow, because it asks the
-     * store.
-     */
+    /** Charges one point to the total of all processes; returns the limit if it is exceeded. Waits for the store. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -107,7 +103,7 @@ export function makeLimits({
       // If the window has ended, the point has expired with it.
       if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
     },
-    /** Reports the counts of this process to the store, and adopts the totals of all processes. */
+    /** Reports high counts of this process to the store, and adopts the totals of all processes. */
     async exchange(): Promise<void> {
       if (shared) await exchange(Object.values(counted), shared, now)
     },
@@ -124,9 +120,7 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
   return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
 }
 
-/**
- * Exchanges up to EXCHANGED_MAX counts in one call. If the call fails, they are reported again at the next exchange.
- */
+/** Exchanges up to EXCHANGED_MAX counts in one call. After a failure, reports them again at the next exchange. */
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>

@@ -12,7 +12,6 @@ export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels?: Readonly<Record<string, LabelValues>>
-  /** The upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[]
   /** How to aggregate the values of all processes on a host; `sum` by default. */
   readonly ofHost?: 'sum' | 'max' | 'min'

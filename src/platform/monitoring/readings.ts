@@ -2,7 +2,6 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
-/** The sources of the values that each scrape reads. */
 export interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }

@@ -30,7 +30,6 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Counter) metric.inc(bound(labels))
     },
-    /** Adds a duration to a histogram. */
     time(name: MetricName, labels: Labels, seconds: number): void {
       const { metric, bound } = made[name]
       if (metric instanceof Histogram) metric.observe(bound(labels), Math.max(0, seconds))
@@ -96,9 +95,7 @@ function makeMetric(
 
 const BEGUN_MAX = 20
 
-/**
- * Starts a counter with few label combinations at zero, because Prometheus misses the first increase of a new series.
- */
+/** Starts a counter with few label combinations at zero, because Prometheus misses the first increase of a series. */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
@@ -111,7 +108,7 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
   return counter
 }
 
-/** Aggregates the metrics of several processes, as the table says. */
+/** Aggregates the metrics of several processes, each metric by its `ofHost`. */
 export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }

@@ -42,7 +42,6 @@ export type Send = (address: string, init?: RequestInit) => Promise<Response>
 
 /** Where to export spans, and which requests to sample. */
 export interface TraceSettings {
-  /** The OpenTelemetry name of a sampler. */
   readonly sampler: `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
   /** The share of requests to sample, from 0 to 1, for samplers with a ratio. */
   readonly ratio: number
@@ -61,7 +60,6 @@ export type Outgoing = <Result>(
   send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
 ) => Promise<Result>
 
-/** Spans of requests, store calls and outgoing requests. */
 export type Traces = ReturnType<typeof openTraces>
 
 /** The trace of the current request; undefined outside of requests. */

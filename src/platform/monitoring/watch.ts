@@ -42,7 +42,7 @@ export async function openWatchers(
   return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Serves the metrics of all workers on a host from their primary, if there is an address for them. */
+/** Serves the metrics of all workers on a host from their primary, if an address is configured. */
 export async function openHostMetrics(
   address: ListeningAddress | undefined,
 ): Promise<AsyncDisposable | undefined> {

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino'
 
-/** The maximum size of a write. A pipe accepts so much atomically, so lines from several processes do not mix. */
+/** The maximum size of a write. Pipes accept this size atomically, so lines of several processes do not mix. */
 const LOG_WRITE_BYTES = 4096
 /** The space to leave for another line. Buffered lines are written when less is left. */
 const LOG_LINE_BYTES = 512

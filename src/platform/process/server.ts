@@ -45,7 +45,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
     }
   }
   /**
-   * Accepts queued connections, then stops listening. Resolves when all have closed, after `lingerMs`, or with
+   * Accepts queued connections, then stops listening. Resolves when all are closed, after `lingerMs`, or with
    * `cutShort`.
    */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {

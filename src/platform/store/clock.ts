@@ -16,7 +16,6 @@ interface Reading {
   readonly storeMs: number
   /** The value of `performance.now()` halfway through the query. */
   readonly countedMs: number
-  /** The maximum error of the reading. */
   readonly uncertaintyMs: number
 }
 
@@ -39,11 +38,7 @@ export async function openStoreClock(database: Database) {
   const { now: machineNow } = Date
   return {
     now,
-    /**
-     * Reads the database clock again.
-     *
-     * @returns how many milliseconds the machine clock is ahead; negative if it is behind
-     */
+    /** Reads the database clock again. @returns the milliseconds by which the machine clock is ahead */
     async measure() {
       const next = await readClock(database)
       // Ignore differences smaller than the error of the reading, to avoid jitter.

@@ -25,7 +25,6 @@ export interface DatabaseOptions {
   readonly now?: () => number
   /** Called when an idle connection breaks. The pool replaces that connection. */
   readonly onIdleError?: (error: Error) => void
-  /** Wraps every query. */
   readonly guard?: StoreGuard
   /** A folder with other migrations, for tests. */
   readonly migrationsFolder?: string

@@ -145,9 +145,7 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/**
- * Returns the migrations to apply. @throws if the database has one that this version lacks (except `expand`) or changed
- */
+/** Returns the migrations to apply. @throws if an applied one was changed, or is unknown and does not only expand */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {
@@ -170,8 +168,8 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 }
 
 /**
- * How a migration affects the previous version. `expand` only adds, so that version keeps running and can start.
- * `contract` removes or restricts something that it may use.
+ * How a migration affects the previous version. `expand` only adds, so processes of that version can start and run.
+ * `contract` removes or restricts something that they may use.
  */
 export type MigrationEffect = 'expand' | 'contract'
 

@@ -27,9 +27,7 @@ export interface StoreSettings {
 }
 
 /**
- * Opens the stores of a running service.
- *
- * @param processes the number of processes on this host that share its database connections
+ * Opens the stores of a running service. `processes` is the number of processes that share the database connections.
  */
 export async function openStores(
   settings: StoreSettings,

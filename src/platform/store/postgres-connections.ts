@@ -35,8 +35,8 @@ export interface SendOptions {
 }
 
 /**
- * Sends a query as a prepared statement, and repeats it if its plan is stale. After a timeout, the state of the
- * connection is unknown: a late response may arrive, or a transaction may still be open. So `onUnusable` is called.
+ * Sends a query as a prepared statement, and repeats it if the plan is stale. Calls `onUnusable` if the plan was stale
+ * or the server did not respond: a late response may arrive, or a transaction may still be open.
  */
 export async function sendQuery(
   client: pg.ClientBase,

@@ -36,7 +36,7 @@ const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
 
-/** Parses BIGINT as a number, on these connections only. Times and counts stay far below 2^53. */
+/** Type parsers for these connections: BIGINT becomes a number. Times and counts stay far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
@@ -71,7 +71,7 @@ export async function openPostgres(
   const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
   // Listen for errors: without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
-  // The pool does not listen to connections in use. The next query reports the error.
+  // The pool does not listen to connections in use. Ignore their errors here, because the next query reports them.
   pool.on('connect', (client) => client.on('error', () => {}))
   const pipelines = openPipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
 
@@ -107,10 +107,7 @@ function pipelinesWithin(connectionsMax: number): number {
   return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
-/**
- * Creates a runner that sends reads through a pipeline. A write may wait for a lock, so it gets a connection of its
- * own.
- */
+/** Creates a runner that sends reads through a pipeline. A write may wait for a lock, so it gets its own connection. */
 function statementRunner(
   pool: pg.Pool,
   pipelines: Pipelines,
@@ -208,9 +205,7 @@ export async function readPostgresStatus(url: string): Promise<MigrationStatus> 
   })
 }
 
-/**
- * Runs `work` with a separate connection, for long operations, and then closes it. `timeoutMs` limits each statement.
- */
+/** Runs `work` with a separate connection, for long operations, and closes it. `timeoutMs` limits each statement. */
 export async function withClient<Result>(
   url: string,
   options: {
@@ -258,7 +253,7 @@ function migrationSession(client: pg.Client): MigrationSession {
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** Rejects a database into which a restore is unfinished. @throws with a sentence for the operator */
+/** Rejects a database whose restore is unfinished. @throws with a sentence for the operator */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,

@@ -38,7 +38,7 @@ function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Logs how the servers could lose data. If they do not tell, logs that instead of failing. */
+/** Logs how the servers could lose data, or that INFO is forbidden. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {

@@ -30,8 +30,10 @@ const failFast = {
 } satisfies RedisOptions
 
 /**
- * Opens a client that fails fast: a command is never queued, and fails at the limit of `StorageTimeout`, because
- * "temporarily unavailable" is better than a long wait. Resolves once the server is ready. Reconnects indefinitely.
+ * Opens a client that fails fast. Commands are never queued, and time out (`StorageTimeout`), because "temporarily
+ * unavailable" is better than a long wait. Resolves once the server is ready. Reconnects indefinitely.
+ *
+ * @throws if the server is not ready in time
  */
 export async function openRedis(
   location: RedisLocation,
@@ -52,10 +54,7 @@ export async function openRedis(
   return client
 }
 
-/**
- * Applies the time limit to every command. The library's own limit would include time in which this process was
- * blocked.
- */
+/** Limits the time of every command. The library's own limit would include time in which this process was blocked. */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {

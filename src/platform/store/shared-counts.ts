@@ -30,8 +30,8 @@ export interface SharedCounts {
 }
 
 /**
- * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary of a host counts for
- * its workers; undefined for a process that is not a worker.
+ * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary counts for its
+ * workers, and a single process shares no counts (undefined).
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },

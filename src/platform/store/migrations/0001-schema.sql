@@ -430,8 +430,8 @@ create index platform_callback_unused on platform_callback (client_id, registere
 -- Counts the callbacks that a person protects from eviction, which is limited.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
--- Self-registered clients without a grant, which are OAuth state. "network" is a keyed digest of the IP address, or of
--- its /64 for IPv6.
+-- Self-registered clients that have no grant. The clients themselves are OAuth state. "network" is a keyed digest of the
+-- IP address, or of its /64 for IPv6.
 create table unused_client (
   client_id text not null primary key,
   network text not null,
