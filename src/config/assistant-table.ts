@@ -56,7 +56,7 @@ const table = z.strictObject({
   values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
 const toml = wayOf('toml', { file, tables: list(table, 5) })
-/** A URL that opens the assistant. The content becomes the last parameter of the URL. */
+/** A link that opens the assistant. The encoded content is appended to the address. */
 const link = wayOf('link', {
   label: title,
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),

@@ -102,7 +102,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   })
 }
 
-/** Reads metadata-documents.json, which is optional, by document URL. */
+/** Reads metadata-documents.json, which is optional. Returns the copies by document URL. */
 function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
   const copies = existsSync(file)
     ? readJson(file, z.array(documentCopy).max(100), problems)

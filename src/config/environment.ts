@@ -96,7 +96,7 @@ const samplers = [
 ] as const
 
 const webAddress = (name: string) =>
-  z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
+  z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
 /** The variables for metrics and traces. OpenTelemetry defines those that start with OTEL_. */
 const monitoringVariables = {
@@ -106,7 +106,7 @@ const monitoringVariables = {
   METRICS_HOST: z
     .string()
     .default(loopbackAddress)
-    .describe('Interface address of METRICS_PORT. Metrics need no authentication there.'),
+    .describe('Interface address of METRICS_PORT, which has no authentication.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
@@ -141,7 +141,7 @@ const monitoringVariables = {
     .default(1)
     .describe('Share of requests that traceidratio samples, from 0 to 1.'),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
-    'yes: continue the trace of the traceparent header (only behind a proxy that sets it itself).',
+    'yes: continue the trace in the traceparent header (only behind a proxy that sets this header).',
   ),
 }
 
@@ -156,7 +156,7 @@ export const environmentVariables = z.object({
   PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
   WORKERS: workers
     .default(1)
-    .describe('How many processes serve the port; auto: one for each available CPU core.'),
+    .describe('Number of processes that accept requests; auto: one for each available CPU core.'),
   DATA_DIR: z
     .string()
     .default('./data')
@@ -166,7 +166,7 @@ export const environmentVariables = z.object({
     .optional()
     .describe('postgres://… of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
   MIGRATE_AT_START: oneOf('yes', 'yes', 'no').describe(
-    'no: a start fails if migrations are pending; apply them with `npm run gatehouse -- migrate`.',
+    'no: start-up fails if migrations are pending; apply them with `npm run gatehouse -- migrate`.',
   ),
   REDIS_URL: redisUrl
     .optional()
@@ -202,10 +202,10 @@ export const environmentVariables = z.object({
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
     description:
-      'Folder of service.json, integrations.json and demo/; by default that of this installation.',
+      'Folder of service.json, integrations.json and demo/; by default, that of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
-    'on: settings and clients for the OpenID conformance suite (config/conformance.json); refused with production settings. forced: also with those.',
+    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); fails with production settings. forced: works with production settings, too.',
   ),
   AUDIT_STREAM: z
     .string()

@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** Creates the endpoints, and `verifyBearer` for the endpoints of other rooms. */
+/** Creates the endpoints, and `verifyBearer` for other protected endpoints. */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

@@ -60,7 +60,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     },
     [
       'METRICS_PORT must be different from PORT',
-      'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address',
+      'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL',
       'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector accepts',
       'OTEL_TRACES_SAMPLER must be one of parentbased_always_on, parentbased_always_off, parentbased_traceidratio, always_on, always_off, traceidratio',
       'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',

@@ -42,7 +42,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
   }
 }
 
-/** Reads the contents of a copy without changing it. @throws if SQLite finds damage */
+/** Reads the row counts, migrations and file ids of a copy. @throws if SQLite finds damage */
 export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
   try {

@@ -39,7 +39,7 @@ const manifestShape = z.strictObject({
   rows: z.record(z.string(), z.int().min(0)),
   /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
-  /** The ids of files that the database names but DATA_DIR lacked; another host may have them. */
+  /** The ids of files that the database names but DATA_DIR lacks; another host may have them. */
   missingFiles: z.array(z.string()),
   secret: z.enum(['included', 'left out']),
   parts: z.array(

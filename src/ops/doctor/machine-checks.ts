@@ -27,7 +27,7 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
   else if (!secrets && existsSync(secret)) yield ok(`Only the owner can read ${secret}.`)
   if (databaseUrl !== undefined || !isOpen(dataDir)) return
-  // DATA_DIR is open, so the modes of the files decide. The database contains password hashes.
+  // Other users may access DATA_DIR, so check the files, too. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', said(file))
 }

@@ -93,7 +93,7 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return (await readSetting(kysely, DEMO_MARKER)) !== undefined
 }
 
-/** Returns the people with passwords, for the start-up message and the welcome page. */
+/** Returns login, password and roles of each person with a password, for the welcome message and page. */
 export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {

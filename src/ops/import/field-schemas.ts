@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isTime } from './campus-time.ts'
 
-/** Validates data. Describes each problem with its path, such as "name: is missing". */
+/** Returns the validated data, or its problems, such as "name: is missing". */
 export function validate<Shape extends z.ZodType>(schema: Shape, input: unknown) {
   const { data, error } = schema.safeParse(input, { error: describeIssue })
   const problems = error?.issues.map(({ path, message }) =>

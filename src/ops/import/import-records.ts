@@ -45,7 +45,7 @@ export interface ImportReport {
   readonly dependents: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** The number of missing people, or why they were not determined; undefined if not requested. */
+  /** The number of missing people, or why it is unknown; undefined if not requested. */
   absent: number | string | undefined
 }
 
@@ -59,9 +59,9 @@ interface Run extends ImportSettings {
 }
 
 /**
- * Imports records in batches, each in one transaction. An invalid line is rejected, and so are the lines that depend
- * on its record; all others are written. If an import of a file is interrupted, the next run resumes after the last
- * batch before the first rejected line.
+ * Imports records in batches, each in one transaction, and then handles missing people. An invalid line is rejected,
+ * and so are the lines that depend on its record; all others are written. If an import of a file is interrupted, the
+ * next run resumes after the last batch before the first rejected line.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -163,7 +163,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** Counts or disables missing people. @returns their number, or why they were not determined */
+/** Counts or disables missing people. @returns their number, or why it is unknown */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,

@@ -23,7 +23,7 @@ export function trackRejectedIds() {
     if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
   }
   return {
-    /** Adds the record of a line. @param value the parsed line, which may be invalid */
+    /** Adds the record of a parsed line, which may be invalid, and its sections and lectures. */
     add(value: unknown) {
       const { type, sections, lectures } = Object(value) as Fields
       addId(String(type), value)

@@ -192,7 +192,7 @@ const purchases = [
   'consultingServicePurchase',
 ] as const satisfies KindName[]
 
-// Otherwise, a purchase could show one member's order to another.
+// Without this rule, a purchase could show one member's order to another.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
   says: 'order: belongs to another person or site',

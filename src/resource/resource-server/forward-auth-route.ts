@@ -105,7 +105,7 @@ async function judgeRequest(
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })
 }
 
-/** Returns the verdict on a token for this proxy. Bound tokens and tokens of another site are invalid. */
+/** Returns the verdict on a token for this proxy. Bound tokens, and those it may not introspect, are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged

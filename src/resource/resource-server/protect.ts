@@ -31,7 +31,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
     authorization: ctx.req.headersDistinct['authorization'] ?? [],
     ...provenRequest(ctx),
   })
-  if ('nextNonce' in verdict) tellNonce(ctx, verdict.nextNonce)
+  if ('nextNonce' in verdict) setNonce(ctx, verdict.nextNonce)
   if (verdict.kind === 'granted') {
     Object.assign(logFields(ctx), {
       client: verdict.token.clientId,
@@ -52,7 +52,7 @@ export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> 
 }
 
 /** Sends the nonce for the next proof, if there is one (RFC 9449 §8.2). */
-export function tellNonce(ctx: Context, nonce: string | undefined): void {
+export function setNonce(ctx: Context, nonce: string | undefined): void {
   if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
 }
 

@@ -18,7 +18,7 @@ import { programRoute } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
-import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
+import { type Challenge, challengeHeader, provenRequest, setNonce } from './protect.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
@@ -53,7 +53,7 @@ async function claimsFor(
   }
   const { token } = judged
   const { fault, nextNonce } = await judgeBinding({ ...sent, token }, provenRequest(ctx), checkDpop)
-  tellNonce(ctx, nextNonce)
+  setNonce(ctx, nextNonce)
   if (checkDpop) ctx.append('Access-Control-Expose-Headers', 'DPoP-Nonce')
   if (fault) {
     const { reason, ...refusal } = fault
@@ -73,7 +73,7 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token of a request, and the scopes to which the request limits the response. */
+/** The access token of a request, with the scopes that limit the response; or why there is no token. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
@@ -163,7 +163,7 @@ interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'sco
   readonly dpop?: DpopChallenge | undefined
 }
 
-/** @param description sent in a header, so must not repeat the request */
+/** `description` becomes part of a header, so it must not contain text from the request. */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
 }
