@@ -14,7 +14,7 @@ import type { Page } from './layout.ts'
 export interface ConnectedAppView extends GrantView {
   readonly name: string
   readonly kind: ClientView['kind']
-  /** The site that the access is bound to. */
+  /** The site to which the access is limited. */
   readonly siteName: string | undefined
   readonly removeHref: string
 }
@@ -26,7 +26,7 @@ export interface ConnectedAppsPage {
   readonly done: string | undefined
 }
 
-/** What the person allowed, and the way to take it back. */
+/** Lists the apps that a person connected, with links to remove them. */
 export function connectedAppsPage({ area, apps, pager: paging, done }: ConnectedAppsPage): Page {
   return areaPage({
     title: 'Connected apps',

@@ -8,7 +8,7 @@ export interface AccountHomePage {
   readonly person: { readonly name: string; readonly email: string }
   readonly sites: readonly AccountSite[]
   readonly appsHref: string
-  /** Where queries of the Member API can be tried; undefined for who has nothing to ask about. */
+  /** Undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
   readonly signOutEverywhereHref: string
 }
@@ -16,13 +16,12 @@ export interface AccountHomePage {
 export interface AccountSite {
   readonly name: string
   readonly roles: readonly string[]
-  /** Where the person administers it; undefined for everybody but owners and admins. */
+  /** Undefined unless the person is owner or admin of the site. */
   readonly adminHref: string | undefined
-  /** How an assistant is connected to the site. */
   readonly connectHref: string
 }
 
-/** Who the person is here, and where. */
+/** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
   return areaPage({
     title: 'Your account',

@@ -3,7 +3,7 @@ import { html } from './html.ts'
 import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
-/** Asks before every session of the person ends. */
+/** Asks for confirmation before all sessions of the person are ended. */
 export function signOutEverywherePage(page: {
   readonly area: AreaView
   readonly action: string
@@ -21,7 +21,7 @@ under <strong>Connected apps</strong>.</p>`,
   })
 }
 
-/** Confirms that every session has ended. */
+/** Confirms that all sessions have been ended. */
 export function signedOutEverywherePage({ againHref }: { readonly againHref: string }): Page {
   return {
     title: 'Signed out everywhere',
@@ -33,7 +33,7 @@ export function signedOutEverywherePage({ againHref }: { readonly againHref: str
   }
 }
 
-/** The person went back from the sign-in. */
+/** Shown after a person has cancelled the sign-in. */
 export function signInCancelledPage({ againHref }: { readonly againHref: string }): Page {
   return {
     title: 'Not signed in',

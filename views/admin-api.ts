@@ -3,13 +3,13 @@ import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface AdminApiPage {
-  /** The full address of the endpoint. */
+  /** The full URL of the endpoint. */
   readonly endpoint: string
   readonly schemaHref: string
   readonly guideHref: string
 }
 
-/** What a person sees who opens the address of the Admin API in a browser. */
+/** Shown when the URL of the Admin API is opened in a browser. */
 export function adminApiPage({ endpoint, schemaHref, guideHref }: AdminApiPage): Page {
   const query = '{"query":"{ courses(first: 5) { nodes { slug title state } } }"}'
   return {

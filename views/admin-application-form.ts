@@ -5,7 +5,7 @@ import type { Page } from './layout.ts'
 
 export interface ApplicationFormPage {
   readonly area: AreaView
-  /** Undefined for a new application. */
+  /** The name of the application being edited; undefined for a new one. */
   readonly editing: string | undefined
   readonly action: string
   readonly cancelHref: string
@@ -16,7 +16,7 @@ export interface ApplicationFormPage {
     readonly authMethod: string
     readonly scopes: readonly string[]
   }
-  /** Schemes of known assistants that may stand in a redirect address. */
+  /** Schemes of known assistants, which redirect URIs may use. */
   readonly appSchemes: readonly string[]
   readonly choices: readonly { readonly name: string; readonly words: string }[]
   readonly problems: {
@@ -26,11 +26,11 @@ export interface ApplicationFormPage {
     readonly authMethod?: string | undefined
     readonly scopes?: string | undefined
   }
-  /** What is wrong with the whole, and with no field in particular. */
+  /** A problem that does not belong to a single field. */
   readonly problem?: string | undefined
 }
 
-/** The form of an application, new or known. */
+/** The form that creates or edits an application. */
 export function applicationFormPage(page: ApplicationFormPage): Page {
   const { area, editing, problems } = page
   const heading = editing === undefined ? 'New application' : `Edit ${editing}`
@@ -77,7 +77,7 @@ ${addressProblems('redirect-uris-problem', wrong)}
 ${typed.redirectUris}</textarea>`
 }
 
-/** What a library calls `post_logout_redirect_uri`. */
+/** The field for `post_logout_redirect_uris`. */
 function afterSignOutField({ typed, problems }: ApplicationFormPage): Html {
   const wrong = problems.postLogoutRedirectUris
   return html`<label for="post-logout-uris">Addresses after sign-out <span class="muted">(optional)</span></label>

@@ -8,7 +8,7 @@ export interface FurtherPage {
   readonly name: string
   readonly action: string
   readonly cancelHref: string
-  /** What of the page this deployment has on. */
+  /** Which of the optional protocols the deployment enables. */
   readonly on: {
     readonly keys: boolean
     readonly pushedRequests: boolean
@@ -23,7 +23,7 @@ export interface FurtherPage {
   readonly problems: { readonly keys?: string; readonly logoutUri?: string }
 }
 
-/** How strictly an application is treated, and what it is told: one form of what is on here. */
+/** The form for the optional protocols of an application. Contains only those that the deployment enables. */
 export function furtherPage(page: FurtherPage): Page {
   const { area, name, on, problems } = page
   const wrong = Object.keys(problems).length > 0

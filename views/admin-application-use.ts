@@ -26,7 +26,7 @@ export interface ApplicationPeoplePage {
   readonly done: string | undefined
 }
 
-/** Who connected an application. */
+/** Lists the people who connected an application. */
 export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
   const { area, name, people } = page
   return areaPage({
@@ -69,7 +69,7 @@ export interface RefusalsPage {
   readonly kept: number
 }
 
-/** What was refused to an application, with the reason that it was not told. */
+/** Lists the latest refused requests of an application, with reasons that it did not receive. */
 export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Page {
   return areaPage({
     title: `Refusals of ${name}`,

@@ -23,7 +23,7 @@ export interface ApplicationsPage {
   readonly done: string | undefined
 }
 
-/** The OAuth applications of a site. */
+/** Lists the OAuth applications of a site. */
 export function applicationsPage(page: ApplicationsPage): Page {
   return areaPage({
     title: 'OAuth applications',
@@ -64,46 +64,46 @@ export interface ApplicationPage {
     readonly disabledAt: number | undefined
   }
   readonly secrets: readonly SecretView[]
-  /** False while two secrets live already. */
+  /** False if two secrets are already valid. */
   readonly mayAddSecret: boolean
-  /** A secret that was just made; it is never shown again. */
+  /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
   readonly people: number
   readonly hrefs: {
     readonly edit: string
-    /** Undefined while no further plan is on. */
+    /** Undefined if no optional protocol is enabled. */
     readonly security: string | undefined
     readonly people: string
     readonly refusals: string
     readonly addSecret: string
     readonly remove: string
-    /** Asks first when it disables; enabling needs no question. */
+    /** The page that asks for confirmation. Enabling needs none. */
     readonly disable: string
     readonly enable: string
     readonly assistants: string
   }
   readonly settings: SettingsView
-  /** The assistants that return to one of its redirect addresses. */
+  /** The assistants with a callback among its redirect URIs. */
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
   readonly done: string | undefined
 }
 
-/** What a library of a relying party is given. */
+/** The settings that the application's developer enters into an OAuth library. */
 export interface SettingsView {
   readonly issuer: string
   readonly discoveryHref: string
   readonly scope: string
   readonly resource: string
   readonly authMethod: string
-  /** Where it has to push its requests, if it has to. */
+  /** The pushed authorization request endpoint, if the application must use it. */
   readonly pushesTo: string | undefined
   readonly bindsTokens: boolean
-  /** Where its members' tools are. */
+  /** The URL of the MCP endpoint for members. */
   readonly toolAddress: string
 }
 
-/** One application: what its maker needs, and what can be done with it. */
+/** Shows an application: settings for its developer, secrets, and links to change or stop it. */
 export function applicationPage(page: ApplicationPage): Page {
   const { application, area, newSecret } = page
   return areaPage({

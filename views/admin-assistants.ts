@@ -7,12 +7,12 @@ import type { Page } from './layout.ts'
 export interface AssistantsPage {
   readonly area: AreaView
   readonly siteName: string
-  /** Undefined while MCP connections is on. */
+  /** Undefined if MCP connections are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
-  /** Where one is sent that shall have its application. */
+  /** The URL to which the chosen assistant is posted. */
   readonly action: string
-  /** The page that members get. */
+  /** The URL of the page with the steps for members. */
   readonly memberAddress: string
   readonly ownHref: string
   readonly problem: string | undefined
@@ -24,9 +24,9 @@ export interface AssistantView {
   readonly name: string
   readonly where: string
   readonly application: AdmittedView | undefined
-  /** How the operator finds the callback that only this connection has; undefined where there is none. */
+  /** Where the operator finds the callback of their connection; undefined if all connections share one. */
   readonly ownCallback: string | undefined
-  /** What was typed as the callback, when it was wrong. */
+  /** The callback as entered, if it was rejected; otherwise empty. */
   readonly typed: string
   readonly problem: string | undefined
 }
@@ -37,7 +37,7 @@ interface AdmittedView {
   readonly disabled: boolean
 }
 
-/** Which assistants the members of a site may connect: one press each. */
+/** Lists the assistants, with a button to add each one for the members of a site. */
 export function assistantsPage(page: AssistantsPage): Page {
   const { area, siteName, switchOnAction, assistants } = page
   return areaPage({
@@ -116,11 +116,11 @@ export interface OwnAssistantsPage {
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
   readonly backHref: string
-  /** Where clients are approved that a document describes. */
+  /** The page for reviewing clients with metadata documents. */
   readonly reviewsHref: string
 }
 
-/** How an operator connects the assistant that helps to administer the site. */
+/** Shows an operator how to connect their own assistant, to administer the site. */
 export function ownAssistantsPage(page: OwnAssistantsPage): Page {
   return areaPage({
     title: 'Connect your own assistant',

@@ -6,12 +6,11 @@ import { timeOf } from './time.ts'
 export interface AuditPage {
   readonly area: AreaView
   readonly siteName: string
-  /** What the form asked for; empty is everything. */
+  /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
-  /** Every action, by its name and in words. */
+  /** All actions, for the filter. */
   readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
-  /** Where the form is sent. */
   readonly action: string
   readonly pager: Pager
 }
@@ -21,19 +20,18 @@ export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'fr
 export interface AuditEntryView {
   readonly occurredAt: number
   readonly actorName: string | undefined
-  /** Whether the person was authenticated. */
+  /** Whether the actor was authenticated. Their account may have been deleted since. */
   readonly hasActor: boolean
-  /** The affected person, if not the actor. */
   readonly aboutName: string | undefined
-  /** What the action is called. */
+  /** The description of the action. */
   readonly words: string
   readonly subjectId: string
   readonly reason: string | undefined
   readonly address: string | undefined
   readonly requestId: string | undefined
-  /** How many of the same it stands for. */
+  /** How many equal events the entry stands for. */
   readonly times: number
-  /** What was, and what is, as names and values. */
+  /** The values before the change. */
   readonly before: readonly AuditFact[] | undefined
   readonly after: readonly AuditFact[] | undefined
 }
@@ -43,7 +41,7 @@ export interface AuditFact {
   readonly value: string
 }
 
-/** Who did what, the newest first. */
+/** Lists audit events, newest first, with a form to filter them. */
 export function auditPage(page: AuditPage): Page {
   const { area, siteName, question, entries, action } = page
   const isNarrowed = Object.values(question).some(Boolean)
@@ -91,7 +89,6 @@ ${option({ name: '', words: 'anything' })}${actions.map(option)}</select>
 function entry(view: AuditEntryView): Html {
   const { occurredAt, words, subjectId, times, before, after } = view
   const { actorName, hasActor, aboutName, reason, address, requestId } = view
-  // The actor may be deleted, or was not authenticated.
   const who = actorName ?? (hasActor ? 'A deleted account' : 'An unknown person')
   const known = [
     { label: 'Whose account', value: aboutName },

@@ -23,7 +23,7 @@ export interface DocumentClientsPage {
 export interface DocumentClientView extends ReviewedView {
   readonly state: 'unreviewed' | 'changed' | 'approved' | 'blocked'
   readonly firstSeenAt: number
-  /** The decision that counts at the site. */
+  /** The review that applies at the site. */
   readonly decided:
     | { readonly by: string | undefined; readonly at: number; readonly forAll: boolean }
     | undefined
@@ -31,7 +31,7 @@ export interface DocumentClientView extends ReviewedView {
   readonly blockHref: string
 }
 
-/** What of a client is reviewed. */
+/** The parts of a client that operators review. */
 export interface ReviewedView {
   readonly clientId: string
   readonly name: string
@@ -45,7 +45,7 @@ const stateNames = {
   blocked: 'blocked',
 } as const
 
-/** The applications that describe themselves (Client ID Metadata Documents). */
+/** Lists the clients with metadata documents. */
 export function documentClientsPage(page: DocumentClientsPage): Page {
   const { area, clients } = page
   return areaPage({
@@ -102,16 +102,16 @@ export interface ReviewDocumentClientPage {
   readonly client: ReviewedView
   readonly siteName: string
   readonly review: 'approved' | 'blocked'
-  /** Whether the person may decide for every site, too. */
+  /** Whether the person may also decide for all sites. */
   readonly decidesForAll: boolean
-  /** Whether the document changed while the page was open, so that nothing was decided. */
+  /** Whether the document changed while the page was open. The review was then not stored. */
   readonly hasChanged: boolean
   readonly action: string
   readonly hidden: readonly { readonly name: string; readonly value: string }[]
   readonly cancelHref: string
 }
 
-/** Names what is decided about: what is sent carries the fingerprint of just that. */
+/** Asks for confirmation of a review. The form contains the fingerprint of the shown document. */
 export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
   const { client, siteName } = page
   const approves = page.review === 'approved'

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
-/** Which site to administer. */
+/** Lists the sites that a person operates. */
 export function adminSitesPage({
   area,
   sites,
@@ -27,9 +27,9 @@ export interface AdminHomePage {
   readonly siteName: string
   readonly betaHref: string
   readonly assistantsHref: string
-  /** Undefined while MCP connections is off. */
+  /** Undefined if MCP connections are off. */
   readonly applicationsHref: string | undefined
-  /** Undefined while the service knows no metadata documents. */
+  /** Undefined if the service accepts no metadata documents. */
   readonly documentClientsHref: string | undefined
   readonly overviewHref: string
   readonly auditHref: string
@@ -37,7 +37,7 @@ export interface AdminHomePage {
   readonly resourceServersHref: string
 }
 
-/** Where an operator begins. */
+/** The start page for operators of a site. */
 export function adminHomePage(page: AdminHomePage): Page {
   const { area, siteName, applicationsHref, documentClientsHref } = page
   return areaPage({
@@ -104,7 +104,7 @@ export interface BetaPage {
   readonly done: string | undefined
 }
 
-/** The switch of the beta feature, with what it does. */
+/** Explains the beta feature MCP connections, with a button to switch it on or off. */
 export function betaPage(page: BetaPage): Page {
   const on = page.onSince !== undefined
   return areaPage({

@@ -9,7 +9,7 @@ export interface OverviewPage {
   readonly siteName: string
   readonly countedAt: number
   readonly days: readonly OverviewDayView[]
-  /** How many different people used an application in all of the days. */
+  /** The number of distinct people who used an application on any of the days. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
   readonly applicationsHref: string | undefined
@@ -31,7 +31,7 @@ interface Section {
   readonly measure: Measure
   readonly title: string
   readonly what: string
-  /** What all days come to, in words. */
+  /** Summarizes the values of all days. */
   readonly inAll: (values: readonly number[], page: OverviewPage) => string
 }
 
@@ -71,7 +71,7 @@ const sections: readonly Section[] = [
   },
 ]
 
-/** What happened at a site in thirty days, each kind as a picture and as numbers. */
+/** Shows the figures of a site for 30 days, as charts and tables. */
 export function overviewPage(page: OverviewPage): Page {
   const { area, siteName, days, countedAt, reasons } = page
   return areaPage({
@@ -168,7 +168,7 @@ const errorWords: ReadonlyMap<string, string> = new Map([
   ['unsupported_grant_type', 'a way in that does not exist'],
 ])
 
-/** An error in plain words; one that has none is told as it is. */
+/** Describes an error code. An unknown code becomes words. */
 function wordsOf(error: string): string {
   return errorWords.get(error) ?? error.replaceAll('_', ' ')
 }

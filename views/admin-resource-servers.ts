@@ -23,14 +23,14 @@ export interface ResourceServersPage {
     readonly href: string
   }[]
   readonly action: string
-  /** What was typed, where it could not be taken, and what is wrong with it. */
+  /** The name that was entered, if it was invalid. */
   readonly typed: string
   readonly problem: string | undefined
   readonly pager: Pager
   readonly done: string | undefined
 }
 
-/** The resource servers of a site, and the form that registers one. */
+/** Lists the resource servers of a site, with the form that registers one. */
 export function resourceServersPage(page: ResourceServersPage): Page {
   const { area, resourceServers, problem } = page
   return areaPage({
@@ -74,9 +74,9 @@ export interface ResourceServerPage {
     readonly disabledAt: number | undefined
   }
   readonly secrets: readonly SecretView[]
-  /** False while two secrets live already. */
+  /** False if two secrets are already valid. */
   readonly mayAddSecret: boolean
-  /** A secret that was just made; it is never shown again. */
+  /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
   readonly settings: {
     readonly introspection: string
@@ -94,7 +94,7 @@ export interface ResourceServerPage {
   readonly done: string | undefined
 }
 
-/** One resource server: what is entered into it, and what can be done with it. */
+/** Shows a resource server: its settings, its secrets, and links to stop it. */
 export function resourceServerPage(page: ResourceServerPage): Page {
   const { area, resourceServer, newSecret, hrefs } = page
   const { name, disabledAt } = resourceServer

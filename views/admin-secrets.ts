@@ -2,15 +2,15 @@ import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import { timeOf } from './time.ts'
 
-/** What an application and a resource server have in common: secrets, and ways to stop it. */
+/** A secret of an application or resource server. */
 export interface SecretView {
   readonly hint: string
   readonly createdAt: number
-  /** Undefined for the only one, which cannot be removed. */
+  /** Undefined for the only secret, which cannot be removed. */
   readonly removeHref: string | undefined
 }
 
-/** @param secret one that was just made; it is never shown again */
+/** Shows a new secret, which is not shown again. */
 export function secretNotice(secret: string): Html {
   return html`<div class="notice warning" role="status">
 <p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
@@ -20,9 +20,8 @@ export function secretNotice(secret: string): Html {
 
 interface SecretSection {
   readonly secrets: readonly SecretView[]
-  /** False while two secrets live already. */
+  /** False if two secrets are already valid. */
   readonly mayAddSecret: boolean
-  /** Where another one is made. */
   readonly action: string
   readonly csrf: string
 }
@@ -50,7 +49,7 @@ ${csrfField(csrf)}
 
 interface StopSection {
   readonly disabledAt: number | undefined
-  /** Asks first when it disables; enabling needs no question. */
+  /** The page that asks for confirmation. Enabling needs none. */
   readonly disable: string
   readonly enable: string
   readonly remove: string

@@ -4,15 +4,14 @@ import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
 import { areaStylesheet } from './stylesheet.ts'
 
-/** What surrounds every page for a signed-in person. */
+/** The area of a page for a signed-in person: the account, or the administration of a site. */
 export interface AreaView {
-  /** What the area is, for people who cannot see where they are: "Your account". */
+  /** The name of the area for screen readers. */
   readonly name: string
   readonly links: readonly AreaLink[]
-  /** Where the sign-out is sent. */
   readonly signOutAction: string
   readonly person: PersonView
-  /** The token that the form which signs out carries, and every other form of the page. */
+  /** The CSRF token for all forms of the page. */
   readonly csrf: string
 }
 
@@ -29,7 +28,7 @@ export interface AreaPage {
   readonly body: Html
 }
 
-/** A page of an area, with its navigation and the way out. */
+/** Creates a page with the navigation of its area and a button to sign out. */
 export function areaPage({ title, id, area, body }: AreaPage): Page {
   return {
     title,
@@ -58,17 +57,17 @@ export interface AreaConfirmPage {
   readonly id: string
   readonly area: AreaView
   readonly question: Html
-  /** What will happen, in paragraphs or a list. */
+  /** What the action will do, as paragraphs or a list. */
   readonly consequences: Html
   readonly action: string
   readonly hidden?: readonly { readonly name: string; readonly value: string }[] | undefined
-  /** What is asked beside the question. */
+  /** Additional fields of the form. */
   readonly fields?: Html | undefined
   readonly confirm: string
   readonly cancelHref: string
 }
 
-/** Asks once before something that cannot be taken back, and says what will happen. */
+/** Creates a page that asks for confirmation of an action that cannot be undone. */
 export function areaConfirmPage(page: AreaConfirmPage): Page {
   return areaPage({
     ...page,
@@ -86,7 +85,7 @@ ${page.fields}
   })
 }
 
-/** A link to the rest of a list, and back to its beginning. */
+/** Links to the next and the first page of a list. */
 export interface Pager {
   readonly nextHref: string | undefined
   readonly firstHref: string | undefined
@@ -100,7 +99,7 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more<
 </nav>`
 }
 
-/** Says that something was done, at the top of the page that shows it. */
+/** A notice that an action succeeded, for the top of the next page. */
 export function resultNotice(sentence: string | undefined): Html | undefined {
   if (sentence === undefined) return undefined
   return html`<p class="notice done" id="done" role="status">${sentence}</p>`

@@ -1,11 +1,11 @@
 import { type Html, html } from './html.ts'
 
-/** A picture of numbers, drawn here: it needs no script, and says in words what it shows. */
+/** A bar chart as SVG, which needs no script. */
 export interface BarChart {
-  /** The id of the element, from which those of its parts are made. */
+  /** The id of the element. The ids of its parts begin with it. */
   readonly id: string
   readonly title: string
-  /** What it comes to, for those who cannot see it. */
+  /** A text alternative to the bars. */
   readonly summary: string
   readonly bars: readonly Bar[]
 }
@@ -21,14 +21,14 @@ const TOP = 16
 const BOTTOM = 18
 const GAP = 2
 
-/** A bar for each moment, from left to right, with the first and the last named. */
+/** Draws a bar for each time, from left to right. Labels the first and the last. */
 export function columnChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   const room = HEIGHT - TOP - BOTTOM
   const step = WIDTH / Math.max(1, bars.length)
   const base = HEIGHT - BOTTOM
   const drawn = bars.map(({ label, value }, index) => {
-    // What is more than nothing is seen.
+    // Keep even the smallest bar visible.
     const height = value === 0 ? 0 : Math.max(1.5, (value / most) * room)
     return html`<rect class="bar" x="${round(index * step + GAP / 2)}" y="${round(base - height)}" width="${round(step - GAP)}" height="${round(height)}"><title>${label}: ${value}</title></rect>\n`
   })
@@ -46,7 +46,7 @@ export function columnChart({ bars, ...chart }: BarChart): Html {
 
 const ROW = 30
 
-/** A bar for each kind, from top to bottom, with its name and its number above it. */
+/** Draws a bar for each label, from top to bottom, with its value. */
 export function rowChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   const rows = bars.map(

@@ -1,9 +1,9 @@
 import { type Html, html } from './html.ts'
 
-/** What a page says about the application that asks. */
+/** The client that a page describes. */
 export interface ClientView {
   readonly name: string
-  /** How the application came to be known, which decides how much of it was checked. */
+  /** The origin of the client, and how much of it was verified. */
   readonly kind:
     | 'vendor'
     | 'vendor-connection'
@@ -13,15 +13,15 @@ export interface ClientView {
     | 'reviewed'
     | 'loopback'
     | 'own'
-  /** Where the person goes back to: `app.example.com`, or `this computer (127.0.0.1)`. */
+  /** The host of the redirect URI: `app.example.com`, or `this computer (127.0.0.1)`. */
   readonly host: string
-  /** The site whose team created the application, for the kind `operator-created`. */
+  /** The site that created the application, for the kind `operator-created`. */
   readonly siteName?: string | undefined
-  /** Where an application describes itself, for the kinds `self-declared` and `reviewed`. */
+  /** The host of the metadata document, for the kinds `self-declared` and `reviewed`. */
   readonly describedAt?: string | undefined
 }
 
-/** The kind of an application in one plain sentence. */
+/** Describes the kind of a client in one sentence. */
 export function kindSentence({ kind, siteName, describedAt }: ClientView): string {
   switch (kind) {
     case 'vendor':
@@ -43,10 +43,7 @@ export function kindSentence({ kind, siteName, describedAt }: ClientView): strin
   }
 }
 
-/**
- * An untrusted name. It is isolated, because letters that are written from right to
- * left could otherwise turn the words around it, and with them the meaning of the sentence.
- */
+/** An untrusted name, isolated with `<bdi>`. Otherwise, right-to-left letters could reorder the text around it. */
 export function foreignName(name: string): Html {
   return html`<strong><bdi>${name}</bdi></strong>`
 }

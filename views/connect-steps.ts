@@ -1,15 +1,15 @@
 import { type Html, html } from './html.ts'
 
-/** How one assistant is connected. Its texts are escaped for where they are pasted into, not for a page. */
+/** The steps to connect an assistant. Values are escaped for commands and files, but not for HTML. */
 export interface ConnectStepsView {
   readonly id: string
   readonly name: string
   readonly where: string
   readonly instructions: readonly InstructionView[]
   readonly documentation: { readonly url: string; readonly read: string }
-  /** It calls from its maker's servers. */
+  /** Whether the assistant sends its requests from its vendor's servers. */
   readonly needsPublicAddress: boolean
-  /** Only for an assistant whose callback differs: those that are registered, and what to do about another. */
+  /** For an assistant with a callback per connection: the registered ones, and how to add another. */
   readonly ownCallbacks?: { readonly differs: string; readonly uris: readonly string[] } | undefined
 }
 
@@ -25,7 +25,7 @@ export type InstructionView = {
   | { readonly kind: 'link'; readonly label: string; readonly href: string }
 )
 
-/** An assistant that opens and closes without a script. `local`: only this computer reaches the service. */
+/** The collapsible steps for an assistant. `local`: the service is reachable only from this computer. */
 export function connectSteps(
   steps: ConnectStepsView,
   { local, open = false }: { readonly local: boolean; readonly open?: boolean },
@@ -61,7 +61,7 @@ ${snippet(shown.text)}`
   }
 }
 
-/** One press selects the whole of it, and it wraps instead of making the page wide. */
+/** A text to copy. One click selects all of it, and long lines wrap. */
 export function snippet(text: string): Html {
   return html`<pre class="snippet" translate="no"><code>${text}</code></pre>`
 }

@@ -8,15 +8,15 @@ import { areaStylesheet } from './stylesheet.ts'
 export interface ConnectPage {
   readonly sites: readonly { readonly name: string; readonly slug: string; readonly href: string }[]
   readonly pager: Pager
-  /** Where the short name of a site is sent. */
+  /** The URL to which the form submits the slug of a site. */
   readonly action: string
-  /** What was sent, and is the short name of no site. */
+  /** The submitted slug, if no site has it. */
   readonly unknown: string | undefined
   readonly adminHref: string
   readonly appsHref: string
 }
 
-/** What connecting is, and the way to the page of one's site. */
+/** Explains connecting, and lists the sites. */
 export function connectPage(page: ConnectPage): Page {
   return {
     title: 'Connect an assistant',
@@ -49,19 +49,19 @@ press, and says how you connect your own assistant to administer the site.</p>`,
 
 export interface ConnectSitePage {
   readonly siteName: string
-  /** The assistants that the site admits. */
+  /** The assistants that members of the site can connect. */
   readonly assistants: readonly ConnectStepsView[]
-  /** Names of those of the table that it does not admit. */
+  /** Names of the other known assistants. */
   readonly others: readonly string[]
-  /** Where the operator of the site admits one. */
+  /** The URL where an operator adds an assistant. */
   readonly operatorAddress: string
-  /** Whether only this computer reaches the service. */
+  /** Whether the service is reachable only from this computer. */
   readonly local: boolean
   readonly appsHref: string
   readonly look: SiteLook | undefined
 }
 
-/** How the members of one site connect an assistant. */
+/** Shows the members of a site how to connect an assistant. */
 export function connectSitePage(page: ConnectSitePage): Page {
   const { siteName, assistants, look } = page
   return {

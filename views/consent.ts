@@ -7,26 +7,26 @@ import { type SiteWords, siteWords } from './site-look.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface ConsentPage {
-  /** Where the approval is sent. */
+  /** The URL to which the approval is submitted. */
   readonly action: string
-  /** Where the refusal is sent. */
+  /** The URL to which the refusal is submitted. */
   readonly deny: string
   readonly csrf: string
   readonly client: ClientView
   readonly person: PersonView
-  /** The site that the access is bound to. */
+  /** The site to which the access is limited. */
   readonly site?: { readonly name: string; readonly roles: readonly string[] } | undefined
-  /** Ends of the sentence "It can see …". */
+  /** Endings of the sentence "It can see …". */
   readonly canSee: readonly string[]
-  /** Ends of the sentence "It can change …". */
+  /** Endings of the sentence "It can change …". */
   readonly canChange: readonly string[]
-  /** The link for another person. */
+  /** The link for signing in as another person. */
   readonly signOutHref?: string | undefined
-  /** What the site of the application says here. */
+  /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
 }
 
-/** Asks the person to allow what the application wants, or to refuse it. */
+/** Asks the person to allow or refuse the requested access. */
 export function consentPage(page: ConsentPage): Page {
   return {
     title: 'Allow access?',
@@ -52,7 +52,7 @@ account. It ends at once.</p>`,
   }
 }
 
-/** Warns of unverified facts, before any text of the application itself. */
+/** Warns that facts are unverified. Shown above any text of the application. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
     return html`<div class="notice warning" role="note">

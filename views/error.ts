@@ -3,17 +3,17 @@ import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface ErrorPage {
-  /** The error code of the protocol, for the maker of the application. */
+  /** The OAuth error code, for the developer of the application. */
   readonly code: string
   readonly description: string
-  /** The number under which the log has the details. */
+  /** The id of the request in the log. */
   readonly errorId?: string | undefined
   readonly title?: string | undefined
-  /** Where a person reads how an assistant is connected to a site. */
+  /** The page that explains how to connect an assistant. */
   readonly connectHref?: string | undefined
-  /** The address that the application sent and may not return to: shown as text, and never a link. */
+  /** The unregistered redirect URI that the application sent. Shown as text, never as a link. */
   readonly sentAddress?: string | undefined
-  /** The page that signs the person out without going back to the application. */
+  /** The page that signs the person out without returning to the application. */
   readonly signOutHref?: string | undefined
 }
 
@@ -25,7 +25,7 @@ const repairAddress =
   `${repair} The address has to be one of those that are registered, letter by letter; which part ` +
   'differs is told to the operators of the site, under Refusals of the application.'
 
-/** What the person can do, where it differs from starting again at once. */
+/** Advice for each error code, if it differs from the usual advice. */
 const adviceByCode: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'Nothing was shared. You can close this page or go back to the application.'],
   ['forbidden', 'Sign out and sign in with another account, or go back.'],
@@ -41,7 +41,7 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
 ])
 const usualAdvice = `Go back to the application and start again from there. ${again}`
 
-/** Often an assistant that no operator has added for the site. */
+/** Errors whose cause is often an assistant that no operator has added to the site. */
 const codesOfConnecting: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_redirect_uri',
@@ -55,7 +55,7 @@ function connecting(code: string, connectHref: string | undefined): Html | undef
 says each step, and whom to ask for a <code>client_id</code>.</p>\n`
 }
 
-/** Says that it cannot go on, why, and what the person can do now. */
+/** Shows an error, and what the person can do about it. */
 export function errorPage(page: ErrorPage): Page {
   const { code, description, errorId, title, connectHref, sentAddress, signOutHref } = page
   const heading = title ?? (code === 'too_many_requests' ? 'Please wait' : 'Something went wrong')

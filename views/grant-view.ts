@@ -1,21 +1,21 @@
 import { type Html, html } from './html.ts'
 import { timeOf } from './time.ts'
 
-/** How a grant is used, as its person and the operator see it. */
+/** A grant and its use, as shown to its person and to operators. */
 export interface GrantView {
-  /** Ends of the sentence "Can see …". */
+  /** Endings of the sentence "Can see …". */
   readonly canSee: readonly string[]
-  /** Ends of the sentence "Can change …". */
+  /** Endings of the sentence "Can change …". */
   readonly canChange: readonly string[]
   readonly grantedAt: number
   readonly lastUsedAt: number | undefined
-  /** Calls in the last 30 days. */
+  /** The number of calls in the last 30 days. */
   readonly calls: number
 }
 
 const number = new Intl.NumberFormat('en')
 
-/** The facts of a grant, as rows of a list of facts. */
+/** Renders a grant as entries of a definition list. */
 export function grantFacts(view: GrantView): Html {
   return html`${scopeFact('Can see', view.canSee)}${scopeFact('Can change', view.canChange)}
 <div><dt>Allowed</dt><dd>${timeOf(view.grantedAt)}</dd></div>

@@ -1,6 +1,5 @@
 /**
- * Markup that is safe to send. This file owns the difference between text and markup: everything
- * is text until the `html` tag has escaped it, so a page cannot forget to escape a value.
+ * Escaped markup. Every value is text until the `html` tag has escaped it, so a page cannot forget to escape a value.
  */
 
 class Markup {
@@ -15,24 +14,25 @@ class Markup {
   }
 }
 
-/** Finished markup. The class stays in this file, so that only the tag below can make one. */
+/**
+ * Escaped markup. This file does not export the class, so other files create markup only through the functions below.
+ */
 export type Html = Markup
 
-/** What may stand in a template; nothing, `null` and `false` render nothing. */
+/** A value in a template. `false`, `null` and `undefined` render nothing. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[]
 
 /**
- * Makes markup out of a template and escapes what is put into it. The escape is right for text and
- * for attribute values in quotes; a value must never stand in an unquoted attribute or a script.
+ * Renders a template and escapes its values. They may stand in text and in quoted attributes, but not in unquoted
+ * attributes or scripts.
  */
 export function html(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Markup(String.raw({ raw: template }, ...values.map(render)))
 }
 
 /**
- * Takes ready markup as it is. DANGER: nothing is escaped, so a value from outside in `markup` is a
- * script in the page. It exists for one caller: the protocol engine hands its sign-out form over as
- * text and escapes what it puts there itself.
+ * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for the sign-out
+ * form, which the engine passes as text and has escaped.
  */
 export function trusted(markup: string): Html {
   return new Markup(markup)

@@ -1,37 +1,36 @@
-/** Pages, as functions from data to escaped markup. Whatever a page says is handed to it. */
+/** Renders pages as functions from data to escaped markup. */
 
 import { type Html, html } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
 import type { Stylesheet } from './stylesheet.ts'
 
-/** What a page says, before the service that sends it puts its name around it. */
+/** A page, before `layout` adds the document and the header around it. */
 export interface Page {
-  /** The title of the window; every page writes its own single h1 into `body`. */
+  /** The title of the document. The h1 is in `body`. */
   readonly title: string
-  /** The id of `main`, by which tests and the conformance suite know the page. */
+  /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
   readonly stylesheet: Stylesheet
   readonly body: Html
-  /** What stands between the header and the page: the navigation of an area. */
+  /** The navigation of an area, between the header and the page. */
   readonly navigation?: Html | undefined
-  /** What it loads beside its stylesheet. */
+  /** Additional elements of `head`. */
   readonly head?: Html | undefined
-  /** How the site wants it to look for whose people it is. */
+  /** The look of the site that the page is for. */
   readonly look?: SiteLook | undefined
 }
 
-/** What is the same for all pages of a service. */
+/** The values that all pages of a service share. */
 export interface Frame {
-  /** The name by which people know the service. */
   readonly serviceName: string
   readonly stylesheetHref: string
 }
 
-// In the tab it cannot take the colour of the page, as it does beside the name.
+// The icon of the browser tab cannot inherit its color from the page.
 const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 
-/** The whole document around the body of a page. It needs no script and asks for one file only, but for the looks of a site. */
+/** Renders the whole document of a page. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
   const { title, id, body, navigation, head, look } = page
   return html`<!doctype html>

@@ -3,11 +3,10 @@ import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface MemberApiPage {
-  /** The full address of the endpoint. */
+  /** The full URL of the endpoint. */
   readonly endpoint: string
   readonly readScope: string
   readonly writeScope: string
-  /** Where the schema and the documents of the service are. */
   readonly links: readonly {
     readonly href: string
     readonly label: string
@@ -15,7 +14,7 @@ export interface MemberApiPage {
   }[]
 }
 
-/** What a person sees who opens the address of the Member API in a browser. */
+/** Shown when the URL of the Member API is opened in a browser. */
 export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Page {
   const query =
     '{"query":"{ viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } } }"}'

@@ -5,26 +5,25 @@ import type { Page } from './layout.ts'
 
 export interface QueryPage {
   readonly area: AreaView
-  /** The name of the API, as in "the Member API". */
+  /** The name of the API, such as "Member API". */
   readonly apiName: string
   readonly siteName: string
-  /** What a query on this page may do. */
+  /** A sentence about what a query on this page can do. */
   readonly says: string
-  /** The other sites about which the person can ask, and this one. */
+  /** The sites of the person, among them the current one. */
   readonly sites?: readonly SiteLink[] | undefined
-  /** Where the form is sent, and what it carries along. */
   readonly action: string
   readonly hidden?: Readonly<Record<string, string>> | undefined
-  /** The full address of the API. */
+  /** The full URL of the API. */
   readonly endpoint: string
   readonly schemaHref: string
   readonly query: string
-  /** JSON, or nothing at all. */
+  /** JSON, or an empty string. */
   readonly variables: string
-  /** The answer, as JSON; undefined before the first query. */
+  /** The response as JSON; undefined before the first query. */
   readonly answer?: string | undefined
   readonly problem?: string | undefined
-  /** GraphiQL, which takes the place of the form where scripts run; undefined where it is not installed. */
+  /** GraphiQL, which replaces the form if scripts run; undefined if it is not installed. */
   readonly tool?: QueryTool | undefined
 }
 
@@ -35,16 +34,16 @@ export interface SiteLink {
 }
 
 export interface QueryTool {
-  /** The addresses of its parts; scripts run in this order. */
+  /** The URLs of the scripts, in the order in which they must run. */
   readonly scripts: readonly string[]
   readonly stylesheet: string
-  /** Where it sends its queries. */
+  /** The path to which GraphiQL posts queries. */
   readonly address: string
-  /** Lets its scripts run on this page, and none else. */
+  /** Allows the scripts in the Content-Security-Policy. */
   readonly nonce: string
 }
 
-/** The page on which a person tries queries of an API with their own rights. */
+/** The page on which a person runs queries against an API, with their own rights. */
 export function queryPage(page: QueryPage): Page {
   const { area, tool } = page
   return {

@@ -6,21 +6,20 @@ import { type SiteWords, siteWords } from './site-look.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SignInPage {
-  /** Where the answer is sent. */
   readonly action: string
   readonly csrf: string
-  /** What the person typed before, or what the application suggests. */
+  /** The login entered before, or the `login_hint` of the client. */
   readonly login?: string | undefined
-  /** Why the last answer was not accepted, as a sentence. */
+  /** Why the last input was rejected, as a sentence. */
   readonly problem?: string | undefined
   readonly client: ClientView
-  /** Where the refusal is sent. */
+  /** The URL to which the refusal is submitted. */
   readonly deny: string
-  /** What the site of the application says here. */
+  /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
 }
 
-/** Asks who the person is. */
+/** Asks for an e-mail address and a password. */
 export function signInPage(page: SignInPage): Page {
   return {
     title: page.problem ? 'Sign in: please try again' : 'Sign in',
@@ -38,7 +37,7 @@ ${refusalForm({ action: page.deny, csrf: page.csrf })}
 }
 
 function signInForm({ action, csrf, login, problem }: SignInPage): Html {
-  // The login is a text field, because browsers refuse some addresses that are in real use.
+  // The login is a text field, because browsers reject some valid e-mail addresses.
   const described = problem !== undefined && html` aria-describedby="login-problem"`
   const focused = html` autofocus`
   return html`<form method="post" action="${action}">

@@ -4,11 +4,11 @@ import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SignOutPage {
-  /** The engine's own form, `<form id="op.logoutForm" …>`; the buttons belong to it by its id. */
+  /** The engine's form, `<form id="op.logoutForm" …>`. The buttons refer to it by its id. */
   readonly form: Html
-  /** The application that asked for the sign-out. */
+  /** The client that requested the sign-out. */
   readonly client?: { readonly name: string } | undefined
-  /** Whether an address to go back to was sent, and not whose it is. */
+  /** Whether the request has a post_logout_redirect_uri, but no known client. */
   readonly addressIgnored?: boolean
 }
 
@@ -17,7 +17,7 @@ will not be led back to it. For its makers: send <code>client_id</code> or <code
 <code>post_logout_redirect_uri</code>.</p>
 `
 
-/** Asks whether the person wants to sign out, because any web page can link here. */
+/** Asks whether the person wants to sign out, because any website can link to this page. */
 export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page {
   return {
     title: 'Sign out?',
@@ -36,12 +36,11 @@ ${addressIgnored && ignored}${form}
 }
 
 export interface SignedOutPage {
-  /** The application that asked for the sign-out. */
+  /** The client that requested the sign-out. */
   readonly client?: { readonly name: string } | undefined
   readonly homeHref: string
 }
 
-/** Confirms that the person is signed out. */
 export function signedOutPage({ client, homeHref }: SignedOutPage): Page {
   return {
     title: 'Signed out',

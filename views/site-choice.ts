@@ -6,17 +6,16 @@ import { type PersonView, rolesPhrase } from './person-view.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SiteChoicePage {
-  /** Where the answer is sent. */
   readonly action: string
   readonly csrf: string
   readonly client: ClientView
   readonly person: PersonView
   readonly sites: readonly SiteChoice[]
-  /** Where the refusal is sent. */
+  /** The URL to which the refusal is submitted. */
   readonly deny: string
   /** The id of the site that the person chose before. */
   readonly selected?: string | undefined
-  /** Why the last answer was not accepted, as a sentence. */
+  /** Why the last input was rejected, as a sentence. */
   readonly problem?: string | undefined
 }
 
@@ -26,7 +25,7 @@ export interface SiteChoice {
   readonly roles: readonly string[]
 }
 
-/** Asks which of the person's sites the application may work with. */
+/** Asks which of the person's sites the application may access. */
 export function siteChoicePage(page: SiteChoicePage): Page {
   return {
     title: page.problem ? 'Choose a site: please try again' : 'Choose a site',
@@ -43,7 +42,7 @@ The next page says what the application will be able to do.</p>`,
 }
 
 function siteForm({ action, csrf, sites, selected, problem }: SiteChoicePage): Html {
-  // Nothing is chosen in advance, or the person would hand over a site by going on without reading.
+  // Preselect no site on the first attempt, so people do not grant access to one without reading.
   const described = problem !== undefined && html` aria-describedby="site-problem"`
   return html`<form method="post" action="${action}">
 ${csrfField(csrf)}

@@ -1,23 +1,23 @@
 import { type Html, html } from './html.ts'
 
-/** How a site wants the pages of its people to look. */
+/** The look that a site gives to pages for its members. */
 export interface SiteLook {
-  /** The name of the site, which its logo stands for too. */
+  /** The name of the site, also the alternative text of its logo. */
   readonly name: string
   readonly logoHref: string | undefined
-  /** A stylesheet that comes after the page's own. */
+  /** The stylesheet with the colors of the site, loaded after that of the page. */
   readonly colorsHref: string | undefined
 }
 
-/** What a site says on a page, in its own words. */
+/** A text that a site adds to a page. */
 export interface SiteWords {
   readonly siteName: string
   readonly text: string
 }
 
 /**
- * The header of a page that looks like a site. The name of the service stays, so that people know who
- * asks for their password. Where there is a logo, it is what says the name aloud.
+ * The header of a page with the look of a site. It also names the service, so people know who asks for their password.
+ * A screen reader reads the name of the site only once: from the logo, if there is one.
  */
 export function siteBrand({ name, logoHref }: SiteLook, serviceName: string): Html {
   return html`<header class="brand">
@@ -27,7 +27,7 @@ ${logoHref !== undefined && html`<img src="${logoHref}" alt="${name}">`}
 </header>`
 }
 
-/** Words of the site, marked so that they are not mistaken for those of the service. */
+/** Renders a text of the site as a quotation, so it cannot be mistaken for a text of the service. */
 export function siteWords(words: SiteWords | undefined): Html | undefined {
   if (!words) return undefined
   return html`<figure class="words">

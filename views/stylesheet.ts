@@ -2,22 +2,21 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Its name says its content, so that a browser may keep it for ever and still sees a new one at once. */
+/** A stylesheet. Its file name contains a digest of its content, so browsers can cache it forever. */
 export interface Stylesheet {
   readonly file: string
   readonly content: Buffer
 }
 
-/** The stylesheet of the pages that strangers meet: small, because it is often the first visit. */
+/** The stylesheet of sign-in, consent and error pages. It is small, because it is often loaded on a first visit. */
 export const stylesheet: Stylesheet = sheetOf('style', ['style.css'])
 
-/** The stylesheet of the pages for signed-in people, which have lists and forms. */
+/** The stylesheet of pages with lists and forms, such as those for signed-in people. */
 export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'area.css'])
 
-/** The colors of a site in a name that says them. */
 export type ColorSheet = Stylesheet
 
-/** What a site chose, and what follows from it; nothing is the service's own. */
+/** The colors that a site chose, and the text colors that fit them. Undefined colors are those of the service. */
 export interface SitePalette {
   readonly accent: string | undefined
   readonly accentOver: string | undefined
@@ -25,12 +24,12 @@ export interface SitePalette {
   readonly onBackground: string | undefined
 }
 
-/** The colors of the light scheme, as they stand first in the stylesheet of all pages. */
+/** The rule with the colors of the light scheme, which is the first in the stylesheet. */
 const [lightColors = ''] = /:root \{[^}]*\}/.exec(stylesheet.content.toString()) ?? []
 
 /**
- * What comes after the stylesheet of a page that looks like a site. Its colors were chosen for light
- * cards, so that such a page is light for everybody.
+ * Creates the stylesheet with the colors of a site. It disables the dark scheme, because these colors were chosen for
+ * light cards.
  */
 export function colorSheet({
   accent,
@@ -51,7 +50,7 @@ export function colorSheet({
   }
 }
 
-/** Everything that stands on the ground of a page, and on no card. */
+/** The rules for what is directly on the background of the page, not on a card. */
 function groundRules(background: string, words: string): string {
   return `body { background: ${background}; color: ${words}; }
 main { color: var(--text); }

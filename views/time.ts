@@ -6,7 +6,7 @@ const format = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** A time in words. Without a script a page cannot know where its reader is, so it says UTC. */
+/** Renders a time in UTC, because a page without scripts does not know the reader's time zone. */
 export function timeOf(ms: number): Html {
   const date = new Date(ms)
   return html`<time datetime="${date.toISOString()}">${format.format(date)} UTC</time>`

@@ -11,7 +11,7 @@ export interface WelcomePage {
     readonly label: string
     readonly what: string
   }[]
-  /** Accounts to try the service with; only a demo has them. */
+  /** Sample accounts, which only the demo has. */
   readonly demoPeople?: readonly DemoPerson[] | undefined
 }
 
@@ -21,7 +21,7 @@ export interface DemoPerson {
   readonly what: string
 }
 
-/** What a person sees who opens the address of the service itself. */
+/** Shown when the base URL of the service is opened in a browser. */
 export function welcomePage(page: WelcomePage): Page {
   const { baseUrl, accountHref, connectHref, links, demoPeople = [] } = page
   return {
