@@ -1,4 +1,4 @@
-/** Composes the token issuer: clients, grants, consent, the engine with its endpoints, keys, proofs and sign-outs. */
+/** Composes the issuing of tokens: clients, registration, grants, the engine with its pages, proofs and sign-outs. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -42,7 +42,7 @@ export async function makeOauth(
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
-  // For grants, the clients of the conformance suite count as configured platforms.
+  // The clients of the conformance suite are configured too, so their grants are valid.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
@@ -71,12 +71,12 @@ export async function makeOauth(
     tokens,
     authorization,
     signOuts,
-    /** Whether metadata documents are accepted. If so, operators review them. */
+    /** Whether the configuration accepts metadata documents from at least one host. */
     acceptsDocuments,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),
-    /** Creates the engine for a key ring, and the pages between authorization requests and their responses. */
+    /** Creates the engine with these signing keys, and the routes for sign-in, site choice and consent. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
       const asks = { interactions, database, people, signIn, formKey, scopeUses, noteEvent }

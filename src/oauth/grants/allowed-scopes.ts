@@ -1,19 +1,19 @@
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 
-/** A consent in the engine's format: scopes by resource, claims and refusals. */
+/** A consent in the engine's format: OpenID Connect scopes and claims, scopes by resource, and refusals. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
   readonly rejected?: Pick<Allowed, 'openid' | 'resources'> | undefined
 }
 
-/** Reads the consent from the engine's record of a grant. */
+/** Copies the consent from the engine's `Grant` object. */
 export function allowedIn(record: object): Allowed {
   const { openid, resources, rejected } = record as Allowed
   return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
-/** Merges two consents. The refusals of the later one apply. */
+/** Merges the scopes and claims of two consents, and keeps the refusals of the later one. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the scopes that a person allowed for a resource (or without one) and has not refused since. */
+/** Returns the scopes that the person allowed and did not refuse: for a resource or, without one, for sign-in. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,

@@ -4,13 +4,7 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
-/**
- * Ends a person's access when their account changes. A new password, or disabling the account, ends every browser
- * session that began before. Grants to applications continue unless `endAllAccess` ends them. An attacker who was
- * signed in may have connected a program, which a new password alone does not disconnect (RFC 9700 §4.14.2).
- */
-
-/** The columns of a person that decide whether their sessions end. */
+/** The columns of a person whose changes can end sessions. */
 export interface DecisiveColumns {
   readonly id?: unknown
   readonly password_hash?: unknown
@@ -20,12 +14,12 @@ export interface DecisiveColumns {
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Finds the people whose sessions must end because of a change. Sessions opened with the old password may be an
- * attacker's. Sessions of a disabled account must not return when it is enabled again (OWASP ASVS 5.0, 7.4.2 and
- * 7.4.3).
+ * Returns the ids of the people whose sessions must end because their password is replaced or their account is
+ * disabled. Sessions opened with the old password may be an attacker's. Sessions of a disabled account must not return
+ * when it is enabled again (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
  *
- * @param rows the new rows, before they are written
- * @param changed the columns that change
+ * @param rows the new values; they must not be written yet
+ * @param changed the columns to write
  */
 export async function findPeopleToSignOut(
   trx: Transaction<Schema>,
@@ -51,7 +45,7 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends all sessions of these people that began by this time, in every browser. */
+/** Ends all browser sessions of these people that began by this time, in epoch milliseconds. Their grants continue. */
 export async function endSessions(
   trx: Transaction<Schema>,
   personIds: readonly string[],
@@ -71,8 +65,9 @@ export async function endSessions(
 }
 
 /**
- * Ends all access to an account that began by a given time: sessions, and grants with their tokens. Repeating the call
- * with the same time does not end newer access.
+ * Ends all sessions and grants of a person that began by `untilMs`, and records an audit event if any grants ended. A
+ * new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2). The call can be
+ * repeated with the same time without ending newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

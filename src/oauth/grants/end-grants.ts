@@ -6,23 +6,22 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
-/** A selection of grants to end. */
+/** The grants to end. */
 export type Ending =
-  /** All grants, after restoring a backup. */
   | 'everything'
   | { readonly id: string }
   /** All grants of a person to one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All grants that a person gave until this time in epoch milliseconds, at any site. */
+  /** All grants that a person gave by this time (epoch milliseconds), at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
   /** All grants of a person at one site, to any client. */
   | { readonly personId: string; readonly siteId: string }
   /** All grants to a client, from one person or from all. */
   | { readonly clientId: string; readonly personId?: string }
-  /** All grants to a client that include one of these scopes. */
+  /** All grants to a client that include at least one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
 
-/** Why a grant ended, for the log. */
+/** Why a grant ended, as stored in `oauth_grant.end_reason`. */
 export type EndReason =
   | 'the person removed it'
   | 'an operator ended it'
@@ -34,7 +33,7 @@ export type EndReason =
   | 'a replaced refresh token was used again'
   | 'the database was restored from a backup'
 
-/** Maximum number of rows that one statement changes or removes, to stay within its time limit. */
+/** Maximum number of rows per statement. An application may have too many grants for one statement's time limit. */
 const BATCH_ROWS_MAX = 1000
 
 interface EndedFor {
@@ -42,7 +41,7 @@ interface EndedFor {
   readonly nowMs: number
 }
 
-/** Ends grants in the caller's transaction. @returns the ids of the grants that ended */
+/** Ends the selected grants. @returns their ids, without grants that had ended or expired before */
 export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,
@@ -51,10 +50,7 @@ export async function endGrants(
   return (await endGrantRows(kysely, ending, because)).map(({ id }) => id)
 }
 
-/**
- * Ends grants in batches and returns their rows. Each statement ends one batch, because an application may have a very
- * large number of grants.
- */
+/** Like `endGrants`, but also returns the person, client and site of each grant. */
 export async function endGrantRows(
   kysely: Kysely<Schema>,
   ending: Ending,
@@ -64,7 +60,7 @@ export async function endGrantRows(
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
-    // A grant that ended in the meantime keeps its reason.
+    // A grant that has ended since the query keeps its reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
@@ -117,7 +113,7 @@ async function endingNext(
 }
 
 /**
- * Ends all grants of a person to a client at a site, given in any browser, and records an audit event.
+ * Ends all grants of a person to a client at one site, or without a site. Records an audit event if any grants ended.
  *
  * @returns the ids of the grants that ended
  */
@@ -144,25 +140,24 @@ export async function removeApp(
   })
 }
 
-/** The numbers of grants and records that `endEverything` ended. */
+/** The outcome of `endEverything`. */
 export interface Ended {
-  /** Live grants that ended. Tokens whose grants are missing from this database are invalid anyway. */
+  /** Number of live grants that ended. */
   readonly grants: number
-  /** Removed records of sessions, pending sign-ins and codes. `EVERYTHING_ENDED` invalidates those in Redis. */
+  /** Number of sessions, pending sign-ins, codes and other records removed from the database. */
   readonly records: number
 }
 
 /**
- * Ends all grants with their codes and tokens, and every current browser session. Needed after restoring a backup,
- * because the database then lacks later uses, revocations and sign-outs. People must sign in and consent again;
- * applications and purchases stay. Call it before any process accepts requests, with the database's clock
- * (`withDatabase`). If it fails, call it again: every step can be repeated. Records one audit event.
+ * Ends all grants with their codes and tokens, ends every browser session, and records an audit event. Needed after a
+ * restore, because the backup lacks all later uses, revocations and sign-outs. People must sign in and consent again.
+ * Call it before any process accepts requests. If it fails, call it again: every step can be repeated.
  *
- * @param nowMs epoch milliseconds
+ * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
  */
 export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
   const { kysely } = database
-  // Do this first: it alone ends every session and invalidates all earlier proofs.
+  // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length
@@ -180,7 +175,7 @@ export async function endEverything(database: Database, nowMs: number): Promise<
   return { grants, records }
 }
 
-/** Removes the engine's records from the database, except self-registered clients. */
+/** Removes all records of the state store from the database, except self-registered clients. */
 async function removeRecords({ kysely }: Database): Promise<number> {
   let removed = 0
   for (;;) {

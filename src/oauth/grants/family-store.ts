@@ -5,18 +5,20 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * A family of tokens: all tokens from one code exchange, under one grant. Stored as one row of constant size, because
- * the tokens are derived from the row (oauth/token/token-values.ts). The row also marks the code as used.
+ * A family of tokens: all tokens from one code exchange, under one grant. Stored as one row, from which the tokens are
+ * derived (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
   /** 128 random bits in base64url, needed to derive the tokens of the family. */
   readonly seed: string
-  /** The content of the tokens. */
   readonly token: FamilyToken
-  /** Number of refreshes. Only the refresh token of this generation is valid. */
+  /** Number of times the refresh token was replaced. Older refresh tokens are accepted only as retries. */
   readonly generation: number
-  /** Start times of the latest generations, oldest first, in epoch milliseconds. */
+  /**
+   * Start times of the latest generations, oldest first, in epoch milliseconds. If the refresh token is kept instead of
+   * replaced, only the time of the last refresh.
+   */
   readonly steps: readonly number[]
   readonly startedAt: number
   readonly ended: boolean
@@ -27,7 +29,7 @@ export interface FamilyToken {
   readonly scopes: readonly string[]
   /** Whether the family has refresh tokens. */
   readonly refreshes: boolean
-  /** The origin that the access tokens are bound to (RFC 8707); undefined for a plain sign-in. */
+  /** The audience of the access tokens (RFC 8707); undefined for a sign-in without a resource. */
   readonly audience?: string | undefined
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
@@ -42,7 +44,7 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When the row may be removed, because all its tokens have expired. */
+  /** When the row may be deleted, in epoch milliseconds. All its tokens must have expired by then. */
   readonly keptUntil: number
 }
 
@@ -73,7 +75,7 @@ export function makeFamilyStore({ kysely }: Database) {
         .where('ended_at', 'is', null),
   )
   return {
-    /** Starts a family. @returns false if the family already exists, because another exchange has used the code */
+    /** Stores a new family. @returns false if it already exists, because another exchange has used the code */
     async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
       const { numAffectedRows } = await insert({
         id,
@@ -87,7 +89,7 @@ export function makeFamilyStore({ kysely }: Database) {
       return numAffectedRows === 1n
     },
 
-    /** Advances to the next generation. @returns false if another request did so first, or the family has ended */
+    /** Starts the next generation. @returns false if another request has done so, or if the family has ended */
     async step({ id, generation }: Family, steps: readonly number[]): Promise<boolean> {
       const { numAffectedRows } = await advance({
         id,
@@ -100,7 +102,7 @@ export function makeFamilyStore({ kysely }: Database) {
 
     ...boundFamilies(kysely),
 
-    /** Ends all tokens of the family. The consent stays. */
+    /** Revokes all tokens of the family. The grant continues. */
     async end(id: string, nowMs: number): Promise<void> {
       await kysely
         .updateTable('refresh_token_family')
@@ -112,14 +114,10 @@ export function makeFamilyStore({ kysely }: Database) {
   }
 }
 
-/** Operations on families whose tokens are bound to a key. */
+/** Operations for tokens that are bound to a key (DPoP). */
 function boundFamilies(kysely: Database['kysely']) {
   return {
-    /**
-     * Records a use without starting a new generation.
-     *
-     * @returns false if the family ended or advanced in the meantime
-     */
+    /** Records a refresh that keeps the refresh token. @returns false if the family has changed or ended since */
     async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')
@@ -131,11 +129,7 @@ function boundFamilies(kysely: Database['kysely']) {
       return numUpdatedRows === 1n
     },
 
-    /**
-     * Binds the current and future tokens to another key.
-     *
-     * @returns false if another request changed the binding first
-     */
+    /** Binds existing and future tokens to a key. @returns false if another request has changed the binding */
     async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')

@@ -8,13 +8,13 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { Allowed } from './allowed-scopes.ts'
 import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
-import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './judge-access.ts'
+import type { AccessFacts, FindGrant, Grant, OptionalClaims } from './judge-access.ts'
 
 /** The clients that the configuration allows. */
 export interface AdmittedClients {
-  /** Client ids of the vendor platforms in the current configuration. */
+  /** Client ids of the platforms in the current configuration. */
   readonly integrations: ReadonlySet<string>
-  /** Whether the configuration allows clients with an id of this format. */
+  /** Whether the configuration allows the host of a client's metadata document; true for other clients. */
   admitsOrigin(clientId: string): boolean
 }
 
@@ -45,7 +45,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       name: row.name,
       email: row.email,
       picture: row.picture ?? undefined,
-      told: toldOf(row),
+      optionalClaims: optionalClaimsOf(row),
     },
     personDisabled: row.disabled_at !== null,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
@@ -55,7 +55,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // A missing client was removed: platforms exist only in the configuration, and applications only as rows.
+    // Platforms exist only in the configuration, and applications only as rows. If either is missing, it was removed.
     clientDeleted:
       row.app_deleted_at !== null ||
       !listed ||
@@ -67,14 +67,13 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
   }
 }
 
-/** Returns the document review in force at the site of the grant. */
 function reviewOf(row: FactsRow): ReviewState {
   const platform = decisionOf(row.document_review, row.document_reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_review_fingerprint)
   return decideReview({ platform, site }, row.document_fingerprint_now ?? '')
 }
 
-function toldOf(row: FactsRow): ToldOfPerson {
+function optionalClaimsOf(row: FactsRow): OptionalClaims {
   return {
     ...(row.email_verified_at !== null && { emailVerified: true }),
     ...(row.preferred_username !== null && { preferredUsername: row.preferred_username }),
@@ -112,7 +111,7 @@ function familyOf(row: FactsRow): Family | undefined {
   }
 }
 
-/** The table aliases of the query. */
+/** The tables of the query, by alias. */
 interface Tables {
   readonly g: 'oauth_grant'
   readonly p: 'person'
@@ -171,7 +170,7 @@ const columns = {
 
 type FactsRow = { readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]> }
 
-/** Only the grant and the person always exist; columns of other tables may be null. */
+/** The type of a column. Only the grant and the person always exist, so columns of other tables may be null. */
 type ValueOf<Column> = Column extends `${infer Alias extends keyof Tables}.${infer Name}`
   ? Cell<Tables[Alias], Name> | (Alias extends 'g' | 'p' ? never : null)
   : never
@@ -181,9 +180,9 @@ type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Sche
   : never
 
 /**
- * Reads one row for each role of the person at the grant's site, or a single row without a role. Every use of a token
- * runs this query. It is written in SQL and returns a single JSON object, because drivers spend more time on thirty
- * columns than on the rest of the query.
+ * Creates the query for a grant and its facts. It returns one row per role of the person at the grant's site, or one
+ * row if there is no role. Every use of a token runs this query. It returns all columns as one JSON object, because
+ * drivers would spend more time on forty columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)

@@ -6,23 +6,23 @@ import { type ListOrder, type PageRequest, readPage } from '../../platform/store
 import type { Schema } from '../../platform/store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/** One entry in the list of a person's connected apps. */
+/** Identifies an entry in a person's list of connected apps. */
 export interface AppLine {
   readonly personId: string
   readonly clientId: string
   readonly siteId: string | undefined
 }
 
-/** The service's own pages are not listed as connected apps. */
+/** Origin of the client of our own pages, which is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Replaces the id of the site in keys and groups for a plain sign-in, which has no site.
+// Stands in list keys for the site of a grant without a site.
 const NO_SITE = ''
 
-/** Creates the lists of connections: one per person, client and site, regardless of how many browsers consented. */
+/** Creates the lists of connected apps and their users. Grants from several browsers count as one connection. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    /** Lists the apps that a person has connected, newest first. */
+    /** Lists a page of the apps that a person has connected, newest first. Omits deleted applications. */
     async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
@@ -41,7 +41,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names for one connected app of a person. */
+    /** Finds the names of a connected app and its site; undefined if the app is not connected. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -58,10 +58,10 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    /** Lists the people who have connected a client, newest first. */
+    /** Lists a page of the people who have connected a client, newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      // Read usage only for the people on this page: a client may have a very large number of them.
+      // Read usage only for the people on this page: a very large number of people may have connected the client.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects an empty list.
       if (people.length === 0) return { ...page, rows: [] }
@@ -78,7 +78,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds a person who has connected the client. */
+    /** Finds the name of a person who has connected the client. */
     async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
@@ -106,7 +106,6 @@ function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
     .where('g.expires_at', '>', nowMs)
 }
 
-/** Selects the connected apps of a person, except deleted applications. */
 function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
   return kysely
     .selectFrom(
@@ -171,7 +170,7 @@ interface GrantKey {
   readonly site_id: string | null
 }
 
-/** Reads the scopes and calls of these grants, grouped by the id of their list entry. */
+/** Reads the scopes and recent calls of these grants, by the id of their list entry. */
 async function usesOf(
   grants: ReturnType<typeof liveGrants>,
   nowMs: number,
@@ -210,7 +209,7 @@ function useOf(
   return {
     /** The granted scopes, in the order of the catalogue. */
     scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
-    /** When the person first gave consent. */
+    /** When the oldest live grant was given, in epoch milliseconds. */
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
     /** Number of calls in the last `CALL_DAYS` days. */

@@ -1,4 +1,4 @@
-/** Stores grants: the consent, when it was used, and why it ended. Contains nothing about tokens. */
+/** Stores grants: what a person allowed a client, until when, and why the grant ended. */
 
 import type { Transaction } from 'kysely'
 
@@ -12,30 +12,29 @@ import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 import type { Grant } from './judge-access.ts'
 
 /**
- * A new grant: what a person allowed a client, stored as one row (design 30). The engine reads its Grant model from
- * that row (`authorization/`). Ending a grant marks its row. That takes effect at once in every process, because each
- * use of a code or token reads the row. A token that is being issued at that moment is therefore useless too.
+ * A grant to store, as one row (design 30). The engine's Grant model is built from the row
+ * (authorization/engine-adapter.ts). Ending a grant marks the row. This takes effect at once in every process, because
+ * each use of a code or token reads the row. Even a token that is being issued at that moment is useless.
  */
 export interface NewGrant {
   readonly id: string
   readonly personId: string
   readonly clientId: string
-  /** The client's name at the time of the consent, for clients that are removed later. */
+  /** The client's name at the time of the consent, in case the client is removed later. */
   readonly clientName: string
   readonly clientOrigin: string
-  /** The site of the grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
-  /** Fingerprint of the metadata document in the consent; undefined for other clients. */
+  /** Fingerprint of the metadata document that the person saw; undefined for a client without a document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
 }
 
 export type GrantStore = ReturnType<typeof makeGrantStore>
 
-/** Identifies the request that creates or ends a grant. */
+/** The request that creates or ends a grant, for the audit trail. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
-/** Audit events for grants that a client's action ends. */
+/** Audit actions by end reason, for grants that end because of a client's request. */
 const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },
@@ -47,20 +46,16 @@ export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
 
-/** Returns the day number of a time, as in `oauth_grant_day.day`. */
+/** Returns the number of days between the epoch and a time, as stored in `oauth_grant_day.day`. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/**
- * Creates the store of grants.
- *
- * @param grantSeconds lifetime since the last consent or sign-in; no token lives longer
- */
+/** Creates the store of grants. @param grantSeconds lifetime of a grant after its last authorization */
 export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Stores a new grant, or extends an existing one that has not ended. Records an audit event. */
+    /** Stores a new grant, or adds the consent to an existing one and prolongs it. Records an audit event. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
@@ -79,7 +74,7 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
         )
       }),
 
-    /** Extends the lifetime of a grant. Writes only if it gains at least a day, so most requests write nothing. */
+    /** Prolongs a grant that has not ended. Skips the write if the grant would gain less than a day. */
     async prolong({ id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>): Promise<void> {
       const full = expiry()
       if (expiresAt > full - DAY_MS) return
@@ -92,7 +87,7 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
     },
 
     /**
-     * Ends grants. Records an audit event for actions of a client; callers record the actions of people.
+     * Ends grants. Records audit events if a client's request is the reason; otherwise, the caller must record them.
      *
      * @returns the ids of the grants that ended
      */
@@ -114,14 +109,15 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
 }
 
 /**
- * Writes the row, or adds to its scopes. Two pages in one browser may consent at the same moment; both consents count.
+ * Inserts the grant, or adds the consent to the existing row and prolongs it. If two pages in one browser consent at
+ * the same moment, both consents count.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  // Write first. A concurrent transaction then waits here for the row.
+  // Write before reading `allowed`, so that a concurrent transaction waits for this row.
   const known = await trx
     .updateTable('oauth_grant')
     .set({ expires_at: expiresAt })
@@ -152,7 +148,7 @@ async function saveRow(
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    // A grant that ended in the meantime stays ended.
+    // The row of a grant that has ended stays as it is.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }

@@ -4,11 +4,11 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-// Maximum number of grants counted between two flushes; calls of other grants are not counted.
+// Maximum number of grants counted between two flushes. Uses of further grants are not counted.
 const GRANTS_MAX = 50_000
-// Maximum grants in a batch. Batches are small because SQLite blocks the process while it writes.
+// Number of grants per transaction. It is small, because SQLite blocks the process while it writes.
 const GRANTS_PER_WRITE = 100
-// Minimum time between two updates of `last_used_at`.
+// Minimum time between two updates of a grant's `last_used_at`.
 const LAST_USED_STEP_MS = 60_000
 
 interface Uses {
@@ -17,8 +17,8 @@ interface Uses {
 }
 
 /**
- * Counts uses of grants in memory. Adds the counts to the database every few seconds, and when the process stops. A
- * killed process loses its latest counts, which is cheaper than a disk write for every API call.
+ * Counts uses of grants in memory, because a disk write for every API call would cost too much. compose.ts flushes the
+ * counts to the database every few seconds and when the process stops. A killed process loses its latest counts.
  */
 export function makeGrantUsage(database: Database, now: () => number) {
   let counted = new Map<string, Uses>()
@@ -32,12 +32,12 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 
   return {
-    /** Counts a use of one of the grant's tokens. Never waits or fails. */
+    /** Counts one use of the grant, in memory only. */
     count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
 
-    /** Adds the counts to the database. If that fails, keeps them for the next flush. */
+    /** Adds the counts to the database. If a write fails, rejects and keeps the remaining counts for the next flush. */
     async flush() {
-      // Use the same order in every process, so row locks cannot deadlock.
+      // Lock rows in the same order in every process, to avoid deadlocks.
       const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
       counted = new Map()
       while (taken.length > 0) {
@@ -54,7 +54,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Writes a batch with two statements. Skips grants that ended in the meantime. */
+/** Writes a batch. Skips grants that have ended. */
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
   // Cast the parameters, because PostgreSQL treats them as text here.
   const rows = batch.map(
@@ -62,7 +62,6 @@ async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][])
       sql`(${grantId}, cast(${dayOf(lastAtMs)} as integer), cast(${calls} as integer), cast(${lastAtMs} as bigint))`,
   )
   const counted = sql`counted (grant_id, day, calls, last_at) as (values ${sql.join(rows)})`
-  // Lock rows in the order of their ids, as every process does.
   await sql`
     with ${counted}
     insert into oauth_grant_day (grant_id, day, calls)

@@ -8,16 +8,15 @@ export type Grants = ReturnType<typeof makeGrants>
 
 const DAY_SECONDS = 86_400
 
-/** Creates the stores of grants, of their token families and of their usage counts. */
+/** Creates the stores of grants, token families and usage counts, and the query for a grant with its facts. */
 export function makeGrants(
   { database, now }: { readonly database: Database; readonly now: () => number },
   admitted: AdmittedClients,
   refreshTokenAbsoluteSeconds: number,
 ) {
-  // A refresh token cannot be used once its grant has expired, so grants must live longer (design 9).
+  // A refresh token cannot be used once its grant has expired, so a grant must outlive it (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
-    /** Lifetime of a grant, in seconds. */
     grantSeconds,
     store: makeGrantStore(database, grantSeconds, now),
     families: makeFamilyStore(database),

@@ -18,7 +18,7 @@ export type LostReason =
   | 'the site has disabled MCP connections'
   | 'the client is not approved for write access at this site'
 
-/** A grant as stored. */
+/** A grant as read from the database. */
 export interface Grant {
   readonly id: string
   readonly personId: string
@@ -37,11 +37,11 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
-  /** Other claims that the platform provides; a claim without a value is omitted. */
-  readonly told?: ToldOfPerson
+  readonly optionalClaims?: OptionalClaims
 }
 
-export interface ToldOfPerson {
+/** Claims whose values the service may not know. */
+export interface OptionalClaims {
   readonly emailVerified?: true
   readonly preferredUsername?: string
   readonly locale?: string
@@ -50,24 +50,24 @@ export interface ToldOfPerson {
   readonly updatedAt?: number
 }
 
-/** A grant with all facts that decide its use. */
+/** A grant with all facts that decide whether it may be used. */
 export interface AccessFacts {
   readonly grant: Grant
   readonly person: PersonFacts
   readonly personDisabled: boolean
-  /** The current roles of the person at the site of the grant. */
+  /** The person's current roles at the site of the grant. */
   readonly roles: readonly SiteRole[]
   readonly clientDisabled: boolean
   readonly clientDeleted: boolean
   /** Whether the client is an application of a site. */
   readonly isApplication: boolean
-  /** Whether the client belongs to a site that has disabled MCP connections. */
+  /** Whether the client belongs to a site whose MCP connections are off. */
   readonly featureOff: boolean
-  /** The review in force at the site of the grant, for a metadata-document client (design 31). */
+  /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** The requested family, if it belongs to this grant. */
+  /** The family that was asked for; undefined if none was, or if it belongs to another grant. */
   readonly family: Family | undefined
-  /** Version of the calling client (oauth/clients/find-client.ts). */
+  /** Version of the client that sent the request (oauth/clients/find-client.ts). */
   readonly callerVersion: number
 }
 
@@ -75,16 +75,16 @@ export interface AccessFacts {
 export interface GrantQuestion {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined
-  /** The client that authenticates with this request. */
+  /** The client that sent the request. Its version is read with the grant. */
   readonly callerId?: string | undefined
 }
 
-/** Finds a grant with all facts that decide its use, with one query. */
+/** Reads a grant and all facts that decide whether it may be used, in one query. */
 export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
 
 /**
- * Decides whether a grant may still be used. Called at every use of a code or token, because a code or token alone
- * proves nothing (design 15 and 30). Pure: a table in its test covers every case.
+ * Decides whether a grant may still be used with these scopes. Called at every use of a code or token (design 15 and
+ * 30). Pure: a table in its test covers every case.
  *
  * @returns why the grant may not be used, or undefined
  */
@@ -99,12 +99,12 @@ export function judgeAccess(
 
 function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason | undefined {
   if (facts.personDisabled) return 'the account is disabled'
-  // Only applications of a site have member scopes. A client that has member scopes but no application was deleted.
+  // Only applications of a site can have member scopes. If the application is missing, it was deleted.
   if (facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)) {
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
-  // A client whose document has changed keeps its approved access until the next refresh.
+  // If the document has changed since its approval, write scopes still work until the next refresh (`stillApproved`).
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
     return 'the client is not approved for write access at this site'
   }
@@ -120,7 +120,7 @@ function lossOfRole(
   { grant, roles }: AccessFacts,
   scopes: readonly string[],
 ): LostReason | undefined {
-  // Only plain sign-ins have no site.
+  // A grant without a site is only for signing in, which needs no role. Member scopes always need a role.
   const atSite = grant.siteId !== undefined || needsResource(scopes)
   if (atSite && roles.length === 0) return 'the person has no role at the site'
   return needsOperator(scopes) && !operates(roles)
@@ -128,7 +128,7 @@ function lossOfRole(
     : undefined
 }
 
-/** Drops write scopes if the document has changed, because the approval was for the earlier version (design 31). */
+/** Returns the scopes; without write scopes if the metadata document has changed since its approval (design 31). */
 export function stillApproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

@@ -6,8 +6,8 @@ import {
   type AccessFacts,
   type FindGrant,
   judgeAccess,
+  type OptionalClaims,
   type PersonFacts,
-  type ToldOfPerson,
 } from '../grants/judge-access.ts'
 
 /** Claims about a person, by the scope that releases them (specification, UserInfo / id_token claims). */
@@ -22,7 +22,7 @@ export const claimsByScope = {
 }
 
 /** A person who may sign in. Sessions that began before `signedOutAt` have ended. */
-type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
+type SessionPerson = Omit<PersonFacts, 'picture' | 'optionalClaims'> & {
   readonly signedOutAt?: number | undefined
   readonly sessionEnded?: boolean | undefined
 }
@@ -56,15 +56,15 @@ export function claimsOf({
     sub: person.id,
     name: person.name,
     email: person.email,
-    email_verified: person.told?.emailVerified === true,
+    email_verified: person.optionalClaims?.emailVerified === true,
     ...(person.picture !== undefined && { picture: person.picture }),
-    ...standardClaims(person.told ?? {}),
+    ...standardClaims(person.optionalClaims ?? {}),
     ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
   }
 }
 
 /** Returns the standard claims (OpenID Connect Core §5.1), with times in seconds. Omits unknown claims. */
-function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: ToldOfPerson) {
+function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: OptionalClaims) {
   return {
     ...(preferredUsername !== undefined && { preferred_username: preferredUsername }),
     ...(locale !== undefined && { locale }),
