@@ -103,11 +103,11 @@ describe('the scopes that a challenge names [design 23]', () => {
   const server: Client = { ...client, origin: 'resource_server' }
   const unreviewed: Client = {
     ...{ ...client, origin: 'document' },
-    document: { fingerprint: 'one', reviewed: false, mayWriteSomewhere: false },
+    document: { fingerprint: 'one', reviewed: false, approvedSomewhere: false },
   }
   const reviewed: Client = {
     ...{ ...client, origin: 'document' },
-    document: { fingerprint: 'one', reviewed: true, mayWriteSomewhere: true },
+    document: { fingerprint: 'one', reviewed: true, approvedSomewhere: true },
   }
 
   /** The scopes to request, or a part of what the person has to do. */

@@ -6,28 +6,25 @@ import type { Client } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The properties of a client that decide how it authenticates and what it may do. */
+/** The client properties with which an endpoint authenticates the client and decides on its request. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
   | ('pushesRequests' | 'bindsTokens')
 >
 
-/** The unverified credentials of a request (RFC 6749 §2.3 and §3.2.1). */
+/** The client credentials of a request, not yet verified (RFC 6749 §2.3 and §3.2.1). */
 export type ClientCredentials =
   | {
       readonly clientId: string
-      /** The client's secret; undefined for a public client. */
       readonly secret: string | undefined
       /** A JWT signed by the client (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** The reason for a rejection. It is for the log, and quotes no part of the request. */
+  /** What is wrong with the credentials, for the log. Quotes nothing from the request. */
   | { readonly problem: string }
 
-/**
- * Error description for every authentication failure. Reveals neither which client ids exist nor which have a secret.
- */
+/** Error description for wrong credentials. Does not reveal which client ids exist, or which clients have a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: send client_id alone for a public client, client_secret in the form or by ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
@@ -35,18 +32,18 @@ export const CLIENT_NOT_AUTHENTICATED =
 
 /**
  * Error description for a request with more than one client authentication. Some libraries send the secret in the form
- * and in the header, some only on refresh.
+ * and in the header, some of them only when they refresh.
  */
 export const SEVERAL_MECHANISMS =
   'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
   'without any Authorization header, or by HTTP Basic'
 
-/** Error description for a malformed Basic header: some libraries send only the client_id in it, and some a token. */
+/** Error description for a malformed Authorization header. Some libraries send only the client_id in it, or a token. */
 export const MALFORMED_HEADER =
   'invalid authorization header value format: send Basic and the base64 of client_id:client_secret; for a ' +
   'public client send client_id in the form and no Authorization header'
 
-/** Error description for a Basic header of a client without a secret. Some libraries send it by default. */
+/** Error description for a Basic header with an empty secret, which some libraries send by default. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client, send client_id in the form and no Authorization ' +
   'header; for a confidential client, include the client_secret'
@@ -57,10 +54,10 @@ export const NO_CLIENT_ID =
   'no client authentication mechanism provided: send client_id, and client_secret if the client is confidential'
 
 /**
- * Reads the credentials of a request from the form or from HTTP Basic, and rejects a request with both. Pure, so
- * every endpoint that authenticates clients can use it.
+ * Reads the client credentials from the form or from HTTP Basic. Returns a problem if they are missing, malformed,
+ * repeated, or sent in both places.
  *
- * @param authorization the Authorization headers; a faulty request may carry several
+ * @param authorization the values of all Authorization headers
  */
 export function readClientCredentials(
   form: URLSearchParams,
@@ -85,7 +82,7 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
-/** Reads a client assertion. It names the client; `client_id`, if sent, must match (RFC 7523 §2.2). */
+/** Reads a client assertion, whose subject is the client. If `client_id` is also sent, it must match (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -102,7 +99,7 @@ function readAssertion(
 
 function subjectOf(assertion: string): string | undefined {
   try {
-    // The assertion is not verified yet, so the claim may have any type.
+    // The assertion is not verified yet, so its subject may have any type.
     const { sub }: { readonly sub?: unknown } = decodeJwt(assertion)
     return typeof sub === 'string' ? sub : undefined
   } catch {
@@ -110,7 +107,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** Reads the credentials of HTTP Basic, which are form-encoded before the Basic encoding (RFC 6749 §2.3.1). */
+/** Reads HTTP Basic credentials, which are form-encoded before the base64 encoding (RFC 6749 §2.3.1). */
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -125,7 +122,7 @@ function readBasic(header: string): ClientCredentials {
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** Decodes a form-encoded value. Only visible characters and spaces are valid (RFC 6749 appendix A). */
+/** Decodes a form-encoded value; undefined if it contains anything but printable ASCII (RFC 6749 appendix A). */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))
@@ -136,12 +133,10 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client (RFC 6749 §2.3). A public client sends only its client_id. A client with a secret sends it in
- * the form or by HTTP Basic. A client with a key signs an assertion. Deleted clients authenticate too; the endpoint
- * decides what they get.
+ * Authenticates a client by its secret, its assertion, or its client_id alone if it is public (RFC 6749 §2.3). Also
+ * accepts deleted and disabled clients; the endpoint decides about their requests.
  *
- * @returns the named client, if it exists, and why its authentication failed. The reason is for the log: the caller
- * always gets `invalid_client`.
+ * @returns the client, if it exists, and in `refused` why the authentication failed. `refused` is only for the log.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
@@ -170,10 +165,12 @@ export async function authenticateClient(
 }
 
 /**
- * Returns why an authenticated client may not introspect tokens; undefined if it may. A disabled application may still
- * introspect its own tokens; a disabled resource server may not.
+ * Returns why an authenticated client may not check tokens, or undefined. A disabled application may still introspect
+ * its own tokens; a disabled resource server may not introspect any.
  */
-export function reasonNotToAnswer(client: AuthenticatingClient | undefined): string | undefined {
+export function reasonNotToCheckTokens(
+  client: AuthenticatingClient | undefined,
+): string | undefined {
   if (client?.state === 'deleted') return 'the client was deleted'
   const isDisabled = client?.origin === 'resource_server' && client.state === 'off'
   return isDisabled ? 'the resource server is disabled' : undefined

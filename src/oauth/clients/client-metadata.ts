@@ -5,21 +5,18 @@ import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The names of our own client metadata, which the engine passes through. */
+/** Names of our own client metadata, which the engine accepts and keeps. */
 export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
 
-/** Our own properties of a client, in addition to those of the engine. */
+/** The client properties that the engine does not know, kept in `x_facts`. */
 export type ClientFacts = Pick<
   Client,
   'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
-/**
- * Converts a client to the engine's metadata. Expresses our policy in that metadata, most importantly as `scope`, which
- * the engine enforces at every authorization request (design 2).
- */
+/** Converts a client to the engine's metadata. The engine enforces `scope` at every authorization request (design 2). */
 export function toClientMetadata(client: Client): ClientMetadata {
   const { keys, logout, authMethod } = client
   const scopes = requestableScopes(client)
@@ -33,8 +30,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     grant_types: grantTypesOf(client),
     response_types: client.origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // A placeholder, because the engine requires a secret but we store only digests. `compareSecretsByDigest` replaces
-    // the engine's comparison.
+    // The engine requires a secret, but only digests are stored. `compareSecretsByDigest` replaces its comparison.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys
@@ -58,15 +54,15 @@ export function toClientMetadata(client: Client): ClientMetadata {
   }
 }
 
-/** This service's own pages only sign people in, so they need no refresh tokens. */
 function grantTypesOf({ origin, grantTypes }: Client): string[] {
   if (origin === 'resource_server') return []
+  // Our own pages only sign people in, so they need no refresh tokens.
   return origin === 'first_party'
     ? ['authorization_code']
     : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
 }
 
-/** Whether the client chose a part of the FAPI 2.0 Security Profile, read from its engine metadata. */
+/** Whether a client of the engine chose a part of the FAPI 2.0 Security Profile. */
 export function choseFapi(client: EngineClient): boolean {
   return demandsFapi({
     pushesRequests: client['requirePushedAuthorizationRequests'] === true,
@@ -74,7 +70,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the digests of the client's one or two valid secrets. */
+/** Makes the engine compare secrets with the client's digests, and charge the request to an authenticated client. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

@@ -7,14 +7,14 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
 import { lacksProtocol, type OptionalProtocols } from './optional-protocols.ts'
 
-/** A vendor platform listed in `config/integrations.json`. */
+/** A platform listed in `config/integrations.json`. */
 export interface IntegrationRow {
   readonly client_id: string
   readonly client_name: string
-  /** Names of editions and forks that register under a different product name. */
+  /** Other names under which editions and forks of the platform register. */
   readonly other_names: readonly string[]
   readonly redirect_uris: readonly string[]
-  /** Redirect URIs with one variable path segment (redirect-uri.ts). */
+  /** Redirect URIs with one variable path segment (platform/http/redirect-uri.ts). */
   readonly redirect_patterns: readonly string[]
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
 }
@@ -26,7 +26,7 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-/** Creates the look-up of configured clients: applications of sites, resource servers and integrations. */
+/** Creates the look-up of applications, resource servers and platforms. */
 export function makeClientStore({
   database,
   integrations,
@@ -37,7 +37,7 @@ export function makeClientStore({
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
-    /** Finds a client, with two parallel queries. Returns a deleted application with the state `deleted`. */
+    /** Finds a client with its lists. A deleted application has the state `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
       if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)
@@ -86,7 +86,6 @@ function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
   }
 }
 
-/** Returns the optional protocols that the application chose. */
 function choiceOf(row: Selectable<Schema['oauth_application']>) {
   const { jwks, jwks_uri: jwksUri, backchannel_logout_uri: uri } = row
   const keys = jwks === null ? jwksUri !== null && { jwksUri } : { jwks: JSON.parse(jwks) }
@@ -100,7 +99,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Creates a function that reads an application's secrets, redirect and logout URIs and scopes in one round trip. */
+/** Creates the query for an application's secret digests, redirect URIs, post-logout URIs and scopes. */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
@@ -137,7 +136,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** Converts a configured platform to a client, and reads whether it is disabled. */
+/** Converts a platform to a client. Reads only whether it is disabled from the database. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -1,4 +1,4 @@
-/** Defines clients of every origin, with their names and ids. The engine implements the protocol. */
+/** Defines a client of any origin, and validates client ids and names. */
 
 import type { z } from 'zod'
 
@@ -7,10 +7,6 @@ import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.t
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 import type { ClientKeys } from './optional-protocols.ts'
 
-/**
- * A client of any origin. Resource servers have none of the four policy origins, because they only introspect tokens
- * (design 13).
- */
 export interface Client {
   readonly clientId: string
   readonly origin: AnyOrigin
@@ -19,7 +15,7 @@ export interface Client {
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
-  /** The redirect URI that matched a pattern of the platform. All connections of the platform share its client_id. */
+  /** The redirect_uri of the request, if it matched a pattern of the platform instead of a listed URI. */
   readonly patternCallback?: string | undefined
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
@@ -28,38 +24,36 @@ export interface Client {
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the currently valid secrets, at most two. */
   readonly secretDigests?: readonly string[]
-  /** Public keys of a client that authenticates with a key. */
+  /** The client's public keys, if it authenticates with a key. */
   readonly keys?: ClientKeys | undefined
-  /** Whether its authorization requests must be pushed (RFC 9126 §6). */
+  /** Whether the client must push its authorization requests (RFC 9126 §6). */
   readonly pushesRequests?: boolean
-  /** Whether its tokens must be bound to a key (RFC 9449 §5.2). */
+  /** Whether the client's tokens must be bound to a key (RFC 9449 §5.2). */
   readonly bindsTokens?: boolean
   /** URI for sign-out notices, and whether each notice must identify the session. */
   readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
-  /** When the first of the client's secrets expires, in epoch milliseconds. */
+  /** When the next of the client's secrets expires, in epoch milliseconds. */
   readonly changesAt?: number | undefined
   /** The scopes that an operator chose; undefined if the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
-
+  /** The client's metadata document; undefined for other clients. */
   readonly document?: DocumentState | undefined
 }
 
 export interface DocumentState {
   /** Whether the current document is approved for all sites (specification, Authentication 8). */
   readonly reviewed: boolean
-  /**
-   * Whether the current document is approved for at least one site. The person then chooses among those (design 31).
-   */
-  readonly mayWriteSomewhere: boolean
+  /** Whether the current document is approved for at least one site. Only such sites can allow write scopes. */
+  readonly approvedSomewhere: boolean
   /** Digest of the name and redirect URIs, which a consent covers. */
   readonly fingerprint: string
 }
 
-/** The four policy origins, and two kinds of clients that never register. */
+/** The origins with a scope policy, resource servers (which get no tokens, design 13), and our own pages. */
 export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
-/** `off`: new authorizations are refused, and existing ones have ended. `deleted`: kept only to refuse its requests. */
+/** `off`: the client gets no new authorizations. `deleted`: authorization requests treat the client as unknown. */
 export type ClientState = 'active' | 'off' | 'deleted'
 
 /** Returns the scopes that the client may request under the policy of its origin. */
@@ -69,7 +63,7 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   return decideScopes({
     origin,
     ...(chosenScopes && { chosen: chosenScopes }),
-    reviewed: document?.mayWriteSomewhere === true,
+    reviewed: document?.approvedSomewhere === true,
   })
 }
 
@@ -79,15 +73,15 @@ export interface LoopbackRegistration {
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris?: readonly string[]
   readonly grantTypes: readonly (typeof grantTypesServed)[number][]
-  /** The requested scopes, for the registration response only. The client's origin decides what it may request. */
+  /** The scopes for the registration response. They are not stored: the origin decides what the client may request. */
   readonly scope: string
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
 /**
- * Whether the text is a well-formed client_id (RFC 6749 appendix A.1). Any other text needs no query, and PostgreSQL
- * raises an error on NUL.
+ * Whether the text is a well-formed client_id of at most 2048 characters (RFC 6749 appendix A.1). Check this before a
+ * query, because PostgreSQL raises an error on NUL.
  */
 export function canBeClientId(text: string): boolean {
   return /^[\x20-\x7e]{1,2048}$/.test(text)
@@ -96,7 +90,7 @@ export function canBeClientId(text: string): boolean {
 const NAME_LENGTH_MAX = 100
 
 /**
- * Characters that can disguise a name or change how a page reads:
+ * Characters that can disguise a name or change how the text around it looks:
  *
  * - control, formatting, surrogate, private-use and unassigned characters, which include invisible and bidirectional
  *   ones
@@ -107,16 +101,16 @@ const NAME_LENGTH_MAX = 100
 const forbidden =
   /[\p{C}\p{Zl}\p{Zp}\uFFFD\u2800]|[\p{Default_Ignorable_Code_Point}--[\uFE00-\uFE0F]]|\p{M}{5}/v
 
-/** Whether the name contains a forbidden character. */
-export function hidesSomething(name: string): boolean {
+/** Whether the name contains characters that can disguise it, such as invisible or control characters. */
+export function hasForbiddenCharacters(name: string): boolean {
   return forbidden.test(name)
 }
 
-/** Trims the name that a client gives itself. Rejects a name that could imitate another. */
+/** Trims the name that a client gives itself. Returns a problem if the name is too long or has forbidden characters. */
 export function readClientName(
   value: string,
 ): { readonly name: string | undefined } | { readonly problem: string } {
-  if (hidesSomething(value)) {
+  if (hasForbiddenCharacters(value)) {
     return { problem: 'client_name contains control, formatting or invisible characters' }
   }
   const name = value.trim()
@@ -126,7 +120,7 @@ export function readClientName(
   return { name: name || undefined }
 }
 
-/** Describes which member of the client metadata has a wrong type or too many items. */
+/** Describes the first problem of client metadata: which member has a wrong type or too many items. */
 export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') || 'the metadata'
   switch (issue?.code) {

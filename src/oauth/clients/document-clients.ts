@@ -1,5 +1,3 @@
-/** Fetches, validates and caches the metadata documents of clients. */
-
 import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
@@ -23,19 +21,17 @@ interface DocumentClientSettings {
   readonly loopbackHosts: readonly string[]
   /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
-  /** Maximum number of stored documents without a consent. */
+  /** Maximum number of unused documents, for all hosts together. */
   readonly unusedMax?: number
 }
 
-/** How long a stored copy may be used while its host does not respond. */
+/** Age up to which a stored copy may be used if the document cannot be fetched. */
 export const STALE_MS = 7 * 86_400_000
-/** Default limit of unused documents, for all hosts together. */
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
- * Manages clients that are described by a metadata document at their client_id. The database stores the last accepted
- * copy of each document. So every process can use the copy, token checks need no fetch, and clients work while their
- * host is down.
+ * Manages clients whose client_id is the URL of a metadata document. The last accepted copy of each document is in the
+ * database. So every process can use it, token checks need no fetch, and clients work while their host is down.
  */
 export function makeDocumentClients(
   settings: DocumentClientSettings,
@@ -43,19 +39,19 @@ export function makeDocumentClients(
 ) {
   const { metadataDocuments: policy, loopbackHosts, copies } = settings
   const { unusedMax = UNUSED_DOCUMENTS_MAX } = settings
-  // Cache failures for a few seconds, because the engine asks twice and people reload the page.
+  // Remember failures for a few seconds, because the engine retries at once and people reload the page.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
   }
-  // Callers can name any number of URLs, so fetches of documents in use have separate limits.
+  // Callers can invent any number of URLs, so fetches of documents in use have limits of their own.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** Stores the document if it is valid. @returns why it was rejected, or undefined */
+  /** Stores a valid document, and removes the oldest unused ones if there are too many. @returns why it is invalid */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -70,8 +66,8 @@ export function makeDocumentClients(
   }
 
   /**
-   * If the fetch failed, stores the document's configured copy instead: some hosts block requests from data centres.
-   * The copy gets the shortest freshness lifetime, so the next fetch is soon.
+   * After a failed fetch, stores and returns the configured copy, if there is one and the document is not gone. Some
+   * hosts block requests from data centres. The copy is fresh for the shortest time, so the next fetch is soon.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
@@ -101,13 +97,14 @@ export function makeDocumentClients(
   return {
     /** Whether the configuration allows a document at this URL. */
     admitsAddress,
-    /** Whether a document at this URL is allowed by the configuration and not blocked by a review. */
+    /** Whether the configuration allows a document at this URL, and reviewers have not blocked it for all sites. */
     async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
     /**
-     * Finds the client of a stored copy. Its state is `deleted` if the document is blocked or no longer allowed.
+     * Finds the client of a stored copy. The state is `deleted` if the document is blocked for all sites, or if the
+     * configuration no longer allows it.
      *
      * @param fresh whether to ignore a stale copy
      */
@@ -117,35 +114,32 @@ export function makeDocumentClients(
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
-    /** Fetches and stores the document, or falls back to a stored copy. @throws an error if neither is usable */
+    /** Fetches the document and returns its client, or falls back to a copy. @throws an error if neither is usable */
     async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not a valid URL of a metadata document')
       const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
       const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
-      const mayStandIn = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
-      if (row && mayStandIn) return clientOf(row, admitsAddress(clientId))
+      const isUsable = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
+      if (row && isUsable) return clientOf(row, admitsAddress(clientId))
       throw new Error(`the document cannot be used: ${failure?.why ?? 'it no longer exists'}`)
     },
   }
 }
 
-/** Requests one document. The caller applies the guard against private addresses. */
+/** Requests one document. Must neither connect to private addresses nor follow redirects. */
 type RequestDocument = () => Promise<Response>
 
 interface FetchFailure {
   readonly why: string
-  /** Whether the host reported that the document is gone. Then no stored copy may be used. */
+  /** Whether the document is gone or invalid, so that no copy of it may be used. */
   readonly gone: boolean
 }
 
 // Maximum size of a document, as in the draft (§6.6) and in the engine.
 const DOCUMENT_BYTES_MAX = 5120
 
-/**
- * Reads a document. Requires status 200, a JSON media type, UTF-8 and a small size. Never follows a redirect and never
- * throws.
- */
+/** Reads a document. Returns a failure unless the response is 200, small, UTF-8 and of a JSON media type. */
 async function readDocument(
   request: RequestDocument,
 ): Promise<{ text: string; cacheControl: string | null } | FetchFailure> {
@@ -218,13 +212,13 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
     state: admitted && row.review !== 'blocked' ? 'active' : 'deleted',
     document: {
       reviewed,
-      mayWriteSomewhere: reviewed || Number(row.approving_sites) > 0,
+      approvedSomewhere: reviewed || Number(row.approving_sites) > 0,
       fingerprint: row.fingerprint,
     },
   }
 }
 
-/** Writes the copy. @returns whether the document is new */
+/** Writes a copy. @returns whether the document was not stored before */
 async function keep(
   { kysely }: Database,
   { href }: URL,
@@ -239,7 +233,7 @@ async function keep(
   return Number(first_seen_at) === copy.fetched_at
 }
 
-/** Selects the documents that have neither an operator's decision nor a live grant. */
+/** Selects the documents that have neither a decision for all sites nor a grant that has not ended. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -258,13 +252,10 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Usually removes one copy; more if the limit was lowered. */
+/** Maximum number of copies to remove at once. Usually there is one; there are more after the limit was lowered. */
 const REMOVED_MAX = 100
 
-/**
- * Removes the oldest unused copies above the maximum. If documents on any host are allowed, any caller can add any
- * number of them.
- */
+/** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */
 async function removeOldest(database: Database, max: number): Promise<void> {
   const tooMany = await unusedDocuments(database)
     .orderBy('d.fetched_at', 'desc')
@@ -281,7 +272,6 @@ async function removeOldest(database: Database, max: number): Promise<void> {
     .execute()
 }
 
-/** Whether a stored document has a live grant or a decision of an operator. */
 async function isInUse(database: Database, clientId: string): Promise<boolean> {
   const { kysely } = database
   const row = await kysely

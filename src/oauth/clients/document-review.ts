@@ -14,21 +14,21 @@ interface Verdict {
   /** Fingerprint of the document that the page showed. */
   readonly fingerprint: string
   readonly siteId: string
-  /** Whether the decision is for all sites, which requires a platform role. */
+  /** Whether the decision is for all sites. Only platform reviewers may make such a decision. */
   readonly forAll: boolean
 }
 
-/** The outcome of a decision. `changed`: it was not stored, because the page showed another version of the document. */
+/** The outcome of a decision. `changed`: not stored, because the page showed another version of the document. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
- * Stores the operators' reviews of metadata-document clients (design 31). Nothing is cached, so a decision takes effect
- * at the next request. A block ends the client's access at the site. An approval allows write scopes, but only with the
- * name and redirect URIs that the page showed.
+ * Lists metadata-document clients for operators, and stores their decisions (design 31). A decision takes effect at the
+ * next request. A block ends the client's access, at one site or at all. An approval allows write scopes for the
+ * document's current name and redirect URIs.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
-    /** Lists the clients that people tried to use, newest first, with the decision in force at the site. */
+    /** Lists a page of all document clients, newest first, with the decision in force at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
       const page = await readCountedPage(
         clientsAt(kysely, siteId),
@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
-    /** Finds a client that people tried to use, with the decision in force at the site. */
+    /** Finds a document client, with the decision in force at the site. */
     async findDocumentClient(siteId: string, clientId: string) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)
@@ -56,7 +56,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return await hasPlatformRole(kysely, personId)
     },
 
-    /** Stores a decision with its audit event, unless the document has changed since the page showed it. */
+    /** Stores a decision with its audit event, if the person may make it and the document has not changed. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },
@@ -70,7 +70,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   const row = await clientsAt(trx, siteId).where('d.client_id', '=', clientId).executeTakeFirst()
   if (!row) return 'unknown'
   if (row.fingerprint !== fingerprint) return 'changed'
-  // If the document changes after this point, the decision still applies to the version that the page showed.
+  // If the document changes after this check, the decision still applies to the version that the page showed.
   const decided = { review: decision, reviewed_by, reviewed_at }
   if (forAll) {
     await trx
@@ -96,7 +96,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
   return 'done'
 }
 
-/** Selects the clients with the decisions for all sites and for this site. */
+/** Selects the document clients, with the decisions for all sites and for this site. */
 function clientsAt(kysely: Connection, siteId: string) {
   return kysely
     .selectFrom('document_client as d')
@@ -113,7 +113,6 @@ function clientsAt(kysely: Connection, siteId: string) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrThrow']>>
 
-/** Converts a row to a metadata-document client as shown to operators of a site. */
 function reviewedClientOf(row: Row) {
   const { client_id: clientId, fingerprint, first_seen_at: firstSeenAt } = row
   const { name, redirectUris } = clientDocument.parse(JSON.parse(row.document))

@@ -8,18 +8,17 @@ export const fetchBounds = {
 }
 
 /**
- * Limits the requests that unauthenticated callers can make this process send, because any authorization request can
- * name a URL. Rejects excess requests instead of queueing them, because a queue could be flooded too. Each process
- * counts separately.
+ * Limits outgoing requests that unauthenticated callers can cause, because any authorization request can name a URL.
+ * Rejects excess requests instead of queueing them, because a queue could be flooded too. Each process counts its own.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
-  // The fetches of the last minute, at most perMinuteMax, and those that are still running.
+  // Fetches that started within the last minute or are still running.
   let recent: { readonly host: string; readonly startedAtMs: number; running: boolean }[] = []
   const fits = (fetches: typeof recent, running: number, perMinute: number) =>
     fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
 
   return {
-    /** Counts a fetch. @returns a function to call when the fetch is done; undefined if a limit is exceeded */
+    /** Counts a fetch. @returns a function to call when the fetch is done; undefined if a limit is reached */
     begin(host: string) {
       const minuteAgoMs = now() - MINUTE_MS
       recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)

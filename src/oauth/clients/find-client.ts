@@ -16,7 +16,6 @@ import {
 } from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
 
-/** All sources of clients, combined. */
 export type Clients = ReturnType<typeof makeClients>
 
 /** The configuration that decides which clients are allowed. */
@@ -35,9 +34,9 @@ interface ClientSources {
 }
 
 /**
- * Combines the sources of clients. Each source has its own id format, so a client of one origin cannot impersonate
- * another: a URL for documents, and `loopback_` with 128 random bits for self-registered clients. Every other id
- * belongs to a configured client.
+ * Combines the sources of clients. The format of a client_id determines the source, so a client of one source cannot
+ * impersonate one of another. The client_id of a document client is a URL, and that of a loopback client is `loopback_`
+ * with 128 random bits. All others belong to applications, resource servers and platforms.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
@@ -52,18 +51,18 @@ export function makeClients(
   return {
     loopback,
     callbacks,
-    /** Whether the configuration still allows clients of this origin. */
+    /** Whether the configuration allows the host of a client's metadata document; true for other clients. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
-    /** Counts a registration against the limit of the caller's network. */
+    /** Counts a registration against the limit of the caller's network. @returns the limit if it is exceeded */
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
      * Finds a client of any origin.
      *
      * @param fresh whether to ignore a stale copy of a metadata document
-     * @param returnsTo redirect_uri of an authorization request; added to those of a platform if it was registered and
-     * still matches a pattern
+     * @param returnsTo redirect_uri of an authorization request; added to a platform's redirect URIs if it was
+     * registered and still matches a pattern
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
@@ -96,9 +95,9 @@ export type FindKeptClient = (clientId: string, version?: number) => Promise<Kep
 const CLIENTS_MAX = 1000
 
 /**
- * Caches clients with their engine metadata until the database has a new version. Triggers increment the version
- * (migrations/0002-by-engine), and the query for a token or code reads it anyway. So an unchanged client costs no
- * query. A change takes effect at the next request in every process, even if it was made by hand.
+ * Caches clients with their engine metadata until the client's version in the database changes. Triggers increment the
+ * version (platform/store/migrations), and the query for a token or code reads it anyway. So an unchanged client costs
+ * no query. A change takes effect at the next request in every process, even if it was made by hand.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,
@@ -116,7 +115,7 @@ export function makeKeptClients(
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
     if (isLoopbackClientId(clientId)) {
-      // Loopback clients are stored in the OAuth state, which has no triggers.
+      // Not cached: loopback clients are stored in the state store, which has no triggers.
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }

@@ -8,7 +8,6 @@ import { type Client, grantTypesServed, type LoopbackRegistration } from './clie
 import { countUnused, forgetUnused, type UnusedClientDependencies } from './unused-client-limit.ts'
 
 export interface LoopbackClientDependencies extends UnusedClientDependencies {
-  /** The stored records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly loopbackHosts: readonly string[]
   readonly registration: UnusedClientDependencies['registration'] & {
@@ -20,7 +19,7 @@ export interface LoopbackClientDependencies extends UnusedClientDependencies {
 const ID_PREFIX = 'loopback_'
 const DAY_MS = 86_400_000
 
-/** Whether the id has the format of a loopback client's id. */
+/** Whether the client_id has the format of a loopback client. */
 export function isLoopbackClientId(clientId: string): boolean {
   return /^loopback_[\w-]{22}$/.test(clientId)
 }
@@ -31,29 +30,29 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Whether this client has no consent yet. */
+  /** Whether no person has consented to this client yet. */
   unused: z.boolean(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
- * Manages self-registered clients on a person's own computer. They are records in the state store, which removes unused
- * ones (design 8). Any caller can register a client and start authorizations, so only a consent counts as its first
- * use.
+ * Manages clients that programs on a person's computer register for themselves. They are records in the state store,
+ * which expire if they are not used (design 8). Any caller can register a client and start authorizations, so a client
+ * counts as used only after a consent.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { records, loopbackHosts, registration: policy, now } = dependencies
   const find = async (clientId: string) =>
     record.safeParse((await records.find(clientId))?.extra).data
-  // The engine's record type has only the engine's own fields, so our whole record is stored in one of them.
+  // The engine's record type has no fields for our data, so the whole record is stored in `extra`.
   const keep = async (clientId: string, kept: LoopbackRecord) => {
     const ttlSeconds = kept.unused ? policy.unusedClientSeconds : policy.idleClientSeconds
     await records.upsert(clientId, { extra: { ...kept } }, ttlSeconds)
   }
 
   return {
-    /** Finds a client and extends its lifetime if it was used before. */
+    /** Finds a client, and extends its lifetime if it has been used. */
     async find(clientId: string) {
       const found = await find(clientId)
       if (!found) return undefined
@@ -71,11 +70,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       await keep(clientId, { ...found, unused: false, usedAtMs: now() })
       await forgetUnused(clientId, dependencies)
     },
-    /**
-     * Registers a client. Limits the number of unused clients of each network.
-     *
-     * @param address IP address of the caller
-     */
+    /** Registers a client. Deletes the oldest unused clients of the caller's network if it has too many. */
     async register(registration: LoopbackRegistration, address: string) {
       const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
@@ -99,7 +94,7 @@ function clientOf(
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
-  // Disabling localhost also affects existing clients.
+  // Check the hosts at each use, so that removing localhost from the configuration affects existing clients.
   const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined

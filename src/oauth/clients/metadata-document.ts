@@ -6,14 +6,14 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
-/** The URLs that may be a client_id (draft-ietf-oauth-client-id-metadata-document-02). */
+/** Which hosts may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export interface DocumentPolicy {
   readonly hosts: readonly string[]
   /** Whether documents on any host are allowed. */
   readonly openRegistration: boolean
 }
 
-/** The stored members of a document. All others are dropped, even if they have the names of our own properties. */
+/** The properties that are stored from a document. All other members are dropped. */
 export const clientDocument = z.object({
   name: z.string(),
   redirectUris: z.array(z.string()),
@@ -52,9 +52,9 @@ const documentShape = z.object({
 })
 
 /**
- * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so a document
- * written for several servers works here (VS Code lists a second host). Rejects a document that has no redirect URI
- * left.
+ * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so documents that
+ * were written for several servers work here (VS Code lists a second host). Rejects a document if no redirect URI is
+ * left, or if it needs a secret.
  */
 export function judgeDocument(
   address: URL,
@@ -120,7 +120,7 @@ function mayBePublic(read: ReadDocument): boolean {
   )
 }
 
-/** Returns the digest of what a consent covers: the client's name and redirect URIs. */
+/** Returns a digest of the name and redirect URIs, which a consent or an approval covers. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   const facts = JSON.stringify([name, redirectUris.toSorted()])
   return sha256(facts).slice(0, 22)
@@ -129,7 +129,7 @@ export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
 const FRESH_SECONDS_MIN = 60
 const FRESH_SECONDS_MAX = 86_400
 
-/** Returns how long a document counts as fresh (RFC 9111 §4.2.1), within our own limits. */
+/** Returns the freshness lifetime of a document (RFC 9111 §4.2.1), within our own limits. */
 export function freshSeconds(cacheControl: string | null): number {
   const directives = (cacheControl ?? '').toLowerCase()
   const [, seconds] =

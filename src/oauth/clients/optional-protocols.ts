@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
-/** The optional protocols that a deployment has enabled in `config/service.json`. Clients may choose among them. */
+/** The optional protocols of this deployment (`furtherPlans` in `config/service.json`), which clients may choose. */
 export interface OptionalProtocols {
   /** Whether clients may use OpenID Connect Back-Channel Logout 1.0. */
   readonly backChannelLogout: boolean
@@ -13,7 +13,7 @@ export interface OptionalProtocols {
   readonly dpop: boolean
   /** Whether clients may authenticate by a signed JWT (RFC 7523 §2.2). */
   readonly privateKeyJwt: boolean
-  /** Hosts (with port) that may have private addresses, for fetching keys and sending sign-out notices. */
+  /** Hosts, with ports, that may have private addresses. Used for fetching keys and sending sign-out notices. */
   readonly privateHosts: readonly string[]
 }
 
@@ -28,7 +28,7 @@ interface Needing {
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client chose a protocol that this deployment has disabled. Such a client is disabled. */
+/** Whether the client chose a protocol that this deployment has disabled. Such a client is off. */
 export function lacksProtocol(
   { authMethod, pushesRequests, bindsTokens }: Needing,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,
@@ -39,20 +39,18 @@ export function lacksProtocol(
   )
 }
 
-/** Whether the client chose a part of the FAPI 2.0 Security Profile. The other rules of the profile then apply too. */
+/** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, our other rules of the profile apply too. */
 export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'authMethod'>): boolean {
   return pushesRequests === true || bindsTokens === true
 }
 
-/**
- * The public keys of a client that authenticates with a key (RFC 7523 §3, RFC 7517 §5): the key set itself, or its URL.
- */
+/** The public keys of a client (RFC 7523 §3, RFC 7517 §5): the key set itself, or its URL. */
 export type ClientKeys =
   | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
   | { readonly jwksUri: string }
 
 const KEYS_MAX = 10
-/** Maximum number of characters in a key set that an operator enters. */
+/** Maximum length of a key set that an operator enters, in characters. */
 export const KEY_SET_LENGTH_MAX = 20_000
 const RSA_BITS_MIN = 2048
 
@@ -85,7 +83,7 @@ const keySet = z.looseObject({
     .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
-/** Parses a JWK set that an operator entered. Error messages repeat no part of it. */
+/** Parses a set of public keys that an operator entered. Returns a problem, which quotes no part of it, if invalid. */
 export function readKeySet(
   text: string,
 ): { readonly jwks: z.infer<typeof keySet> } | { readonly problem: string } {

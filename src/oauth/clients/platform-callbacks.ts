@@ -15,28 +15,24 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** Maximum number of used callbacks per person. Each connection of an assistant has its own callback. */
+/** Maximum number of used callbacks per person and platform. Each connection of an assistant has its own callback. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
- * Stores callbacks that were registered and match a pattern of the platform (design 6). Any caller can register a
- * callback. So unused callbacks expire soon, and the oldest are removed when the platform reaches its maximum. Used
- * callbacks stay.
+ * Stores registered callbacks that match a pattern of a platform (design 6). Any caller can register a callback. So
+ * unused callbacks expire soon, and the oldest ones are removed when the platform exceeds its maximum.
  */
 export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies) {
   const { database, integrations, registration, now } = dependencies
   const { kysely } = database
   const { callbacksPerPlatformMax, unusedCallbackSeconds, idleCallbackSeconds } = registration
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
-  /** Whether the URI matches a current pattern of the platform. Removing a pattern also disables stored callbacks. */
-  const mayStillBe = (clientId: string, uri: string) =>
-    patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern)) ?? false
 
   return {
     /**
      * Stores the callbacks of a registration, and extends the lifetime of known ones.
      *
-     * @returns false if the platform has reached its maximum and all its callbacks are in use
+     * @returns false if some callbacks could not be stored, because all others of the platform are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
@@ -59,10 +55,10 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .where('expires_at', '<', expires_at)
           .execute()
       }
-      // A registration that has only known callbacks displaces no others, and is never rejected.
+      // A registration with only known callbacks displaces no others, and is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
-      // If all other callbacks are in use, the new ones have just been removed.
+      // If too many other callbacks are in use, some of the new ones have just been removed.
       const kept = await kysely
         .selectFrom('platform_callback')
         .select('uri')
@@ -74,7 +70,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 
     /** Whether this redirect_uri was registered, has not expired, and still matches a pattern of the platform. */
     async admits(clientId: string, uri: string): Promise<boolean> {
-      if (!mayStillBe(clientId, uri)) return false
+      // Check the current patterns, so that removing a pattern also disables stored callbacks.
+      if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false
       const row = await kysely
         .selectFrom('platform_callback')
         .select('expires_at')
@@ -84,7 +81,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return row !== undefined && row.expires_at > now()
     },
 
-    /** Marks a callback as used after a consent. Writes at most once a day. */
+    /** Marks a callback as used by the person who consented, and extends its lifetime. Writes at most once a day. */
     async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
       const { numUpdatedRows } = await kysely
@@ -104,8 +101,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 }
 
 /**
- * Marks a person's oldest used callbacks above the maximum as unused. Otherwise one account could use up the platform's
- * maximum and block everyone else.
+ * Marks a person's oldest used callbacks above the maximum as unused. Otherwise, one account could use up the
+ * platform's maximum and block everyone else.
  */
 async function releaseOldest(
   { kysely }: Database,
@@ -132,7 +129,6 @@ async function releaseOldest(
     .execute()
 }
 
-/** Removes the oldest unused callbacks above the maximum. */
 async function removeOldestUnused(
   { kysely }: Database,
   clientId: string,

@@ -11,9 +11,9 @@ export function shownUri(sent: string): string {
 }
 
 /**
- * Explains how the redirect URI in a parameter differs from the nearest registered one. Show it only to the operator of the client,
- * because it names a registered URI. For a URI on another host it names only the host, so callers cannot write
- * arbitrary text into the log.
+ * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
+ * of the client, because it contains a registered URI. Of a URI on another host, it contains only the scheme and host,
+ * so callers cannot write arbitrary text into the log.
  */
 export function explainRedirect(
   sent: string,
@@ -57,7 +57,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** Recognizes the most frequent mistakes. */
+/** Names the mistake if it is a frequent one. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {

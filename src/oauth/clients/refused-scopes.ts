@@ -2,7 +2,7 @@ import { findScope } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import type { Client } from './client.ts'
 
-/** The client properties that the explanations depend on. */
+/** The client properties that explanations of rejected scopes depend on. */
 export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
   /** The scopes that the client may request. */
   readonly open: readonly string[]
@@ -34,13 +34,10 @@ export function explainRefusedScopes(
     : `this client cannot request ${named}: ${open}`
 }
 
-/** Describes scopes separated by commas instead of spaces (RFC 6749 §3.3), which some libraries send by default. */
+/** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
-/**
- * Finds a problem of the requested scopes that does not depend on the client's rights. Either no scope is known, or
- * scopes are separated by commas.
- */
+/** Explains a problem that the scopes have for any client: none is known, or commas separate them. Or undefined. */
 export function problemOfScopes(
   scope: string,
   client: RefusedClient,
@@ -48,7 +45,7 @@ export function problemOfScopes(
 ): string | undefined {
   const asked = scope.split(' ')
   if (asked.some(findScope)) {
-    // Unknown names are ignored, but ignoring comma-separated scopes would silently drop known ones.
+    // Unknown names are ignored. But if scopes are separated by commas, that would silently drop known scopes.
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
@@ -56,7 +53,7 @@ export function problemOfScopes(
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 
-/** Lists the few scopes of a site's application; other clients may request nearly the whole catalogue. */
+/** Lists all scopes of a site's application. For other clients, which have many, gives only examples. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (client.origin === 'site')
@@ -65,7 +62,7 @@ function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether the client cannot have write scopes yet, because no site has approved its document. */
+/** Whether the client cannot get write scopes yet, because its metadata document is approved nowhere. */
 export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
-  return origin === 'document' && document?.mayWriteSomewhere !== true
+  return origin === 'document' && document?.approvedSomewhere !== true
 }

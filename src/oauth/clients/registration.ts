@@ -1,5 +1,3 @@
-/** Serves the registration endpoint, which decides which clients get a client_id. `client-store.ts` stores clients. */
-
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 import { z } from 'zod'
@@ -42,13 +40,13 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Retry-After, in seconds, when all callbacks of a platform are in use. */
+/** The Retry-After header if all callbacks of a platform are in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
- * Serves POST /api/oauth/register (specification, Client registration; RFC 7591 §3). Replaces the engine's route, which
- * would issue secrets and store a new client for every caller, including vendors (design 6). Web pages may call it
- * (design 28).
+ * Creates the route POST /api/oauth/register (specification, Client registration; RFC 7591 §3). It replaces the
+ * engine's route, which would issue secrets and create a client for every caller, even for known platforms (design 6).
+ * Pages of any origin may call it (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -88,13 +86,13 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Registers the callbacks of a platform. The response has only public members, and no client_id_issued_at. */
+/** Registers the callbacks of a platform, and returns the response. It has no secret and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,
   clients: Clients,
 ) {
-  // Reject a disabled platform now rather than at its first authorization.
+  // Reject a disabled platform here rather than at its first authorization.
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active')
     throw invalidClientMetadata('this platform is disabled at this service: ask its operator')
@@ -126,7 +124,7 @@ async function registerLoopback(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // URIs on other hosts were dropped (RFC 7591 §3.2.1).
+    // URIs that are not loopback URIs were dropped, so tell the client which remain (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
@@ -151,16 +149,16 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** The platform's redirect URIs, and the requested URIs that match one of its patterns. */
+  /** The platform's redirect URIs, and the requested ones that differ from them in the port or match a pattern. */
   readonly redirectUris: readonly string[]
-  /** The redirect URIs that matched a pattern, to be stored. */
+  /** The requested redirect URIs that match a pattern; they must be stored. */
   readonly byPattern: readonly string[]
   readonly scope: string
 }
 
 const REDIRECT_URIS_MAX = 10
 
-/** The relevant members; others are ignored (RFC 7591 §2). */
+/** The members of a registration that matter here. Others are ignored (RFC 7591 §2). */
 const bodyShape = z.object({
   client_name: z.string().optional(),
   redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),
@@ -175,9 +173,9 @@ const bodyShape = z.object({
 type RegistrationBody = z.infer<typeof bodyShape>
 
 /**
- * Decides on a registration in the order of design 6. Clients send the same body to every server. So values that a
- * server may replace (RFC 7591 §2) are replaced rather than rejected. The kind of client determines the authentication
- * method and the application type. Grant types and scopes are narrowed.
+ * Recognizes a platform or a loopback client in a registration, in the order of design 6. Clients send the same body to
+ * every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines the
+ * authentication method and the application type; unsupported grant types and scopes are dropped.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
@@ -216,14 +214,14 @@ function decideRegistration(
   throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
 }
 
-/** Removes members that are null, because some clients send null for unset members. */
+/** Removes null members, because some clients send null for members without a value. */
 function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**
- * Finds the platform's redirect URIs in a body. Returns undefined if any http or https URI belongs to someone else, or
- * if no URI belongs to the platform. Drops unlisted custom schemes (design 6).
+ * Selects the platform's redirect URIs among the requested ones. Returns undefined if an http or https URI is not the
+ * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom schemes (design 6).
  */
 function recognize(
   redirectUris: readonly string[],
@@ -253,8 +251,8 @@ function narrowLoopback(body: RegistrationBody) {
 }
 
 /**
- * Keeps the requested scopes that the origin may have. If none is left, returns all scopes of the origin, because
- * clients may copy scopes from a challenge meant for another kind of client.
+ * Returns the requested scopes that the origin may have. If there are none, returns all scopes of the origin, because
+ * clients may copy scopes from a challenge for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })
@@ -264,9 +262,8 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
 }
 
 /**
- * Explains why an http or https redirect URI is rejected, and what to do. The readers are people who connect an
- * assistant, so each text names the next step and where to do it. Quotes nothing from the request, except a URI in the
- * accepted format.
+ * Explains why http or https redirect URIs are rejected, and what to do next. Written for people who connect an
+ * assistant. Quotes nothing from the request, except a loopback URI without a path.
  */
 function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {
   const { loopbackHosts } = policy
@@ -277,7 +274,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
   return `a fixed callback requires a registered integration. ${otherWays(policy)} Without one, every redirect_uri must have the form http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
 }
 
-/** Explains why a body describes neither a platform nor a loopback client, and what to do. */
+/** Explains why a registration is neither a platform's nor a loopback client's, and what to do next. */
 function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
   const known = isKnown
     ? 'none of the redirect_uris belongs to the platform'

@@ -4,7 +4,7 @@ import { type Client, requestableScopes } from './client.ts'
 import type { Clients } from './find-client.ts'
 import { isUnreviewed } from './refused-scopes.ts'
 
-/** The scopes that an operation needs, and those that the token holds or held. */
+/** The scopes that an operation needs, and those of the client's token. */
 export interface WantedScopes {
   readonly needed: readonly string[]
   readonly held: readonly string[]
@@ -14,13 +14,13 @@ export interface WantedScopes {
 
 /** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** Held and needed scopes in the order of the catalogue; empty if the client cannot get the needed ones. */
+  /** The held and needed scopes; empty if the client cannot get the needed ones. */
   readonly scopes: readonly string[]
-  /** What the person can do instead, as a clause that follows the missing scopes. */
+  /** If `scopes` is empty, what the person can do instead. A clause that follows the names of the missing scopes. */
   readonly remedy?: string
 }
 
-/** Creates the advice from the client's current rights. For a deleted client, repeats the needed scopes. */
+/** Creates the function that advises a client on its scopes. For an unknown client, it returns the needed scopes. */
 export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string) {
   return async (clientId: string, wanted: WantedScopes): Promise<ScopeAdvice> => {
     const client = await clients.find(clientId)
@@ -29,8 +29,8 @@ export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string)
 }
 
 /**
- * Chooses the scopes of a challenge. Clients request exactly these scopes. So held scopes are repeated, because some
- * clients would otherwise lose them (MCP authorization, scope challenge handling). Never names a scope that the
+ * Chooses the scopes of a challenge. Includes held scopes, because some clients request exactly the scopes of the
+ * challenge and would lose others (MCP authorization, scope challenge handling). Never includes a scope that the
  * authorization endpoint would reject.
  */
 export function adviseScopes(

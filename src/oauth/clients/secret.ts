@@ -2,16 +2,13 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 
 import { sha256 } from '../../platform/store/digest.ts'
 
-/**
- * Generates a client secret. It has 256 random bits, so a plain SHA-256 digest protects it as well as a slow hash
- * would. Only digests are stored. During a rotation a client may have two valid secrets.
- */
+/** Generates a client secret. It has 256 random bits, so SHA-256 protects it as well as a slow hash would. */
 export function makeSecret() {
   const secret = randomBytes(32).toString('base64url')
   return { secret, digest: sha256(secret), hint: hintOf(secret) }
 }
 
-/** Returns the last four characters, by which people can tell two secrets apart. */
+/** Returns the last four characters of a secret, by which people can tell two secrets apart. */
 export function hintOf(secret: string): string {
   return secret.slice(-4)
 }

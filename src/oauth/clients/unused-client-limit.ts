@@ -5,10 +5,10 @@ import type { Database } from '../../platform/store/database.ts'
 
 export interface UnusedClientDependencies {
   readonly database: Database
-  /** Key for the digests of networks, which keep IP addresses out of the database. */
+  /** Key for the digests of networks. IP addresses are not stored. */
   readonly networkKey: Buffer
   readonly registration: {
-    /** Lifetime of a client without a consent. */
+    /** Lifetime of a client to which no person has consented. */
     readonly unusedClientSeconds: number
     readonly unusedClientsPerNetworkMax: number
   }
@@ -16,11 +16,10 @@ export interface UnusedClientDependencies {
 }
 
 /**
- * Counts an unused client against the limit of the caller's network (design 8). Above the limit, removes the oldest
- * unused clients, because rejecting new ones would let one caller block its whole network. A client in an ongoing
- * sign-in is only seconds old, so it stays.
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, the oldest unused
+ * clients must go: rejecting new ones would let one caller block its whole network.
  *
- * @returns the ids of the removed clients
+ * @returns the ids of the clients that are no longer counted, which the caller must delete
  */
 export async function countUnused(
   clientId: string,
@@ -55,7 +54,7 @@ export async function countUnused(
   return ids
 }
 
-/** Stops counting a client, because it was used. */
+/** Stops counting a client as unused. */
 export async function forgetUnused(
   clientId: string,
   { database: { kysely } }: Pick<UnusedClientDependencies, 'database'>,

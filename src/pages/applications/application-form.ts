@@ -1,7 +1,7 @@
 import type { ApplicationFormPage } from '../../../views/admin-application-form.ts'
 import { catalogue } from '../../directory/scopes/catalogue.ts'
 import { describeScope } from '../../directory/scopes/scope-uses.ts'
-import { hidesSomething } from '../../oauth/clients/client.ts'
+import { hasForbiddenCharacters } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
@@ -104,7 +104,7 @@ export function problemOfName(
   if (name === '') return empty
   if (name.length > NAME_LENGTH_MAX)
     return `The name may have at most ${NAME_LENGTH_MAX} characters.`
-  if (hidesSomething(name)) return 'The name contains invisible characters. Type it again.'
+  if (hasForbiddenCharacters(name)) return 'The name contains invisible characters. Type it again.'
   return undefined
 }
 

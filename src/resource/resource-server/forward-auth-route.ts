@@ -6,7 +6,7 @@ import {
   authenticateClient,
   type ClientCredentials,
   readClientCredentials,
-  reasonNotToAnswer,
+  reasonNotToCheckTokens,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
@@ -130,7 +130,7 @@ async function authenticateProxy(
   logFields(ctx).client = client?.clientId
   const isServer = client?.origin === 'resource_server'
   const reason =
-    refused ?? (isServer ? reasonNotToAnswer(client) : 'the client is not a resource server')
+    refused ?? (isServer ? reasonNotToCheckTokens(client) : 'the client is not a resource server')
   if (reason === undefined) return client
   refuseProxy(ctx, reason)
   return undefined

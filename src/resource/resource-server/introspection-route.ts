@@ -6,7 +6,7 @@ import {
   CLIENT_NOT_AUTHENTICATED,
   type ClientCredentials,
   readClientCredentials,
-  reasonNotToAnswer,
+  reasonNotToCheckTokens,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
@@ -149,7 +149,7 @@ async function authenticate(
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description: FOREIGN_TO_PAGES })
     return undefined
   }
-  const reason = refused ?? reasonNotToAnswer(client)
+  const reason = refused ?? reasonNotToCheckTokens(client)
   if (reason === undefined) return client
   logFields(ctx).detail = reason
   const error_description = CLIENT_NOT_AUTHENTICATED
