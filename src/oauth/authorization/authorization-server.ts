@@ -20,14 +20,14 @@ import type {
 import { makeInteractions } from './engine-interactions.ts'
 import { createProvider } from './provider.ts'
 
-/** Paths that clients may send as `resource`, in addition to the origin (design 3). */
+/** Paths whose URLs clients may send as `resource`, in addition to the origin (design 3). */
 const protectedPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
   ...[paths.graphql, paths.adminGraphql],
 ]
 
 /**
- * Creates the authorization server: the engine, the middleware before it and the changes to its responses.
+ * Creates the authorization server: the engine, the routes before it, and the middleware that changes its responses.
  *
  * @param suite settings of the conformance suite; undefined if the conformance profile is off
  */
@@ -57,20 +57,19 @@ export async function makeAuthorizationServer(
   const adapter = engineAdapter(dependencies)
   const current = makeCurrentEngine(parts.signOuts)
   return {
-    /** Changes the engine's responses. */
+    /** Middleware that changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds a client to authenticate, including clients of the conformance suite. */
+    /** Finds a client for its authentication, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
     findClientKeys: current.findClientKeys,
-    /** Claims for the suite's clients; undefined if the conformance profile is off. */
     conformance,
-    /** Changes browser requests before the engine reads them. */
+    /** Routes that change browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
-     * Creates the certified engine with our policy, as a Koa application that serves the protocol endpoints. Called
-     * again for each key ring, because the engine accepts keys only at creation. Creation takes about a millisecond.
+     * Creates the engine, a Koa application with the protocol endpoints, and the look-up of its interactions. Call it
+     * again when the keys change, because the engine accepts keys only at creation. That takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, { adapter, keys })
@@ -81,8 +80,8 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** Creates a function that returns the memoized results of the current request; undefined outside a request. */
-function makeAnswers<Answer>() {
+/** Creates a function that returns the memo of the current request, from key to result. Outside a request, undefined. */
+function makeRequestMemo<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {
     const { ctx } = Provider
@@ -93,34 +92,28 @@ function makeAnswers<Answer>() {
   }
 }
 
-/**
- * Memoizes a look-up for the current request. Several checks of a request need the same client or grant, and must see
- * the same state. The next request starts empty.
- */
+/** Memoizes a look-up during each request, because several checks of a request must see the same state. */
 function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
   ask: (...question: Question) => Promise<Answer>,
 ): (...question: Question) => Promise<Answer> {
-  const answers = makeAnswers<Answer>()
+  const memo = makeRequestMemo<Answer>()
   return async (...question) => {
     const key = JSON.stringify(question)
-    const known = answers()
+    const known = memo()
     const answer = known?.get(key) ?? ask(...question)
     known?.set(key, answer)
     return await answer
   }
 }
 
-/**
- * Memoizes grants for the current request. A grant found together with its family or client also serves look-ups by
- * grant id.
- */
+/** Memoizes grants during each request. A grant that was found with its family or client is also found by its id. */
 function grantOncePerRequest(find: FindGrant): FindGrant {
-  const answers = makeAnswers<Awaited<ReturnType<FindGrant>>>()
+  const memo = makeRequestMemo<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {
     const { grantId, familyId, callerId } = question
     const isPlain = familyId === undefined && callerId === undefined
     const key = isPlain ? `${grantId}` : JSON.stringify([grantId, familyId, callerId])
-    const known = answers()
+    const known = memo()
     const answer = known?.get(key) ?? find(question)
     known?.set(key, answer)
     const facts = await answer

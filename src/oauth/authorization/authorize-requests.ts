@@ -22,13 +22,14 @@ import { explainUnknownScopes } from './engine-answers.ts'
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * Prepares browser requests for the engine.
+ * Creates the routes that prepare browser requests for the engine:
  *
- * GET: replaces every accepted spelling of `resource` with the one canonical audience. Then the grant and its tokens
- * have a single resource (design 3).
- *
- * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same parameters. The
- * engine's own POST would require SameSite=None cookies (design 18).
+ * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
+ *   tokens have a single resource (design 3). Adds the response mode of a request object, and removes the conformance
+ *   suite's scopes from other clients' requests.
+ * - GET sign-out: rejects a parameter that is too long.
+ * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
+ *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
  */
 export function authorizationRequests(
   resources: Resources,
@@ -46,7 +47,7 @@ export function authorizationRequests(
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
-    // Leave an unchanged query exactly as the client sent it.
+    // Keep an unchanged query exactly as the client sent it.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
@@ -84,8 +85,8 @@ function hasAudience(token: string): boolean {
 }
 
 /**
- * Reads the response mode from a request object. Request objects are rejected, but the error response must use the mode
- * that the client expects (OpenID Connect Core §6.1).
+ * Returns `form_post` if a request object asks for it. Request objects are rejected, but the error response must use
+ * the mode that the client expects (OpenID Connect Core §6.1).
  */
 function modeIn(requestObject: string | null): 'form_post' | undefined {
   try {
@@ -114,9 +115,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Checks an authorization request. Runs after the engine has accepted the redirect_uri, so the client receives the
- * errors. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Rejects a request that has only
- * unknown scopes or is too long to store.
+ * Creates the check that rejects an authorization request if the client is off, a parameter is too long, or no scope is
+ * known. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Runs after the engine has accepted
+ * the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -132,7 +133,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Limits of an authorization request, in bytes of JSON. */
+/** Length limits of an authorization request, in bytes of JSON. */
 export interface RequestLengths {
   readonly stateBytesMax: number
   /** Limit of all parameter values together. */
@@ -140,11 +141,9 @@ export interface RequestLengths {
 }
 
 /**
- * Length limits of individual parameters, which no honest client exceeds. They exist because each request is stored
- * until the person responds. `state` has the highest limit: libraries encrypt the previous page into it, and chained
- * providers extend it beyond 2,000 characters (ASP.NET's handler; other providers accept 1,024 to 8,192). For
- * comparison, the list of all scopes has 700 characters, our id_token 1,500, and an ASP.NET nonce 140. Proxies and
- * servers reject URLs above 8 kB.
+ * Length limits of parameters, in bytes. They exist because each request is stored until the person responds. No honest
+ * client exceeds them: the list of all scopes has 700 characters, our id_token 1,500, and an ASP.NET nonce 140. `state`
+ * has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over 2,000 characters.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -155,10 +154,10 @@ const bytesMax: Readonly<Record<string, number>> = {
   resource: 2048,
 }
 
-/** Limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
+/** Length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
-/** Explains to the client which part of its request is too long. */
+/** Explains to the client which part of its request is too long; undefined if none is. */
 export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,
@@ -175,7 +174,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Returns the length of a value as JSON, in bytes: up to six per control character, and three per Chinese one. */
+/** Returns the length of a value in bytes of JSON. A control character takes up to six, a Chinese character three. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

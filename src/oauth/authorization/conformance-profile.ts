@@ -12,7 +12,7 @@ export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfil
 export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   /** URL of the conformance suite. */
   readonly suiteBaseUrl: string
-  /** The name of this service in the suite, which is part of the redirect URIs there. */
+  /** The name of this service in the suite, which is part of the suite's redirect URIs. */
   readonly alias: string
   readonly clients: readonly {
     readonly client_id: string
@@ -21,7 +21,7 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   }[]
 }
 
-/** Scopes that only the suite may use. Other clients' requests for them are ignored. */
+/** Scopes that only the suite's clients may request. They are ignored in requests of other clients. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {
@@ -37,9 +37,9 @@ const suiteClaims = {
 }
 
 /**
- * Creates the conformance profile (design 26): exceptions for the static confidential clients of the OpenID
- * Foundation's suite. The suite sends no PKCE and expects RS256 in the metadata. It warns about profile claims in an
- * id_token. The profile is off by default; `environment.ts` rejects it together with production settings.
+ * Creates the conformance profile (design 26): exceptions for the clients of the OpenID Foundation's conformance suite.
+ * The suite sends no PKCE and expects RS256 in the metadata. The profile is off by default. `environment.ts` rejects it
+ * together with production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -63,7 +63,7 @@ export async function makeConformanceProfile(
         x_secret_digests: [sha256(client.client_secret)],
       }),
     ),
-    /** An RS256 key that is published but never used, because no client requests RS256. */
+    /** An RS256 key that is published but never signs, because no client requests RS256. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
       kid: 'conformance',
@@ -72,7 +72,6 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** Finds a client of the suite, to authenticate it. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (
@@ -88,7 +87,7 @@ export async function makeConformanceProfile(
   }
 }
 
-/** Adds the conformance profile to the engine's settings. */
+/** Returns the engine's settings with the exceptions of the conformance profile. */
 export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
   return {
     ...configuration,

@@ -18,15 +18,15 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Creates the engine's storage adapter with our rules. Clients come from the client store, grants and tokens from the
- * database. An authorization code is consumed when its token family is created. Reads the current request only through the documented `Provider.ctx`.
+ * Creates the engine's storage adapter with our rules. Clients come from the client store, and grants and tokens from
+ * the database. All other models are records of the state store.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
     // No-op: tokens end with their grant or family, and there are no token records to revoke.
     revokeByGrantId: async () => {},
-    // Not supported: without a device flow there are no user codes.
+    // There are no user codes, because the device flow is off.
     findByUserCode: async () => undefined,
     consume: async () => {
       throw new Error(`records of the model ${model} cannot be consumed`)
@@ -63,8 +63,8 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
 const [interactions = ''] = promptPages.login.split(':')
 
 /**
- * Reads the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
- * grant: our consent page saves it with its site, which the engine does not know.
+ * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
+ * grant: our consent page saves it with its site, which the engine does not know. The engine can only end it.
  */
 function grantAdapter({
   grants: { findGrant, store },
@@ -72,8 +72,7 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // Extending an ended grant would make its old tokens valid again. Token requests still find the ended grant, so
-      // the log can say why it ended.
+      // An authorization must not continue an ended grant. Token requests still find it, so the log can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -98,7 +97,7 @@ function grantAdapter({
   }
 }
 
-/** Whether the current request is part of an authorization in a browser. */
+/** Whether the current request is part of an authorization in the browser. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   const { route = '' } = ctx?.oidc ?? {}
@@ -108,8 +107,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Stores pushed requests (RFC 9126). Replaces every accepted spelling of `resource` with the canonical audience, as
- * authorize-requests.ts does for browser requests. Each pushed request works once.
+ * Stores pushed requests (RFC 9126), each of which can be used once. Replaces every accepted spelling of `resource` with
+ * the audience, as authorize-requests.ts does for browser requests.
  */
 function pushedRequestAdapter(
   records: StateAdapter,
@@ -141,8 +140,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * Stores the engine's browser sessions. Records a sign-out in the database before deleting the session, because the
- * session would come back if Redis fell back to an older copy.
+ * Deletes browser sessions. Records a sign-out in the database first, because Redis may fall back to an older copy that
+ * still contains the session.
  */
 function sessionAdapter(
   records: StateAdapter,
@@ -150,7 +149,7 @@ function sessionAdapter(
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
-      // Only this route signs the person out. A sign-in also destroys the record, to change the session id.
+      // Only this route signs the person out. A sign-in also destroys the record, because it changes the session id.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
         await people.signOutSession(id, {
@@ -163,7 +162,7 @@ function sessionAdapter(
   }
 }
 
-/** Stores interactions without the id of the browser session, which the engine adds but never reads. */
+/** Stores interactions without the id of the browser session, which the engine adds but does not read. */
 function interactionAdapter(records: StateAdapter): Pick<Adapter, 'upsert'> {
   return {
     async upsert(id, { session, ...payload }, ttlSeconds) {
@@ -173,7 +172,7 @@ function interactionAdapter(records: StateAdapter): Pick<Adapter, 'upsert'> {
   }
 }
 
-/** Whether the client may revoke a token: only its own tokens (RFC 7009 §2.1; design 14). */
+/** Whether the client may revoke a token, which must be its own (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,
@@ -182,7 +181,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Stores authorization codes for the engine, which exchanges them. */
+/** Finds and consumes authorization codes under our rules for the exchange (oauth/token/authorization-code.ts). */
 function codeAdapter(
   records: StateAdapter,
   { exchange }: EngineDependencies,
@@ -217,13 +216,13 @@ function accessTokenAdapter({
       const token = await findAccessToken(value)
       return token && token.expiresAt * 1000 > now() ? recordOf(value, token) : undefined
     },
-    // Our token replaces the engine's own value, which is never sent (oauth/token/authorization-code.ts).
+    // Our token replaces the engine's value, which is never sent (oauth/token/authorization-code.ts).
     async upsert(_value, { scope = '', jkt }) {
       const { ctx } = Provider
       if (!ctx) throw new Error('an access token can only be issued during a request')
       await exchange.complete(ctx, scope.split(' '), typeof jkt === 'string' ? jkt : undefined)
     },
-    // A revocation ends all tokens of the same exchange (RFC 7009 §2.1).
+    // Revoking an access token revokes all tokens of its exchange (RFC 7009 §2.1).
     async destroy(value) {
       const token = await findAccessToken(value)
       if (token) await families.end(token.family.id, now())
@@ -239,9 +238,9 @@ function refreshTokenAdapter({
       const token = await findRefreshToken(value)
       return token && recordOf(value, token)
     },
-    // Our token replaces the engine's own value, which is never sent (oauth/token/authorization-code.ts).
+    // No-op: `accessTokenAdapter` creates both tokens.
     upsert: async () => {},
-    // The engine ends the grant, which also ends the family.
+    // No-op: the engine also destroys the grant, which revokes the token.
     destroy: async () => {},
   }
 }

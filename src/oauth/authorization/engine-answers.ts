@@ -16,14 +16,14 @@ import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/refused-scopes.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 
-/** Changes the engine's responses where its settings cannot meet the specification or a design decision. */
+/** Creates the middleware that changes the engine's responses where the engine's settings do not suffice. */
 export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     if (oidc.route === 'revocation') settleRevocation(ctx)
-    // Replaces the engine's own token values, which are stored nowhere (oauth/token/authorization-code.ts).
+    // Replace the engine's token values, which are not stored, with ours (oauth/token/authorization-code.ts).
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }
@@ -34,9 +34,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Sends an empty JSON object in response to revocations, because libraries cannot parse the engine's empty text. The
- * engine responds with 400 to a token that looks like a JWT. Here such a token is unknown, so it counts as revoked (RFC
- * 7009 §2.2; design 14).
+ * Responds to revocations with an empty JSON object, because some libraries cannot parse the engine's empty text. The
+ * engine rejects a token that looks like a JWT. But here, any unknown token counts as revoked (RFC 7009 §2.2; design
+ * 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -46,14 +46,11 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-/** Matches the description in a response that is sent through the browser. */
+// These match the error description in a redirect and in a self-submitting form.
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
-/**
- * Replaces the engine's short descriptions with instructions. Their readers connect an assistant or write a client
- * (specification, Errors 3; RFC 6749 §4.1.2.1).
- */
+/** Replaces the engine's short error descriptions with instructions (specification, Errors 3; RFC 6749 §4.1.2.1). */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
   const request = {
     client: /^(pushed_)?authorization/.test(route) ? client : undefined,
@@ -62,7 +59,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = written(toClient.get(said), request)
-    // If there is no better reason, show the operator what the application received.
+    // If the log has no better reason, show the operator what the client received.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -126,9 +123,9 @@ function errorOf(body: unknown): string | undefined {
 }
 
 /**
- * Allows the forms of two engine pages to submit to the client. One is the self-submitting page of
- * response_mode=form_post; the other is the sign-out page, which redirects to the client. The policy of our own pages
- * forbids both. Keeps the script hash that the engine added.
+ * Allows the forms of two pages of the engine to submit to the client: the self-submitting page of
+ * response_mode=form_post, and the sign-out page, which redirects to the client. Also allows the script whose hash the
+ * engine added. The content security policy of our pages would block all of these.
  */
 function admitFormTarget(ctx: Context, oidc: Oidc): void {
   const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
@@ -143,7 +140,7 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
   )
 }
 
-/** Returns the URI to which the page redirects, if it is a registered one. */
+/** Returns the registered URI to which the page leads; undefined if there is none. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   const { route, params, client } = oidc
   if (route === 'end_session') {
@@ -152,12 +149,12 @@ function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   }
   if (route !== 'authorization' && route !== 'resume') return undefined
   if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // Errors that occur before the engine checks the redirect_uri are also sent to it, if it is registered.
+  // Errors before the engine's check of the redirect_uri are also sent there, if the URI is registered.
   const { redirect_uri: address } = params ?? ctx.query
   return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }
 
-/** The facts about a rejected request that its description may depend on. */
+/** The parts of a rejected request that the error description may depend on. */
 export interface RefusedRequest {
   /** The client of an authorization request; undefined for other requests, and before the client is known. */
   readonly client: EngineClient | undefined
@@ -174,8 +171,8 @@ const SEND_S256 =
   'send code_challenge_method=S256 and, as code_challenge, the base64url of the SHA-256 of your code_verifier'
 
 /**
- * Replacements for the engine's descriptions that do not help a client. They use only characters allowed by RFC 6749
- * §4.1.2.1 and §5.2, and repeat nothing from the request.
+ * Replacements for unhelpful error descriptions of the engine. They use only characters allowed by RFC 6749 §4.1.2.1
+ * and §5.2, and quote nothing from the request except known scopes.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,
@@ -187,7 +184,7 @@ const toClient = sentences({
   ...Object.fromEntries(
     ['acr_values', 'claims', 'id_token_hint', 'max_age', 'nonce'].map((parameter) => {
       const said = `openid scope must be requested when using the ${parameter} parameter`
-      // The engine checks for `openid` before our code checks how the scopes are separated.
+      // The engine's check for `openid` precedes our check for commas, so explain commas here too.
       const cure = (request: RefusedRequest) =>
         explainUnknownScopes(request) ?? `add openid to scope, or leave ${parameter} out`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]
@@ -208,7 +205,7 @@ const toClient = sentences({
 /** The engine's description for a sign-out with an unregistered redirect URI. */
 export const UNREGISTERED_AFTER_SIGN_OUT = 'post_logout_redirect_uri not registered'
 
-/** Replacements for the engine's vague reasons in the log and under Refusals. */
+/** Replacements for vague reasons of the engine, in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
@@ -223,7 +220,7 @@ const toOperator = sentences({
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason shown to the operator of the application. */
+/** Returns the reason to show to the operator of the application: a replacement for the engine's, or the engine's. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }
@@ -237,8 +234,8 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
 }
 
 /**
- * Explains `invalid_grant`. One text covers a wrong verifier and a stolen code (RFC 6749 §5.2). A missing verifier has
- * its own text, because that reveals nothing about the code.
+ * Explains `invalid_grant`. One text covers most reasons, so it does not reveal whether a code is valid (RFC 6749
+ * §5.2). A missing verifier has its own text, because that reveals nothing about the code.
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {
@@ -249,7 +246,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Describes a problem of the requested scopes that does not depend on the client's rights. */
+/** Explains a problem with the requested scopes that does not depend on the client's rights; undefined if none. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

@@ -21,7 +21,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Creates the function with which the engine finds clients. Reads the current request only through `Provider.ctx`. */
+/** Creates the engine's look-up of clients. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
@@ -31,12 +31,11 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx && (route === 'token' || route === 'revocation')) {
       return await findCaller(ctx, clientId, dependencies)
     }
-    // When the engine resumes a request, the redirect_uri comes from the stored request.
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client can still authenticate at the token endpoint, where its refresh tokens get invalid_grant. But
-    // browsers are no longer redirected to its URIs.
+    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. But browsers must no longer be
+    // redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
     if (ctx) refuseHint(ctx)
@@ -52,8 +51,8 @@ function refuseHint({ oidc }: KoaContextWithOIDC): void {
 }
 
 /**
- * Finds the client that authenticates, and rejects a client with too many requests. The query for the code or token of
- * the request also reads the client's version. So checking the cache needs no extra query.
+ * Finds the client that authenticates at the token or revocation endpoint. Rejects a client that has sent too many
+ * requests. At the token endpoint, the query for the code or token also reads the client's version for the cache.
  */
 async function findCaller(
   ctx: KoaContextWithOIDC,
@@ -66,7 +65,7 @@ async function findCaller(
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
 }
 
-/** Whether the current request may wait for a metadata document. Authorization requests may; token requests may not. */
+/** Whether the current request may wait for a metadata document. Only authorization requests may. */
 function mayFetchDocument(): boolean {
   const route = Provider.ctx?.oidc?.route
   return route === 'authorization' || route === 'pushed_authorization_request'
@@ -76,8 +75,8 @@ function mayFetchDocument(): boolean {
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Reads the redirect_uri before the engine does. A platform with a callback pattern is looked up together with its
- * redirect_uri.
+ * Returns the redirect_uri of the request, even if it was pushed earlier. Needed before the engine reads it, because a
+ * platform is looked up together with the redirect_uri.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
@@ -92,7 +91,7 @@ async function requestedAddress(
   return typeof pushed === 'string' ? pushed : undefined
 }
 
-/** Configures the engine's feature for metadata documents. The metadata advertises it only if it is enabled. */
+/** Configures the engine's feature for metadata documents. The engine advertises the feature only if it is enabled. */
 export function documentFeature({ enabled, documents }: DocumentResolution) {
   return {
     enabled,
@@ -111,16 +110,16 @@ const KEY_SET_BYTES_MAX = 65_536
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits for fetching client keys. Operators enter the URLs, and each is fetched at most once a minute, so only failing
- * hosts cause many requests. High limits keep failing hosts from blocking other clients.
+ * Limits for fetching client keys. They are high, so that fetches from failing hosts do not block other clients.
+ * Operators enter the URLs, and each is fetched at most once a minute, so only failing hosts cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Configures the engine's requests: for metadata documents, and to client servers that an operator entered. All
- * requests pass the guard against private addresses (platform/outgoing/guarded-fetch.ts). Sign-out notices have their
- * own time limit, all others the engine's. Redirects are not followed. Requests for keys are limited, because unauthenticated callers can trigger them.
- * The queue of sign-out notices has its own limits (oauth/authorization/sign-outs.ts).
+ * Configures the engine's outgoing requests: for metadata documents, for client keys, and for sign-out notices. All are
+ * guarded against private addresses (platform/outgoing/guarded-fetch.ts) and follow no redirects. Fetches of keys are
+ * limited, because unauthenticated callers can trigger them. Sign-out notices have their own time limit; their queue
+ * limits their number (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },
@@ -155,7 +154,7 @@ export function engineRequests({
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
     },
-    // document-clients.ts limits the document itself. The client metadata made from it is larger.
+    // document-clients.ts limits the size of a document. The client metadata made from it is larger.
     fetchResponseBodyLimits: {
       'client_id metadata document': 65_536,
       jwks_uri: KEY_SET_BYTES_MAX,
@@ -163,19 +162,20 @@ export function engineRequests({
   }
 }
 
-/** Discards the response body of a sign-out notice: only the status matters. */
+/** Discards the body of a response, of which only the status matters. */
 async function withoutBody({ body, status }: Response): Promise<Response> {
   await body?.cancel()
   return new Response(null, { status })
 }
 
-/** Caps max-age, because a client may change its keys before they expire. */
+/** Limits max-age, because a client may change its keys before the cached ones become stale. */
 function boundedFreshness(response: Response): Response {
   const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
   const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }
   return new Response(response.body, { status: response.status, headers })
 }
 
+/** The jwks_uri that `keysOfClient` is fetching. */
 const keyRequest = new AsyncLocalStorage<string>()
 
 /** The engine's store of one client's keys. */
@@ -183,7 +183,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** Returns the public keys of a client, from its stored set or from its jwks_uri. */
+/** Returns the public keys of a client, from its stored set or from its jwks_uri; empty if it has none. */
 async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
@@ -192,14 +192,14 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   return { keys: [...keys] }
 }
 
-/** Whether this URL is the client's jwks_uri, and not a metadata document. */
+/** Whether this URL is the jwks_uri of the client in question, and not a metadata document. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)
 }
 
 /**
- * Gives other parts of the service access to the engine of the current key ring.
+ * Keeps the engine that has the current keys, for other parts of the service.
  *
  * @param signOuts undefined if applications are not notified of sign-outs
  */
@@ -209,7 +209,6 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
     follow(engine: Provider): void {
       current = { engine, send: queueSignOuts(engine, signOuts) }
     },
-    /** Returns the public keys of a client; empty if it has none. */
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },
     /** Notifies an application of a sign-out. */
@@ -227,7 +226,7 @@ interface Notifying {
  * Makes the engine queue sign-out notices, so the person does not wait while they are sent. Also makes the engine
  * include `sid` in every id_token of a notified client.
  *
- * @returns the engine's own method, which signs a logout token with the current key and posts it
+ * @returns the function that sends a notice with the engine: a logout token signed with the current key
  */
 function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): SendNotice {
   const notifying = provider.Client.prototype as unknown as Notifying
@@ -240,7 +239,6 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   }
   return async ({ clientId, personId, sid }) => {
     const client = await provider.Client.find(clientId)
-    // The client no longer has a logout URI.
     if (client?.backchannelLogoutUri === undefined) return
     // A session without `sid` began before the client registered its logout URI. The client would reject the notice.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return

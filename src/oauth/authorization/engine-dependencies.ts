@@ -15,7 +15,7 @@ import type { RequestLengths } from './authorize-requests.ts'
 import type { ConformanceProfile } from './conformance-profile.ts'
 import type { SignOuts } from './sign-outs.ts'
 
-/** The parts of the service that the engine is built from. */
+/** The parts of the service that the authorization server is built from. */
 export interface AuthorizationServerParts {
   readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession'>
   readonly clients: Clients
@@ -44,16 +44,15 @@ export interface AuthorizationServerSettings {
 }
 
 /**
- * The engine's settings for Client ID Metadata Documents. The client store provides stored copies (engine-clients.ts).
- * The engine itself fetches a document only at the authorization endpoint, only if the copy is stale, and with its own
- * time limit. Even then, it receives the client from our store, so a document can forge neither a scope nor one of our
- * own properties.
+ * What the engine needs for Client ID Metadata Documents. It requests a document only for an authorization request, and
+ * only if the stored copy is stale. Even then, our `fetch` returns the client from our store (engine-clients.ts). So a
+ * document can set neither scopes nor our own properties.
  */
 export interface DocumentResolution {
-  /** Whether the feature is on, and listed in the discovery documents. */
+  /** Whether clients may use metadata documents. If so, discovery documents say so. */
   readonly enabled: boolean
   readonly documents: DocumentClients
-  /** Sends a request, but never to a private address. */
+  /** Sends a request, but not to a private address unless the caller allows it. */
   readonly fetch: SendOutgoing
 }
 

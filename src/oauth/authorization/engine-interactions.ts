@@ -14,7 +14,6 @@ import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
-/** Finds and completes browser interactions. */
 export type Interactions = ReturnType<typeof makeInteractions>
 
 export type PendingInteraction = ReturnType<typeof describe>
@@ -22,8 +21,8 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * Wraps the engine's interactions for the pages (oauth/interaction/interaction-routes.ts). Methods that complete an interaction
- * return the URL to redirect to.
+ * Finds and completes the engine's interactions, for the pages in oauth/interaction. Methods that complete an
+ * interaction return the URL to redirect to.
  */
 export function makeInteractions(
   provider: Provider,
@@ -34,13 +33,11 @@ export function makeInteractions(
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /**
-     * Finds the pending interaction. @throws interactionGone if it is over, has expired or belongs to another browser
-     */
+    /** Finds the pending interaction of this browser. @throws interactionGone if there is none */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // Pass `ts`: by default the engine uses the time of a later page. The session would then survive if the person
-      // signs out everywhere while that page is open. Use the engine's clock, with which the engine compares `ts`.
+      // By default, the engine uses the time of a later page as the start of the session. If the person signed out
+      // everywhere before that, the session would survive. `ts` must be by the engine's own clock.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
@@ -65,24 +62,27 @@ export function makeInteractions(
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/** Finds the pending interaction of this browser, and its client. @throws interactionGone if there is none */
+/**
+ * Finds the pending interaction of this browser, and its client. @throws interactionGone if there is none, or if the
+ * client may no longer make the request
+ */
 async function findWaiting(ctx: Context, provider: Provider) {
-  // The engine's error message is unclear to people, and is thrown outside the engine's error handler.
+  // Replace the engine's error, whose message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
-  // Callbacks that match a pattern are looked up only for authorization requests, so this client lacks them.
+  // Outside an authorization request, `find` does not add callbacks that match a pattern.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
 }
 
 /**
- * Whether the client may still use these scopes and this redirect URI. The engine checks both when the request arrives.
- * But a page may stay open for an hour, and an operator may remove either in the meantime.
+ * Whether the client may still use the scopes and the redirect URI of the request. The engine has checked both, but an
+ * operator may have removed one while the page was open.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
@@ -95,7 +95,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params, session } = details
   const { clientId, name, origin, siteId, siteName, document } = client
-  // Resource servers have no redirect URIs, so they never get this far.
+  // This only narrows the type: resource servers have no redirect URIs, so they cannot start an authorization.
   if (origin === 'resource_server') throw interactionGone()
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
@@ -105,36 +105,31 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       clientId,
       name,
       origin,
-      /** The site that the application belongs to; undefined for other clients. */
       siteId,
       siteName,
-      /** The host of the client's metadata document, if it has one. */
+      /** The host of the client's metadata document; undefined for other clients. */
       describedAt: document && new URL(clientId).host,
-      /** Whether the metadata document is approved, at the site of the consent if it has one. */
+      /** Whether the metadata document is approved at the site, or for all sites; undefined for other clients. */
       reviewed: document && reviewed,
-      /** Whether the redirect URI belongs to a single connection of a platform. */
+      /** Whether the redirect URI matched a pattern, so it belongs to a single connection of a platform. */
       byPattern,
     },
-    /** The redirect URI of the request, already checked. */
     redirectUri,
-    /** The signed-in person; undefined at the `login` prompt. */
+    /** The person who is signed in; undefined if nobody is. */
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
-    /** Link that restarts the request at the sign-in page; undefined for a pushed request, which no link can repeat. */
+    /** Link for using another account. If requests must be pushed, the link cannot repeat this one, so it signs out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
 
-/**
- * Returns the requested scopes, including those that the `claims` parameter implies (OpenID Connect Core §5.5). The
- * page shows both in the same way.
- */
+/** Returns the known scopes that are requested, or implied by the `claims` parameter (OpenID Connect Core §5.5). */
 function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
   const named = String(scope ?? '').split(' ')
-  // The engine has already rejected a malformed parameter.
+  // The engine has already rejected malformed JSON.
   const wanted: object = typeof parameter === 'string' ? JSON.parse(parameter) : {}
   const claims = Object.values(wanted).flatMap((part) => Object.keys(part ?? {}))
   const implied = Object.entries(claimsByScope)
@@ -143,7 +138,7 @@ function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): st
   return [...new Set([...named, ...implied])].filter(findScope)
 }
 
-/** Details of a prompt, set by our policy (prompts.ts) and by the engine. */
+/** The details of a prompt, from our policy (prompts.ts) and from the engine. */
 interface PromptDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
@@ -171,8 +166,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Extends the remembered grant by what the consent page showed, or creates a new grant. The form has no scope fields,
- * so a forged form cannot add scopes.
+ * Returns the remembered grant, or a new one, with everything that the consent page showed. The form has no scope
+ * fields, so a forged form cannot add scopes.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails

@@ -12,7 +12,7 @@ import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 import { UNREGISTERED_AFTER_SIGN_OUT } from './engine-answers.ts'
 
-/** Routes that browsers visit. All other routes respond to errors with JSON, regardless of the Accept header. */
+/** Routes that browsers visit. Errors at all other routes are JSON, regardless of the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -22,8 +22,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Renders the engine's errors. By default the engine's token endpoint sends HTML to a client that accepts text/html.
- * But OAuth endpoints must respond with JSON (RFC 6749 §5.2).
+ * Creates the function that renders the engine's errors: as a page at routes that browsers visit, and otherwise as JSON
+ * (RFC 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -55,10 +55,9 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   }
 }
 
-/** Whether the configuration allows a metadata document at this URL. */
 type AdmitsAddress = (clientId: string) => boolean
 
-/** Explains `invalid_client`, which the engine sends for every unknown client. */
+/** Explains to people why a client is unknown. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {
@@ -70,7 +69,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
     : 'Applications with a metadata document at this address are not accepted here.'
 }
 
-/** Renders the page that asks the person to confirm a sign-out requested by a client (RP-Initiated Logout §3). */
+/** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
   // Without a client, the engine ignores the redirect URI (RP-Initiated Logout §2).

@@ -8,8 +8,8 @@ import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Decides when a person must sign in, choose a site or consent. The prompts have the standard names, so a client can
- * send `prompt=select_account` to change the site.
+ * Creates the policy that decides when a person must sign in, choose a site or consent. The prompts have standard
+ * names, so a client can send `prompt=select_account` to let the person change the site.
  */
 export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
@@ -30,7 +30,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // The engine requires consent from every native client each time; design 17 requires it less often.
+  // The engine would require a consent at every authorization of a native client. Design 17 requires fewer.
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -61,8 +61,8 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates checks for sessions that the engine itself would accept. They report `login_required`; otherwise the response
- * to prompt=none would be interaction_required (OpenID Connect Core §3.1.2.6).
+ * Creates the checks for ended sessions, which the engine would accept. Their error is `login_required` instead of the
+ * default, `interaction_required` (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
@@ -78,7 +78,7 @@ function loginChecks() {
       const beganAt = oidc.session?.loginTs ?? 0
       return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
     }),
-    // If Redis falls back to an older copy, signed-out sessions come back.
+    // If Redis falls back to an older copy, it may contain a session that was signed out.
     new Check(
       'signed_out_here',
       'the person signed out of this session',
@@ -88,7 +88,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns a sentence that directs a person who uses the wrong application to the right page. */
+/** Returns a clause that directs a person without access to the page that explains how to connect. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -1,4 +1,4 @@
-/** Configures the engine. Contains no policy. */
+/** Configures the engine. */
 
 import { decodeJwt, type JWTPayload } from 'jose'
 import {
@@ -38,10 +38,7 @@ interface Changing {
   readonly keys: readonly JWK[]
 }
 
-/**
- * Creates the certified engine and connects it to our policy. Each non-obvious setting names its design decision or
- * pitfall.
- */
+/** Creates the certified engine and connects it to our policy. */
 export function createProvider(
   dependencies: EngineDependencies,
   { adapter, keys }: Changing,
@@ -90,7 +87,7 @@ function people(dependencies: EngineDependencies): Configuration {
   return {
     findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
-    // Refresh tokens remain valid after a sign-out in the browser.
+    // Tokens stay valid after a sign-out in the browser.
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
@@ -107,12 +104,11 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    // A sign-out request creates a session even if no person is signed in, so keep that session short.
+    // A sign-out request creates a session even if no person is signed in. That session needs only a short lifetime.
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
     Grant: grants.grantSeconds,
-    // The idle lifetime, but never beyond the absolute lifetime of the family.
     RefreshToken: (_ctx, token) =>
       Math.max(
         1,
@@ -121,13 +117,13 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
   }
 }
 
-/** `acr` of id_tokens: people authenticate by password only. */
+/** The `acr` of all id_tokens, because people authenticate only by password. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'
 
-/** Configures the parts of OAuth 2.0 and OpenID Connect that the engine supports and advertises. */
+/** Configures which parts of OAuth 2.0 and OpenID Connect the engine supports and advertises. */
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
   const { privateKeyJwt, dpop } = furtherPlans
-  // The order matters, because some libraries take the first method that they know. If `none` came first, they would
+  // The order matters, because some libraries use the first method that they support. If `none` came first, they would
   // send no secret. Basic comes last, because clients must encode their id and secret for it.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
@@ -163,7 +159,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
-    // `redirect_uri` is required at both endpoints even if only one is registered (design 19).
+    // Clients must send `redirect_uri` to both endpoints, even if only one URI is registered (design 19).
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
     extraParams: { scope: checkAuthorizationRequest(requestLengths) },
@@ -198,8 +194,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    // Our own routes serve UserInfo and introspection. The engine's features stay enabled for discovery and for
-    // `claims.userinfo`, but its introspection would reject every request.
+    // Our own routes handle UserInfo and introspection. The engine's introspection is enabled only for discovery.
     introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
       enabled: true,
@@ -210,7 +205,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   }
 }
 
-/** Validates the audience and issue time of an assertion. The engine validates neither. */
+/** Validates the audience and issue time of a client assertion. @throws InvalidClientAuth */
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },
@@ -220,7 +215,7 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine's time checks use this clock.
+    // The engine uses the same clock.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
@@ -248,8 +243,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the issue time of the proof that the engine has just verified. If a request carries both an assertion and a
- * DPoP proof, the other one is not verified yet, so its claims must not be used.
+ * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has both, the
+ * other one may not be verified yet, so its `iat` must not be used.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

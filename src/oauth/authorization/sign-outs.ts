@@ -1,4 +1,4 @@
-/** Tracks sessions at applications that are notified of sign-outs, and queues the notices for the engine to send. */
+/** Tracks sessions at applications that are notified of sign-outs, and queues and sends the notices. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -18,7 +18,7 @@ export interface SignOutPorts {
   readonly findGrant: FindGrant
   readonly now: () => number
   readonly logger: Logger
-  /** Records a notice that the application did not accept. */
+  /** Records a notice that an application did not accept. */
   readonly noteFailure: (clientId: string, reason: string) => void
   /** Whether this process sends the notices for all processes on its host. */
   readonly sweeps: BackgroundTask['onlyWhen']
@@ -29,14 +29,14 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** The time limit of an attempt. An application that starts on demand needs several seconds. */
+/** Time limit of an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** Delays after each attempt except the last, in seconds. They total more than an hour. */
+/** Delays between attempts, in seconds. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Maximum number of batches for one application before the others get a turn. */
+/** Maximum number of batches for one application in one turn. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -44,7 +44,6 @@ export function makeSignOuts(ports: SignOutPorts) {
   return {
     begin,
     signedOut,
-    /** Counts the notices that are still queued. */
     async waitingNotices(): Promise<number> {
       const { count } = await ports.database.kysely
         .selectFrom('sign_out_notice')
@@ -56,7 +55,7 @@ export function makeSignOuts(ports: SignOutPorts) {
     task(send: SendNotice, everySeconds: number): BackgroundTask {
       const run = async (signal: AbortSignal) => {
         while (!signal.aborted && (await findEnds())) {
-          // There may be more ended sessions.
+          // Continue while there may be more ended sessions.
         }
         await sendDue(send, ports, signal)
       }
@@ -66,9 +65,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends due notices. Applications take turns. An application that fails gets no more notices in this round, so a dead
- * host delays others by one time limit at most. Only the number of simultaneous requests is limited; with a rate limit,
- * a delayed notice could run out of attempts.
+ * Sends all due notices, to a few applications at a time. After a failure, an application gets no more notices in this
+ * run, so a dead host delays others by one time limit at most. There is no rate limit, which would use up the attempts
+ * of a notice.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -87,7 +86,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   await Promise.all(turns.values())
 }
 
-/** Finds the other applications whose due notices have waited longest, up to the number of free places. */
+/** Finds applications with due notices, except `others`: first those that have waited longest, up to the free places. */
 async function dueClients(
   { database, now }: SignOutPorts,
   others: readonly string[],
@@ -105,7 +104,7 @@ async function dueClients(
   return rows.map((row) => row.client_id)
 }
 
-/** Sends due notices of one application, up to a maximum. @returns false if the application did not accept one */
+/** Sends due notices to one application, up to a maximum. @returns false if the application did not accept one */
 async function takeTurn(
   clientId: string,
   send: SendNotice,
@@ -128,7 +127,7 @@ async function takeTurn(
   return true
 }
 
-/** Sends one notice. @returns false if the application did not accept it */
+/** Sends one notice, unless another process does. @returns false if the application did not accept it */
 async function attempt(
   row: Selectable<Schema['sign_out_notice']>,
   send: SendNotice,
@@ -137,8 +136,8 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // The process that postpones the due time sends the notice. If that process crashes, the next attempt sends it. The
-  // delay begins after the time limit, so no attempt starts while another one waits for a response.
+  // Only the process that succeeds in postponing the notice sends it. If that process crashes, the notice is due later.
+  // The delay begins after the time limit, so no attempt starts while another one waits for a response.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
     .set({ attempts, next_attempt_at: ports.now() + NOTICE_WITHIN_MS + wait * 1000 })
@@ -171,9 +170,9 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Reasons that cause no notice (OpenID Connect Back-Channel Logout 1.0). After an application has revoked a token, or
- * the grant has merely expired, the application decides about its own session. All other reasons cause a notice, even a
- * replayed code or refresh token, because the application's tokens may be stolen.
+ * Reasons that cause no notice. After the application has revoked a token, or the grant has merely expired, the
+ * application decides about its own session. All other reasons cause a notice, even a replayed code or refresh token,
+ * because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant has ended: the client revoked it',
@@ -189,7 +188,7 @@ const SESSIONS_PER_ROUND = 200
 
 /**
  * Stores sessions at applications, and queues notices when sessions end. `judgeAccess` decides whether a session has
- * ended, as it decides every use of a token. So even a change made by hand in the database causes a notice.
+ * ended, as it does for every use of a token. So even a change made by hand in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>
@@ -227,10 +226,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .execute()
     },
 
-    /**
-     * Ends the sessions at one application that belong to a browser session, which the `sid` of its id_tokens
-     * identifies.
-     */
+    /** Ends a person's session with this `sid` at one application, or all of them without a `sid`. Queues a notice. */
     signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -257,7 +253,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Finds sessions that may have ended, up to a maximum. `judgeAccess` decides whether they have. */
+/** Finds sessions that have probably ended, up to a maximum. `judgeAccess` decides whether they have. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')
@@ -274,7 +270,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // Only applications of a site have this row, so other clients would always match.
+        // The row of a site's application is missing. Other clients never have this row.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),

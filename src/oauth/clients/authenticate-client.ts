@@ -82,7 +82,7 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
-/** Reads a client assertion, whose subject is the client. If `client_id` is also sent, it must match (RFC 7523 §2.2). */
+/** Reads a client assertion. Its subject is the client, which must match `client_id` if sent (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,

@@ -39,7 +39,7 @@ export function lacksProtocol(
   )
 }
 
-/** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, our other rules of the profile apply too. */
+/** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, other rules of the profile apply too. */
 export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'authMethod'>): boolean {
   return pushesRequests === true || bindsTokens === true
 }

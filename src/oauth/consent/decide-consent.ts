@@ -1,7 +1,4 @@
-/**
- * Decides whether a consent can be remembered, and whether a remembered grant covers a request.
- * authorization/prompts.ts uses both to decide whether to show the consent page.
- */
+/** Decides whether a consent can be remembered, and whether a remembered grant covers a request. */
 
 import { decideReview } from '../../directory/sites/review-policy.ts'
 import type { HeldSite, SiteDecision } from '../../directory/sites/site-choice.ts'
@@ -10,14 +7,14 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/judge-access.ts'
 
 /**
- * Whether to ask for consent each time, because several programs can share this client_id (design 17):
+ * Whether the person must consent at every authorization (design 17). This applies to three kinds of requests:
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
  *   the client, because a client_id is not secret (RFC 8252 §8.6).
- * - The metadata document is not approved.
- * - The callback belongs to one of many connections of a platform or an assistant that share the client_id.
+ * - The client's metadata document is not approved, or the site is not chosen yet.
+ * - The redirect URI belongs to a single connection of a platform or an assistant. All connections share the client_id.
  *
- * @param sites the possible sites of the consent; used only for metadata-document clients
+ * @param sites the possible sites of the grant; used only for metadata-document clients
  * @param connectionPrefixes prefixes of assistant callbacks that differ for each connection
  */
 export function consentCannotBeRemembered(
@@ -43,7 +40,7 @@ export function coversRequest(
   document: DocumentState | undefined,
   decision: SiteDecision,
 ): boolean {
-  // A document with a new name or new redirect URIs needs a new consent.
+  // If the document's name or redirect URIs have changed, the person must consent again.
   if (grant.documentFingerprint !== document?.fingerprint) return false
   return decision.kind === 'bound' ? decision.site.id === grant.siteId : decision.kind === 'none'
 }

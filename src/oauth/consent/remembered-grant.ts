@@ -15,8 +15,8 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds the grant that an authorization request continues: from the consent page just submitted, or from the session.
- * Skips a grant for another document or another site.
+ * Finds and prolongs the grant that an authorization request continues: that of the consent page just submitted, or
+ * that of the session. Ignores a grant for another version of the document or another site.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
@@ -39,8 +39,8 @@ export async function findRememberedGrant(
 }
 
 /**
- * Finds or creates the grant of this service's own pages (pages/relying-party/sign-in.ts). The pages only sign people
- * in, so the grant contains only `openid` and needs no consent.
+ * Finds or creates the person's grant to our own pages (pages/relying-party/sign-in.ts). It contains only `openid`, and
+ * needs no consent.
  */
 async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,
@@ -65,7 +65,6 @@ async function findOwnGrant(
   return await provider.Grant.find(id)
 }
 
-/** Generates a grant id of 256 random bits, in the engine's format. */
 export function newGrantId(): string {
   return randomBytes(32).toString('base64url')
 }

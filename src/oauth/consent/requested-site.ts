@@ -12,7 +12,7 @@ export interface RequestedSiteDependencies {
   readonly grants: { readonly findGrant: FindGrant }
 }
 
-/** Decides the site of an authorization request from its scopes and the remembered grant. */
+/** Decides the site of an authorization request from the client, the scopes, the person's choice and the session. */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, grants }: RequestedSiteDependencies,
@@ -29,20 +29,20 @@ export async function decideRequestedSite(
     held: await listHeldSites(account.accountId, document && clientId),
     admits: (site) => !document || admitsDocument(site, document, scopes),
     chosenSiteId: chosenSite(oidc),
-    // prompt=select_account requests a new choice.
+    // With prompt=select_account, the person must choose again.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
       : (await grants.findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
 }
 
-/** Returns the sites that the page shows: those to choose from, or the site of the authorization. */
+/** Returns the site of a decision, or the sites to choose from. Empty if there is neither. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site admits the document. A blocked document gets no access, and an unapproved one no write scopes. */
+/** Whether the site's review permits the scopes: none for a blocked document, no write scopes for an unapproved one. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,
@@ -52,7 +52,6 @@ function admitsDocument(
   return !needsToChange(scopes) || isApproved(document, site)
 }
 
-/** Returns the id of the site that the person chose for this request. */
 function chosenSite({ result }: KoaContextWithOIDC['oidc']): string | undefined {
   const choice = result?.['select_account']
   return typeof choice === 'object' && choice && 'site' in choice ? String(choice.site) : undefined

@@ -1,4 +1,4 @@
-/** Serves the pages and forms between an authorization request and its response. */
+/** Creates the routes for the pages between an authorization request and its response. */
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
@@ -36,10 +36,7 @@ export interface InteractionDependencies extends PromptPagesDependencies {
 
 const FORM_BYTES_MAX = '16kb'
 
-/**
- * Serves /interaction/:uid/login, /select_account and /consent: the pages between an authorization request and its
- * response. Each prompt has its own path, and `POST …/cancel` refuses the request at any of them.
- */
+/** Creates the routes /interaction/:uid/login, /select_account and /consent. POST …/cancel denies the request. */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
   const router = makeRouter()
   const { interactions, noteEvent } = dependencies
@@ -63,7 +60,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   return router
 }
 
-/** What the person did not do, by the page on which they cancelled. For the audit trail. */
+/** Reasons for the audit trail, by the page on which the person cancelled. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',
@@ -75,9 +72,7 @@ function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) 
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/**
- * Finds the pending interaction of this browser. @throws interactionGone if its id or prompt does not match the path
- */
+/** Finds the pending interaction of this browser. @throws interactionGone if there is none, or it is at another path */
 async function findPending(
   ctx: Context,
   prompt: PromptName,
@@ -88,7 +83,7 @@ async function findPending(
   return pending
 }
 
-/** Finds the pending interaction of a submitted form, which must come from our own page. */
+/** Finds the pending interaction of a submitted form, after checking the form's anti-forgery token. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -100,7 +95,7 @@ async function findSubmitted(
 
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** Returns the handlers of each prompt: one shows its page, and one handles its form. */
+/** Returns the handlers of each prompt: `show` for its page, and `answer` for its form. */
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
@@ -152,7 +147,7 @@ function stepsOf(
   }
 }
 
-/** Cookie that marks a known browser. Sent only to interaction pages, and does not identify a person. */
+/** Cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
 function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
@@ -164,9 +159,9 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
   })
 }
 
-/** Returns why the sign-in failed, for the audit trail only. */
+/** Returns the audit fields of a failed sign-in. */
 function failureOf(outcome: NotSignedIn) {
-  // If a person is already signed in, the failed sign-in was not theirs.
+  // Do not attribute the failure to the person who may already be signed in.
   const personId = undefined
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }

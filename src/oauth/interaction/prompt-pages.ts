@@ -43,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** Returns the appearance of the pages: the site's for its own application, otherwise the service's. */
+  /** Returns the appearance and texts of the pages: the site's for its own application, otherwise the service's. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -97,9 +97,8 @@ export const cancelAddresses = {
 } as const
 
 /**
- * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The SameSite=Lax cookie is limited
- * to the path of the interaction, and already rejects forged forms. The token protects browsers without SameSite
- * support.
+ * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The interaction cookie already
+ * prevents forged forms with SameSite=Lax; the token also protects browsers that do not support SameSite.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
@@ -119,7 +118,6 @@ const kindOf = {
   first_party: 'own',
 } as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
 
-/** Describes the requesting application for the pages. */
 function clientView({ client, redirectUri }: PendingInteraction): ClientView {
   return {
     name: client.name,
@@ -140,7 +138,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes the target of a redirect URI for people, for example as `this computer`. */
+/** Describes for people where a redirect URI leads: to a host, this computer, or an app on this device. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

@@ -1,4 +1,4 @@
-/** Manages the signing keys and their rotation, and the keys derived from the root secret. */
+/** Stores and rotates the signing keys. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Transaction } from 'kysely'
@@ -16,10 +16,9 @@ export interface KeySettings {
   readonly policy: KeyDependencies['policy']
 }
 
-/** The root secrets and the signing keys. */
 export type Keys = ReturnType<typeof openKeys>
 
-/** The private keys for each use, the signing key first. */
+/** The key rings for both uses. */
 export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys(
@@ -34,14 +33,12 @@ export function openKeys(
   } as const satisfies Record<KeyUse, KeyDependencies>
   return {
     secretRoot,
-    /** Signs the cursors of all lists. */
     cursors: makeCursors(secretRoot.cursorKeys),
     signing,
     /**
-     * Opens the current key rings; `reload` applies a rotation.
+     * Loads the key rings. `reload` loads them again after a rotation.
      *
-     * @param forwards whether this process forwards requests and needs a key for them; existing keys are published in
-     * any case
+     * @param forwards whether this process forwards requests, so that missing `upstreams` keys must be created
      */
     async openRings(forwards: boolean) {
       const readUpstreams = forwards ? loadKeyRing : readKeyRing
@@ -50,7 +47,7 @@ export function openKeys(
       let rings = await load()
       return {
         current: () => rings,
-        /** Reads the keys again. @returns whether any key has changed */
+        /** Loads the key rings again. @returns whether any key has changed */
         async reload(): Promise<boolean> {
           const found = await load()
           if (found.version === rings.version) return false
@@ -68,20 +65,18 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
     upstreams: upstreams.keys,
     /** When each signing key was created, in epoch milliseconds. */
     madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
-    /** A version that changes whenever a key of either ring changes. */
     version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
 
 /**
- * The ES256 signing keys. `next` is published but does not sign yet. `current` signs. `retired` stays published until
- * its last id_token has expired. So every process and relying party knows a key before its first use, and rotation
- * needs no restart.
+ * The ES256 signing keys of one use. The `next` key is published but does not sign yet. The `current` key signs. A
+ * `retired` key stays published until everything that it signed has expired. So all processes and verifiers know a key
+ * before its first use, and rotation needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 
 export interface KeyDependencies {
-  /** The two uses of signing keys, which share no key. */
   readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
@@ -94,10 +89,10 @@ export interface KeyDependencies {
   readonly now: () => number
 }
 
-/** `tokens` signs id_tokens; `upstreams` signs requests forwarded to the platform's own API. */
+/** `tokens`: for id_tokens and logout tokens. `upstreams`: for requests forwarded to the platform's own API. */
 export type KeyUse = 'tokens' | 'upstreams'
 
-/** The table of each use, and the label with which its keys are sealed. */
+/** The table of each use, and the label for sealing its keys. */
 const places = {
   tokens: { table: 'signing_key', label: 'signing key' },
   upstreams: { table: 'upstream_key', label: 'upstream key' },
@@ -113,7 +108,7 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   return await readKeyRing(dependencies)
 }
 
-/** Lists the published keys, without their private parts. */
+/** Lists the published keys: id, state and creation time. */
 export async function listKeys(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
@@ -126,12 +121,12 @@ export interface Rotating {
 }
 
 /**
- * Rotates the keys in one transaction: the next key starts to sign, the current one retires, and a new next key is
- * published.
+ * Rotates the keys in one transaction: the next key starts to sign, the current one retires, a new next key is
+ * published, and old retired keys are deleted.
  *
  * @returns the kid of the new signing key
- * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a relying party might
- * not know it yet. `force` skips this check, for use after a key has leaked.
+ * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a verifier might not
+ * know it yet. `force` skips this check, for use after a key has leaked.
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
@@ -170,7 +165,7 @@ export async function rotateKeys(
   })
 }
 
-/** Reads the key ring from the database. The ring may be empty. */
+/** Reads the key ring from the database. The ring is empty if it has not been created. */
 export async function readKeyRing(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return {
@@ -181,7 +176,7 @@ export async function readKeyRing(dependencies: KeyDependencies) {
     ),
     /** When the signing key was created, in epoch milliseconds; undefined without keys. */
     madeAt: rows[0]?.created_at,
-    /** A version that changes whenever the ring changes. */
+    /** Changes whenever a key or its state changes. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }
@@ -203,7 +198,7 @@ async function selectRing(dependencies: KeyDependencies) {
   return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
 }
 
-/** Creates the first keys. If several processes start on an empty database, the first write wins. */
+/** Creates the first keys. If several processes do so at the same time, the first write wins. */
 async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely

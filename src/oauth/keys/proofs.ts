@@ -1,8 +1,3 @@
-/**
- * Verifies proofs that clients sign with their own keys: client assertions and DPoP proofs. At the engine's own
- * endpoints, the engine verifies both.
- */
-
 import { hkdfSync } from 'node:crypto'
 
 import {
@@ -31,7 +26,10 @@ interface ProofPorts {
 
 export type Proofs = ReturnType<typeof makeProofs>
 
-/** Creates the verifiers of the enabled protocols. The verifier of a disabled protocol is undefined. */
+/**
+ * Creates the verifiers of client assertions and DPoP proofs, for our own endpoints and the refresh grant. The engine
+ * verifies all others. The verifier of a disabled protocol is undefined.
+ */
 export function makeProofs(
   { baseUrl: issuer, furtherPlans }: ProofSettings,
   ports: ProofPorts,
@@ -39,7 +37,7 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // The accepted audiences (RFC 7523 §3), the same as at the engine's endpoints.
+  // Accepted audiences besides the issuer (RFC 7523 §3), the same as at the engine's endpoints.
   const accepted = [issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
@@ -57,13 +55,12 @@ export function makeProofs(
   }
 }
 
-/** Accepted signature algorithms (FAPI 2.0 Security Profile §5.4.1), none of which uses a shared secret. */
+/** Accepted signature algorithms of proofs (FAPI 2.0 Security Profile §5.4.1). */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
-/** Allowed difference between the client's clock and ours. */
+/** Allowed difference between the client's clock and ours when an assertion is verified. */
 const CLOCK_TOLERANCE_SECONDS = 15
 
-/** Identifies a proof in the replay store. */
 interface UsedProof {
   /** The key thumbprint for a DPoP proof; the client_id for an assertion. */
   readonly whose: string
@@ -75,14 +72,14 @@ interface UsedProof {
 }
 
 /**
- * Stores a proof until it expires.
+ * Stores a proof until it expires, to detect a second use.
  *
- * @returns `first` for exactly one caller, and `again` for all others. `forgotten` means that the store lost its data
- * after the proof was issued, so the proof may have been used before.
+ * @returns `first` for exactly one caller; `again` for all others, and for a proof that expires too late; `forgotten`
+ * if the store has lost data since the proof was issued, so the proof may have been used before
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
-/** Maximum time for which a proof is valid. A proof that expires later is rejected, to bound the time of storage. */
+/** Maximum time until a proof expires. A proof that expires later is rejected, because it would be stored too long. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
 /** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
@@ -117,7 +114,6 @@ export type VerifyAssertion = (presented: {
   readonly choseFapi: boolean
 }) => Promise<string | undefined>
 
-/** Creates the verifier of assertions for our own endpoints. */
 function makeVerifyAssertion(
   findKeys: (clientId: string) => Promise<JSONWebKeySet>,
   { issuer, accepted }: Pick<AssertionRules, 'issuer' | 'accepted'>,
@@ -146,7 +142,7 @@ function makeVerifyAssertion(
         await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
       ]
     } catch (error) {
-      // Any other error is a fault of this service or its store.
+      // An error that is not from jose is a fault of this service or its store.
       const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
       if (!isOfJose) throw error
       return `the assertion is invalid: ${error.message}`
@@ -172,14 +168,13 @@ interface AssertionRules {
   readonly nowMs: number
 }
 
-/** Maximum seconds that `iat` may be in the future. `others` equals the limit for DPoP proofs. */
+/** Maximum number of seconds that the `iat` of an assertion may be in the future. */
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
- * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server. If the assertion also names
- * another server, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). An
- * assertion dated in the future would count as newer than the loss of the replay store, so it could be replayed until
- * it expires.
+ * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server. If an assertion names
+ * another server too, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). If an
+ * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *
  * @returns the problem, or undefined
  */
@@ -201,15 +196,15 @@ export function problemOfAssertion(
 
 /** A request with its DPoP proofs (RFC 9449 §4). */
 export interface ProvenRequest {
-  /** The values of all DPoP headers; a faulty request may have several. */
+  /** The values of all DPoP headers. More than one is an error. */
   readonly proofs: readonly string[]
   readonly method: string
-  /** The requested URL as sent; its query is ignored (§4.3). */
+  /** The requested URL. Its query is ignored (§4.3). */
   readonly address: string
   readonly accessToken?: string | undefined
 }
 
-/** The verdict on a request's proof. The reason is for the log only. */
+/** The verdict on the proof of a request. `reason` is only for the log. */
 export type DpopProof =
   | { readonly kind: 'none' }
   | { readonly kind: 'good'; readonly thumbprint: string; readonly nextNonce?: string | undefined }
@@ -219,11 +214,11 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** Maximum seconds that `iat` of a proof without a nonce may be in the past or future. Same limit as in the engine. */
+/** Maximum number of seconds between `iat` and now, for a proof without a nonce. The same as in the engine. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Creates the verifier of DPoP proofs (RFC 9449 §4.3). Its last step records the proof atomically, so each proof works only once. */
+/** Creates the verifier of DPoP proofs (RFC 9449 §4.3). Its last step records the proof, which then works only once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 
@@ -241,7 +236,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
     const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
     const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
     if (used === 'again') return bad('the proof was used before')
-    // The client only needs to send a new proof (RFC 9449 §8).
+    // Ask for a new proof instead of failing (RFC 9449 §8).
     if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
     return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
   }
@@ -301,9 +296,9 @@ function bad(reason: string): DpopProof {
 const NONCE_STEP_SECONDS = 60
 
 /**
- * Creates nonces for DPoP proofs, so that proofs cannot be made in advance (RFC 9449 §8). A nonce is derived from the
- * time and a key, so every process knows it and nothing is stored. The engine uses the same nonces, because a client
- * keeps one nonce per origin.
+ * Creates and checks nonces, which prevent DPoP proofs from being made long in advance (RFC 9449 §8). A nonce is
+ * derived from the time and a key, so all processes agree on it and nothing is stored. The engine must use the same
+ * nonces, because a client keeps one nonce per origin.
  */
 export function makeDpopNonces(key: Buffer, now: () => number) {
   const nonceAt = (step: number) => {

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * Derives keys from the root secrets: for cookies and forms, for sealing private keys at rest, and for other uses.
- * Where a property has several keys, the first one signs and all of them verify. So people stay signed in while the
- * root secret is rotated, as long as the old one stays listed.
+ * Derives keys from the root secrets, one for each purpose. Where a property has several keys, the first one signs and
+ * all of them verify. So people stay signed in while the root secret is rotated, as long as the old one stays listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
@@ -17,17 +16,13 @@ export function makeSecretRoot(secrets: readonly string[]) {
   return {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey: keyFor('forms'),
-    /** Key for DPoP nonces, which are valid for a few minutes. */
     nonceKey: keyFor('DPoP nonces'),
     /** Key for digests of the networks from which clients were registered. */
     networkKey: keyFor('networks'),
-    /** Keys that sign the cursors of lists. */
     cursorKeys: keysFor('cursors'),
-    /** Keys that sign download URLs. */
     downloadKeys: keysFor('downloads'),
     /** Keys for the cookies that mark known browsers. */
     browserKeys: keysFor('browsers'),
-    /** Keys that authenticate tokens. */
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
@@ -37,15 +32,15 @@ export function makeSecretRoot(secrets: readonly string[]) {
 }
 
 /**
- * Reads the root secret of the embedded default, or generates it. The file is next to the database, and only this user
- * can read it. If two processes start at the same time, the first write wins.
+ * Reads the root secret from a file in the data folder, or generates it. Only the current user can read the file. If
+ * two processes start at the same time, the first write wins.
  */
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const made = randomBytes(32).toString('base64url')
-  // Link the file only when it is complete, so no process reads an empty file.
+  // Write a draft and then link it, so no process reads an incomplete file.
   const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {

@@ -20,18 +20,17 @@ import { namedResources, type Resources } from './resource-indicators.ts'
 import { familyOfCode, newSeed } from './token-values.ts'
 import type { RefreshToken, Tokens } from './tokens.ts'
 
-/** An authorization code, as stored by the engine when the person consented. */
+/** An authorization code, read from the engine's record. */
 export interface AuthorizationCode {
   readonly clientId: string
   readonly personId: string
   readonly grantId: string
   /** The content of the tokens that the code is exchanged for. */
   readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
-  /** The engine's record, which we do not interpret. */
+  /** The engine's own record. */
   readonly record: object
 }
 
-/** Reads the engine's record of a code. */
 export function readCode(record: object): AuthorizationCode {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
@@ -57,17 +56,16 @@ export interface TokenRequest {
   readonly facts?: AccessFacts | undefined
 }
 
-/** Reads the code or token of a request. The first call must pass the id of the calling client. */
+/** Reads the code or token of a request, at most once per request. The first call must pass the client's id. */
 export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
-/** The parts that the token endpoint is built from. */
 export interface TokenEndpointParts {
   readonly platform: {
     readonly state: StateStore
     readonly requestLimits: Limits
     readonly now: () => number
   }
-  /** The grants, each of which is read only once per request. */
+  /** The stores of grants. `findGrant` reads each grant only once per request. */
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: { readonly checkDpop: CheckDpop | undefined }
@@ -91,24 +89,26 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Time within which a second use of a code does not count as a replay, but as a page that ran its callback twice
- * (design 11). Does not apply to a client with the FAPI 2.0 Security Profile, which is a server.
+ * Time within which a second use of a code does not count as a replay, because some pages run their callback twice
+ * (design 11). Does not apply to clients that chose the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5
 
 /**
- * Wraps the engine's code exchange with our rules. The row of the new family marks the code as used and is the only
- * write. Of several parallel exchanges only one creates the row; until then the code stays valid.
+ * Creates the steps that our rules add to the engine's code exchange. The row of the new family marks the code as used.
+ * Of several parallel exchanges, only one can create the row; until then, the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
   /**
-   * Starts the family, which uses up the code. Only the first exchange succeeds and gets the first tokens.
+   * Stores the new family, which uses up the code, and creates its first tokens. Also begins the session for sign-out
+   * notices if the client receives them.
    *
    * @param scopes scopes of the access token that the engine is about to issue
    * @param jkt thumbprint of the key that the token is bound to; the engine has verified the proof
+   * @throws invalidGrant if another exchange has used the code
    */
   const complete = async (ctx: KoaContextWithOIDC, scopes: readonly string[], jkt?: string) => {
     const { code } = await readTokenRequest(ctx)
@@ -120,7 +120,7 @@ export function makeExchange(dependencies: TokenRequests) {
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
-    // Do this before the code is used up, so that a client can repeat the request after a 503.
+    // Begin the session before the code is used up. If this fails, the client can repeat the request.
     if (signOuts && client?.backchannelLogoutUri && token.scopes.includes(OPENID)) {
       await signOuts.begin({ ...begun, clientId: client.clientId, personId: code.personId })
     }
@@ -135,11 +135,14 @@ export function makeExchange(dependencies: TokenRequests) {
   }
 
   return {
-    /** Returns the code of a token request, with `usedAt` if this use counts as a replay. */
+    /**
+     * Returns the code of a token request, with `usedAt` if this use is a replay. Returns undefined if the code is
+     * unknown or its grant has ended. Rejects a request with a wrong or missing resource.
+     */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
 
-    /** Rejects a used code. Runs after all checks of the engine, and before `complete` uses up the code. */
+    /** Rejects a code that was used a moment ago. Runs after the engine's checks and before `complete`. */
     async mustBeUnused(ctx: KoaContextWithOIDC): Promise<void> {
       if ((await readTokenRequest(ctx)).facts?.family) {
         throw invalidGrant('the code was used a moment ago; its grant and tokens stay valid')
@@ -148,15 +151,12 @@ export function makeExchange(dependencies: TokenRequests) {
 
     complete,
 
-    /**
-     * Returns the tokens of the exchange that has just succeeded. They replace the engine's own values, which were
-     * generated before our adapter ran and are not stored anywhere.
-     */
+    /** Returns the tokens that `complete` created for this request; undefined for other requests. */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
 }
 
-/** The tokens that replace the engine's own values in its response. */
+/** The tokens that replace the engine's own values in the response. The engine's values are not stored. */
 interface FirstTokens {
   readonly access_token: string
   readonly refresh_token?: string
@@ -166,7 +166,7 @@ export type Exchange = ReturnType<typeof makeExchange>
 
 interface PresentedCode {
   readonly code: AuthorizationCode
-  /** When the code was used, in epoch milliseconds. */
+  /** When the code was first used, in epoch milliseconds; only for a replay. */
   readonly usedAt?: number
 }
 
@@ -177,7 +177,7 @@ function codeForExchange(
 ): PresentedCode | undefined {
   const { client } = ctx.oidc
   if (!code) return undefined
-  // The engine itself rejects the code of another client.
+  // The engine rejects the code of another client.
   if (client?.clientId !== code.clientId) return { code }
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
@@ -193,12 +193,12 @@ function codeForExchange(
   return { code }
 }
 
-/** Allowance for the store's clock, which decides when codes expire and may differ from ours. */
+/** Allowed difference between our clock and the store's, which decides when codes expire. */
 const CLOCKS_DIFFER_SECONDS = 60
 
 /**
- * Returns how long to keep the row of a family. Without refresh tokens, it must outlive the access token and also the
- * code, which it marks as used.
+ * Returns how long to keep the row of a family. Without refresh tokens, the row must outlive the access token and the
+ * code, which the row marks as used.
  */
 function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) {
   if (mayRefresh) return grants.grantSeconds
@@ -206,10 +206,7 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
   return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }
 
-/**
- * Replaces the requested resource with the audience that it denotes, or rejects it (design 3). Runs before the code is
- * used up.
- */
+/** Replaces the requested resource with the audience, or rejects a wrong or missing one (design 3). */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
   { token }: AuthorizationCode,

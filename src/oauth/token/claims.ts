@@ -13,7 +13,7 @@ import {
 /** Claims about a person, by the scope that releases them (specification, UserInfo / id_token claims). */
 export const claimsByScope = {
   openid: ['sub'],
-  // Design 15: org_id and roles require `profile`, not only `openid`.
+  // org_id and roles require `profile`, not only `openid` (design 15).
   profile: [
     ...['name', 'picture', 'preferred_username', 'locale', 'zoneinfo', 'updated_at'],
     ...['org_id', 'roles'],
@@ -21,9 +21,11 @@ export const claimsByScope = {
   email: ['email', 'email_verified'],
 }
 
-/** A person who may sign in. Sessions that began before `signedOutAt` have ended. */
+/** A person whose account is enabled. */
 type SessionPerson = Omit<PersonFacts, 'picture' | 'optionalClaims'> & {
+  /** Sessions that began before this time have ended, in epoch milliseconds. */
   readonly signedOutAt?: number | undefined
+  /** Whether the person signed out of this session. */
   readonly sessionEnded?: boolean | undefined
 }
 
@@ -46,7 +48,7 @@ export interface SuiteClaims {
 
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
-/** Returns all claims about the person of a grant, before scopes filter them. `roles` are the current roles. */
+/** Returns all claims about the person of a grant, regardless of scopes. */
 export function claimsOf({
   grant,
   person,
@@ -63,7 +65,7 @@ export function claimsOf({
   }
 }
 
-/** Returns the standard claims (OpenID Connect Core §5.1), with times in seconds. Omits unknown claims. */
+/** Converts claims to their standard names and units (OpenID Connect Core §5.1). Omits those without a value. */
 function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: OptionalClaims) {
   return {
     ...(preferredUsername !== undefined && { preferred_username: preferredUsername }),
@@ -74,8 +76,8 @@ function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: Opti
 }
 
 /**
- * Creates the engine's `findAccount`, for sessions and id_tokens. Returns undefined for a code whose grant may no
- * longer be used; the engine then responds with invalid_grant. Runs at most one query.
+ * Creates the engine's `findAccount`. For a session, it finds the person. For a code, it finds the claims of the
+ * id_token, or nothing if the grant may no longer be used; the engine then responds with invalid_grant.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { people, grants, conformance, platform } = dependencies
@@ -88,18 +90,17 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     }
     const { grantId, clientId, scopes } = token
     const facts = await grants.findGrant({ grantId })
-    // A code identifies its person and client in addition to its grant.
     const isOfGrant =
       !facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)
     const lost = isOfGrant
       ? judgeAccess(facts, [...scopes], platform.now())
       : 'the grant belongs to another person or client'
     if (!facts || lost !== undefined) {
-      // The caller gets only invalid_grant; the log has the reason.
+      // The caller gets only invalid_grant, so log the reason.
       logFields(ctx).detail = lost
       return undefined
     }
-    // The suite warns about profile claims in an id_token, and requests them from UserInfo.
+    // The conformance suite warns about profile claims in an id_token, and requests them from UserInfo.
     const bare = conformance?.covers(clientId)
     return accountOf(bare ? { sub: facts.person.id } : claimsOf(facts))
   }

@@ -15,9 +15,9 @@ export interface RefreshBinding {
   readonly bound: string | undefined
   /** The key of the request's proof; undefined without a proof. */
   readonly proven: string | undefined
-  /** Whether the client is public. Then only the key shows that the sender may use the refresh token (RFC 9449 §5). */
+  /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean
-  /** Whether the client registered that its tokens are always bound (RFC 9449 §5.2). */
+  /** Whether the client is registered as using only bound tokens (RFC 9449 §5.2). */
   readonly demanded: boolean
 }
 
@@ -27,9 +27,7 @@ export type BindingChoice =
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/**
- * Decides whether to keep the binding, change it or reject the refresh. Pure: a table in its test covers every case.
- */
+/** Decides whether a refresh keeps or changes the binding or is rejected. Pure: a table in its test covers every case. */
 export function chooseBinding({
   bound,
   proven,
@@ -46,7 +44,8 @@ export function chooseBinding({
 }
 
 /**
- * Returns the key that a refresh request proves possession of (RFC 9449 §5).
+ * Returns the thumbprint of the key that a refresh request proves possession of (RFC 9449 §5); undefined without a
+ * proof, or if DPoP is disabled.
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */
@@ -69,8 +68,8 @@ export async function provenKey(
 }
 
 /**
- * Returns the key to bind to, if the binding changes. A replaced token sent without the key of its successor was
- * probably stolen (RFC 9700 §4.14.2).
+ * Returns the key to bind the family to; undefined if the binding does not change. Rejects a wrong or missing key. If
+ * the refresh token has also been replaced, it was probably stolen, so the grant ends (RFC 9700 §4.14.2).
  *
  * @throws invalidGrant
  */
@@ -95,14 +94,17 @@ export async function newBinding(
   throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-/** Binds the family. Rejects the request if another one bound it to another key; a public client's grant then ends. */
+/**
+ * Binds the family to a key. If a concurrent request has bound it to another key, throws invalidGrant, and ends the
+ * grant of a public client.
+ */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
   { value, family, grant }: RefreshToken & { readonly value: string },
   bindTo: string,
   { tokens, grants }: TokenRequests,
 ): Promise<void> {
-  // `rebind` fails if the family has changed since the decision.
+  // `bind` returns false if the family has changed since the decision.
   if (await grants.families.bind(family, bindTo)) return
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
@@ -110,7 +112,7 @@ export async function bindFamily(
   throw invalidGrant('a concurrent request bound the refresh token to another key')
 }
 
-/** Ends the grant of a replayed token, because the token was probably stolen (RFC 9700 §4.14.2). */
+/** Ends the grant of a replayed token, which was probably stolen (RFC 9700 §4.14.2). @returns the error to throw */
 export async function endReused(
   ctx: KoaContextWithOIDC,
   grantId: string,

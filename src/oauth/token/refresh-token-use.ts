@@ -1,11 +1,11 @@
 import type { Family } from '../grants/family-store.ts'
 
-/** The verdict on a refresh token, regardless of its grant. */
+/** The verdict on a use of a refresh token, regardless of its grant. */
 export type RefreshTokenUse =
   | { readonly kind: 'good' }
-  /** Replaced so recently that the client may have missed the response (design 10). */
+  /** The token was replaced a moment ago. The client may have missed the response (design 10). */
   | { readonly kind: 'retry'; readonly replacedAt: number }
-  /** Used again after its replacement, so the token was probably stolen (RFC 9700 §4.14.2). */
+  /** The token was replaced earlier, so it was probably stolen (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
@@ -17,7 +17,7 @@ export interface RefreshTokenLifetimes {
   readonly refreshRetrySeconds: number
 }
 
-/** Judges the refresh token of a generation. Pure: a table in its test covers every case. */
+/** Judges a use of the refresh token of a generation. Pure: a table in its test covers every case. */
 export function judgeGeneration(
   family: Family,
   generation: number,
@@ -39,7 +39,7 @@ export function judgeGeneration(
     : { kind: 'good' }
 }
 
-/** Returns when the current refresh token of a family expires if it stays unused, in epoch milliseconds. */
+/** Returns when the current refresh token of a family expires if it is not used, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: RefreshTokenLifetimes,
@@ -51,13 +51,10 @@ export function endOf(
   )
 }
 
-/** Maximum number of stored start times. No honest client refreshes more often within one retry window. */
+/** Maximum number of start times in `steps`. No honest client refreshes more often within one retry window. */
 const STEPS_MAX = 32
 
-/**
- * Adds the start time of a generation. Keeps only times within the retry window, because a retry depends on no older
- * one, and at most a fixed number.
- */
+/** Adds the start time of a generation. Keeps only the latest times, and only those within the retry window. */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,
   { refreshRetrySeconds }: Pick<RefreshTokenLifetimes, 'refreshRetrySeconds'>,

@@ -1,4 +1,4 @@
-/** Implements the refresh grant. The engine exchanges the codes. */
+/** Implements the refresh grant. */
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
@@ -23,14 +23,13 @@ import { namedResources } from './resource-indicators.ts'
 import type { RefreshToken } from './tokens.ts'
 
 /**
- * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the token. For a
- * few seconds, a client may repeat the request and gets the same response, for example after a network failure. Any
- * later use of a replaced token ends the grant.
+ * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the refresh token,
+ * unless it is bound to a key. For a few seconds, a client may repeat the request, for example after a network failure,
+ * and gets the same response. Any later use of a replaced token ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
  * of the family, the generation used and the start time of the next generation. So all uses of one generation compute
- * the same values. Starting the next generation is the only write; until then a client can repeat a failed request at
- * any time.
+ * the same values. Until the next generation is stored, a client can repeat a failed request at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -107,8 +106,10 @@ async function findUse(
 }
 
 /**
- * Narrows the scopes to the requested ones (RFC 6749 §6). A later refresh may request all of them again. Drops scopes
- * that an operator has withdrawn from the client (design 2).
+ * Returns the scopes of the new access token: the requested ones, or all (RFC 6749 §6). A later refresh may request all
+ * of them again. Drops scopes that the client may no longer request (design 2).
+ *
+ * @throws invalidGrant, noKnownScope or scopeNotGranted
  */
 function narrowScopes(
   { client, params }: KoaContextWithOIDC['oidc'],
@@ -127,16 +128,16 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** The family of a refresh token after this use of it. */
+/** The outcome of a refresh. */
 interface Renewed {
   readonly family: Family
-  /** When the token was replaced, by this request or by the one that it repeats. In epoch milliseconds. */
+  /** The time of this refresh or of the one that it repeats, in epoch milliseconds. */
   readonly replacedAt: number
 }
 
 /**
- * Keeps the refresh token instead of replacing it, if the family is bound to a key (FAPI 2.0 Security Profile
- * §5.3.2.1). Without the key, an attacker cannot use the token. Recording the use extends its lifetime.
+ * Keeps a refresh token that is bound to a key, instead of replacing it (FAPI 2.0 Security Profile §5.3.2.1). Without
+ * the key, an attacker cannot use the token. Each use extends the token's lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,
@@ -164,7 +165,7 @@ async function replace(
   if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
-  // Another request used this token first. So this request is a retry, or the family has ended.
+  // Another request has used this token first, so this one is a retry. Or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)
@@ -172,7 +173,7 @@ async function replace(
   return { family: again.family, replacedAt: later }
 }
 
-/** Rejects an invalid use. @returns when the token was replaced, if this is a retry */
+/** Rejects an invalid use; if it is a replay, also ends the grant. @returns when the token was replaced, for a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   { family, generation, grant }: RefreshToken,

@@ -6,11 +6,10 @@ import { resourceRequired, unknownResource } from '../../platform/http/errors.ts
 export type Resources = ReturnType<typeof makeResources>
 
 /**
- * Implements resource indicators (RFC 8707). Every accepted spelling denotes the same audience, {base_url}. Accepted
- * are the origin, with or without a trailing slash, and the protected resources on it, whose URLs clients read from
- * metadata documents (design 3 and 5). Scheme and host are case-insensitive, and the default port is optional (RFC 3986
- * §6.2.2.1 and §6.2.3). All other characters are compared exactly, because a URL parser also accepts `http:host`, tabs,
- * and a host in hexadecimal.
+ * Defines the values of `resource` that clients may send (RFC 8707): the origin, with or without a trailing slash, and
+ * the URLs of the protected resources on it (design 3 and 5). All of them denote one audience, {base_url}. Scheme and
+ * host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). Other characters are
+ * compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in hexadecimal.
  */
 export function makeResources(baseUrl: string, protectedPaths: readonly string[]) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
@@ -20,7 +19,7 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
   return {
     /** The audience of every bound token. */
     audience: baseUrl,
-    /** Returns the audience that a `resource` parameter denotes; undefined for another origin. */
+    /** Returns the audience if a client may send this `resource`; otherwise undefined. */
     canonical(resource: string): string | undefined {
       const [, scheme = '', authority = '', path = ''] =
         /^([a-z]+:)\/\/([!-.0-~]+)(.*)$/is.exec(resource) ?? []
@@ -31,7 +30,7 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
   }
 }
 
-/** Returns the resources that a token request names. @throws unknownResource for another origin */
+/** Returns the resources that a token request names. @throws unknownResource if one of them is not ours */
 export function namedResources(
   { params }: KoaContextWithOIDC['oidc'],
   resources: Resources,
@@ -43,7 +42,7 @@ export function namedResources(
   return named
 }
 
-/** Configures the engine's resource indicators: the default resource, and the format of its tokens. */
+/** Configures the engine's resource indicators: the default resource, and the format of access tokens. */
 export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
   return {
     enabled: true,
@@ -53,12 +52,12 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
       if (needsResource(scopes)) throw resourceRequired(resources.audience)
       return needsOperator(scopes) ? resources.audience : undefined
     },
-    // Codes with member scopes but without `resource` were rejected earlier (authorization-code.ts).
+    // A token request that omits a required `resource` was rejected earlier (authorization-code.ts).
     useGrantedResource: () => true,
     getResourceServerInfo: (_ctx, resource, client) => {
       if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)
       return {
-        // Includes identity scopes, so that `scope` in the response lists all granted scopes.
+        // Include identity scopes, so that `scope` in the response lists all granted scopes.
         scope: client.scope ?? '',
         audience: resources.audience,
         accessTokenFormat: 'opaque',

@@ -11,7 +11,7 @@ import {
 import { registerRefreshGrant } from './refresh-token.ts'
 import { familyOfCode } from './token-values.ts'
 
-/** Creates the token endpoint. The engine exchanges codes under our rules; we implement the refresh grant. */
+/** Creates the parts of the token endpoint: our rules for the engine's code exchange, and our own refresh grant. */
 export function makeTokenEndpoint(parts: TokenEndpointParts) {
   const readTokenRequest = makeReadTokenRequest(parts)
   const dependencies = { ...parts, readTokenRequest }
@@ -23,8 +23,8 @@ export function makeTokenEndpoint(parts: TokenEndpointParts) {
 }
 
 /**
- * Creates the function that reads the code or refresh token of a token request. One query then returns its grant,
- * person, roles and family, and the version of the authenticating client. Each store is read once per request.
+ * Creates the function that reads the code or refresh token of a token request. One query reads its grant, person,
+ * roles and family, and the client's version. Later calls for the same request get the same result.
  */
 function makeReadTokenRequest({ platform, grants, tokens }: TokenEndpointParts): ReadTokenRequest {
   const codes = platform.state.adapterFor('AuthorizationCode')

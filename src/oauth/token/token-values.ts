@@ -10,17 +10,16 @@ import { sha256 } from '../../platform/store/digest.ts'
 import type { Family } from '../grants/family-store.ts'
 
 /**
- * Writes and parses the text of tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
+ * Writes and parses tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
  * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the preceding text and the seed in the row of the
- * family; its key is derived from the root secret. So a copy of the store, the secret or an older token alone is not
- * enough to forge a token. Tokens are not stored; a token is valid as long as its row is.
+ * family. Its key is derived from the root secret. So forging a token takes both the secret and a copy of the database.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Whether this service issued the token. Needs the row of the token's family. */
+  /** Whether this service issued the token, according to the seed of the token's family. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
@@ -36,15 +35,15 @@ export interface AccessTokenClaim extends TokenClaim {
   scopesOf(scopes: readonly string[]): string[]
 }
 
-// Formats of tokens. The id and the MAC are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
-const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
-const accessTokenForm =
+// Formats of tokens. Family ids and MACs are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
+const refreshTokenFormat = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
+const accessTokenFormat =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are valid */
+/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are genuine */
 export function makeTokenValues(secrets: readonly Buffer[]) {
-  // Create the keys once, which costs several times as much as a MAC.
+  // Create the keys once, because creating a key costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
@@ -56,7 +55,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
   return {
     /** Parses a refresh token without verifying it. Returns undefined for any other format. */
     readRefreshToken(value: string): RefreshTokenClaim | undefined {
-      const [, text, familyId, generation = '', mac = ''] = refreshTokenForm.exec(value) ?? []
+      const [, text, familyId, generation = '', mac = ''] = refreshTokenFormat.exec(value) ?? []
       if (text === undefined || familyId === undefined) return undefined
       const isGenuine = genuine(text, mac)
       return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
@@ -71,7 +70,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
     /** Parses an access token without verifying it. Returns undefined for any other format. */
     readAccessToken(value: string): AccessTokenClaim | undefined {
       const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
-        accessTokenForm.exec(value) ?? []
+        accessTokenFormat.exec(value) ?? []
       if (text === undefined || familyId === undefined) return undefined
       return {
         familyId,
@@ -101,7 +100,6 @@ export interface IssuedAccessToken
   readonly has: readonly string[]
 }
 
-/** Generates the seed of a new family: 128 random bits in base64url. */
 export function newSeed(): string {
   return randomBytes(16).toString('base64url')
 }
@@ -115,7 +113,7 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** Encodes the scopes of a token: one bit per scope of the family, starting with the lowest. Empty for all scopes. */
+/** Encodes the scopes of a token: one bit for each scope of the family, lowest bit first. Empty for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   let bits = 0n

@@ -4,14 +4,13 @@ import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with all facts that currently decide its use, read with one query from the rows of its family and
- * grant. Issuing a token stores no token, and revoking it ends its family.
+ * An issued token with all facts that decide whether it may be used. Tokens are not stored: these facts come from the
+ * rows of the token's family and grant.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
   readonly clientId: string
   readonly personId: string
-  /** The site of the grant; undefined for a plain sign-in. */
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
   /** When the token was issued, in epoch seconds, like `expiresAt`. */
@@ -19,10 +18,9 @@ export interface IssuedToken extends AccessFacts {
   readonly expiresAt: number
 }
 
-/** An access token of this service. */
 export interface AccessToken extends IssuedToken {
   readonly kind: 'access'
-  /** The origin that the token is bound to (RFC 8707); undefined for a plain sign-in. */
+  /** The resource that the token is for (RFC 8707); undefined for a sign-in without a resource. */
   readonly audience: string | undefined
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt: string | undefined
@@ -30,19 +28,20 @@ export interface AccessToken extends IssuedToken {
 
 export interface RefreshToken extends IssuedToken {
   readonly kind: 'refresh'
-  /** How often the family had been refreshed when the token was issued. */
+  /** How often the refresh token had been replaced when this one was issued. */
   readonly generation: number
 }
 
 /**
- * Finds a token with one query, even if it has expired or was revoked. Returns undefined if it was never issued.
+ * Finds a token with one query, even if it has expired or was revoked. Returns undefined if it is not genuine, or if
+ * its family has been deleted.
  *
- * @param callerId the calling client, whose version the same query reads
+ * @param callerId the client that sent the request; its version is read with the same query
  */
 export type FindToken<Token> = (value: string, callerId?: string) => Promise<Token | undefined>
 
 interface TokenPorts {
-  /** Must query on every call: a refresh reads again after a concurrent request changed the family. */
+  /** Must not be memoized: a refresh reads its family again after a concurrent request has changed it. */
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
   readonly keys: readonly Buffer[]
@@ -51,7 +50,7 @@ interface TokenPorts {
 
 export type Tokens = ReturnType<typeof makeTokens>
 
-/** Creates the functions that write tokens, and find them by their value. */
+/** Creates the functions that write tokens and find them by their value. */
 export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   const values = makeTokenValues(keys)
   const readFamily = async (claim: TokenClaim, callerId: string | undefined) => {
@@ -70,7 +69,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A retry gets the full lifetime again, so tokens from a refresh live longer by the retry window.
+      // A retry returns the same token with the full `expires_in`, so tokens from a refresh live a retry window longer.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access',
