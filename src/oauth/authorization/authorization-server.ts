@@ -80,7 +80,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** Creates a function that returns the memo of the current request, from key to result. Outside a request, undefined. */
+/** Creates a function that returns the results memoized for the current request, or undefined outside a request. */
 function makeRequestMemo<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {

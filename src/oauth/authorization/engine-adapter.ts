@@ -72,7 +72,7 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // An authorization must not continue an ended grant. Token requests still find it, so the log can say why it ended.
+      // An authorization must not continue an ended grant. Token requests find it, so the log can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -107,8 +107,8 @@ function asksPerson(): boolean {
 }
 
 /**
- * Stores pushed requests (RFC 9126), each of which can be used once. Replaces every accepted spelling of `resource` with
- * the audience, as authorize-requests.ts does for browser requests.
+ * Stores pushed requests (RFC 9126), each of which can be used once. Replaces every accepted spelling of `resource`
+ * with the audience, as authorize-requests.ts does for browser requests.
  */
 function pushedRequestAdapter(
   records: StateAdapter,

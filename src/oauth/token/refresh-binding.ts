@@ -27,7 +27,7 @@ export type BindingChoice =
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/** Decides whether a refresh keeps or changes the binding or is rejected. Pure: a table in its test covers every case. */
+/** Decides whether a refresh keeps or changes the binding, or is rejected. Pure: its test covers every case. */
 export function chooseBinding({
   bound,
   proven,
