@@ -25,8 +25,8 @@ import {
 
 /**
  * Checks the digest of every part of a backup and, if all match, the database: the rows and migrations of a SQLite
- * copy, or the tables of a PostgreSQL dump. Returns all damage, and the checks that this machine cannot make. Throws if
- * there is no manifest.
+ * copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and the checks that this machine cannot
+ * make. Throws if there is no manifest.
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
@@ -54,7 +54,7 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Describes why a backup cannot be restored here, with one sentence per obstacle. */
+/** Yields why a backup cannot be restored here, with one sentence per obstacle. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,

@@ -86,7 +86,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 
-/** The share of its time limit that a run uses. The rest avoids an overlap, which would skip the next run. */
+/** The share of its time limit that a run uses. A longer run could overlap the next one, which would be skipped. */
 const RUN_SHARE = 0.95
 
 /** The clock that measures statements. SQLite runs in this thread, so its CPU time excludes waits on a busy machine. */

@@ -8,7 +8,7 @@ import { openServiceDatabase, type StoreSettings } from '../../platform/store/op
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Opens the configured database, calls `work` with it and its clock, and closes it. */
+/** Opens the configured database, and migrates it as a start would. Calls `work` with it and its clock. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,

@@ -147,8 +147,9 @@ async function open(path: string) {
 }
 
 /**
- * `export <folder>`: writes one NDJSON file per kind, numbered so `import` reads parents before children. Only the
- * owner can read the files, because they contain e-mail addresses and password hashes.
+ * `export <folder>`: writes one NDJSON file per kind to a new or empty folder. File names are numbered, so `import`
+ * reads parents before children. Only the owner can read the files, because they contain e-mail addresses and password
+ * hashes.
  */
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })

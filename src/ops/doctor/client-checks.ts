@@ -104,7 +104,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
     if (kind !== 'site' || lastUsedAt === undefined || grantedScopes.length === 0) return undefined
     return listed(
-      'may request scopes that no person has granted:',
+      'may request scopes that no current grant includes:',
       scopes.filter((scope) => !grantedScopes.includes(scope)),
     )
   },
@@ -145,7 +145,7 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the full days since a time, or NaN for the infinite minimum or maximum of an empty list. */
+/** Returns the full days since a time, or NaN if it is infinite, as the minimum of an empty list is. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }

@@ -7,7 +7,8 @@ import type { Row } from './record-rows.ts'
 /**
  * Changes the ids of people added by operators to the ids in the import, matched by e-mail address. Otherwise, an
  * operator of one site could block the import of an address. Applies only to people without a password who were never
- * imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already exist.
+ * imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already exist, and
+ * records each change.
  */
 export async function adoptPeople(
   trx: Transaction<Schema>,

@@ -43,7 +43,7 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Returns a function that creates the upstream route for a key ring, whose first key signs. */
+/** Returns a function that creates the upstream route and its published keys. The first private key signs. */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
     const { baseUrl, platform } = parts
