@@ -52,7 +52,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   example-env           prints all environment variables with their defaults and descriptions
   help                  prints this text
 
-Exit codes: 0 success, 1 failure, 2 unknown command, 3 doctor found weaknesses but nothing wrong.
+Exit codes: 0 success, 1 failure, 2 unknown command or option, 3 doctor found only weaknesses.
 `
 
 async function main(words: readonly string[]): Promise<void> {
