@@ -23,7 +23,7 @@ export interface PlatformOptions {
   readonly now?: () => number
   /** Sends requests to clients' servers. Tests replace it to reach local hosts. */
   readonly fetch?: SendOutgoing
-  /** This worker's share of the host; undefined for a single process. */
+  /** This worker's share of the work on its host; undefined for a single process. */
   readonly worker?: WorkerShare | undefined
   readonly watchers?: Watchers
 }

@@ -104,10 +104,7 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'audit.dropped',
 ])
 
-/**
- * Actions that are recorded with a site only if the person belongs to it. Otherwise the site's operators would see
- * what other people do, and which unknown addresses were tried.
- */
+/** Actions recorded with a site only if the person belongs to it. Operators must not see what other people do. */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
   'sign_in.failure',

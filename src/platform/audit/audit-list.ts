@@ -91,7 +91,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows }
 }
 
-/** Finds a person by id or e-mail address. @returns the id */
+/** Returns the id of the person with this id or e-mail address; undefined if there is none. */
 export async function findPersonId(
   { kysely }: Pick<Database, 'kysely'>,
   written: string,

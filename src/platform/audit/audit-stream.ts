@@ -24,7 +24,7 @@ const LEASE = 'audit_stream'
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
 
-  /** Takes or renews the lease, unless another process holds it. */
+  /** Takes or renews the lease. @returns false if another process holds it */
   const takeLease = async (nowMs: number) => {
     const taken = await kysely
       .insertInto('setting')
@@ -45,7 +45,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     return taken !== undefined
   }
 
-  /** Sends up to EVENTS_PER_READ events. @returns whether more may be waiting */
+  /** Sends and marks up to EVENTS_PER_READ events. @returns whether more may be waiting */
   const sendBatch = async () => {
     const rows = await kysely
       .selectFrom('audit_event')
@@ -124,7 +124,7 @@ export function openEventSink(place: string): EventSink {
   }
 }
 
-/** Opens the file for each batch, to support log rotation. */
+/** Appends lines to a file and flushes it. Opens the file for each batch, to support log rotation. */
 async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()

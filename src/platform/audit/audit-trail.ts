@@ -42,10 +42,7 @@ export function openAuditTrail(
   }
 }
 
-/**
- * Creates the trail for events outside transactions. Events are buffered and written every few seconds, so no request
- * waits for them. A process that is killed loses its buffer.
- */
+/** Creates a trail that buffers events, so no request waits for them. A process that is killed loses its buffer. */
 export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts) {
   const counted = countEvents()
   let waiting: WaitingEvent[] = []
@@ -107,10 +104,7 @@ interface Tally {
   times: number
 }
 
-/**
- * Groups equal events, to bound the number of rows. Equal events within a minute are reported at most twice: at the
- * next flush, and after the minute if there were more.
- */
+/** Groups equal events of a minute into at most two rows: one at the next flush, and one after the minute. */
 function countEvents() {
   let tallies = new Map<string, Tally>()
   let kinds = { minute: 0, ofAction: new Map<string, number>() }
@@ -137,7 +131,7 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Returns the due events: new ones, and repetitions in past minutes. `all` includes repetitions in this minute. */
+    /** Takes the due events: new ones, and repetitions in past minutes. `all` adds repetitions in this minute. */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

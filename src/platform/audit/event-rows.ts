@@ -92,10 +92,7 @@ export async function withSites(
   return await withoutForeignSites(kysely, rows)
 }
 
-/**
- * Removes the site from member events of people who do not belong to it. Otherwise, failed sign-ins at an application
- * would show its operators who has an account at another site.
- */
+/** Removes the site from member events of people who do not belong to it, so its operators do not see them. */
 async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(
     ({ action, site_id }) => site_id !== null && memberEvents.has(action),

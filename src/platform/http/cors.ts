@@ -24,7 +24,6 @@ export function openCors(methods: readonly string[]): Middleware {
 
 /**
  * Sets the CORS headers of a protocol endpoint for any origin, as the engine does at its endpoints (design 28).
- * `isForeignToPages` later decides whether pages may use the client.
  *
  * @returns whether this was an OPTIONS request, which needs no further response
  */

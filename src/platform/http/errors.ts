@@ -1,9 +1,6 @@
 import { errors } from 'oidc-provider'
 
-/**
- * A deliberate error response. Our code uses the engine's error classes, so hooks and routes respond alike.
- * docs/reference/errors.md lists these errors and the engine's.
- */
+/** A deliberate error response, with the engine's error classes. docs/reference/errors.md lists all errors. */
 type Refusal = errors.OIDCProviderError
 
 /** Whether an error is a deliberate response that may be sent to the caller. */

@@ -19,10 +19,7 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)
 }
 
-/**
- * Whether a host means this machine in any spelling, including all of 127.0.0.0/8 and subdomains of localhost (RFC 6761
- * §6.3). For messages and the metrics port; URLs must use one of `loopbackHosts`.
- */
+/** Whether a host means this machine in any spelling (RFC 6761 §6.3). URLs must use one of `loopbackHosts`. */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }

@@ -9,12 +9,7 @@ export function checkFormToken(ctx: Context, token: string): void {
   checkToken(ctx, token, formField(ctx, 'csrf'))
 }
 
-/**
- * Rejects forged requests of scripts. Their token is in X-Form-Token, a header that other origins cannot set without a
- * preflight, which our pages reject.
- *
- * @throws foreignForm
- */
+/** Rejects forged script requests. Other origins cannot set X-Form-Token without a preflight. @throws foreignForm */
 export function checkScriptToken(ctx: Context, token: string): void {
   checkToken(ctx, token, ctx.get('X-Form-Token'))
 }

@@ -33,9 +33,7 @@ export function seeOther(ctx: Context, address: string): void {
   ctx.set('Cache-Control', 'no-store')
 }
 
-/**
- * Returns the message that `done` in the URL selects. The URL has only a key, so links cannot inject text into pages.
- */
+/** Returns the message whose key is in the parameter `done`. So links cannot inject text into pages. */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, string>>,

@@ -24,10 +24,7 @@ export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boole
 
 const loopbackParts = /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?((?:\/[^?#]*)?)$/
 
-/**
- * Whether two loopback redirect URIs are equal except for the port (RFC 8252 §7.3). Compares host and path exactly; an
- * empty path is not equal to `/`.
- */
+/** Whether two loopback redirect URIs differ at most in the port (RFC 8252 §7.3). An empty path differs from `/`. */
 export function differInPortOnly(uri: string, listed: string): boolean {
   const [, host, port = '1', path] = loopbackParts.exec(uri) ?? []
   const [, listedHost, , listedPath] = loopbackParts.exec(listed) ?? []
@@ -54,10 +51,7 @@ export function mayBeListed(uri: string): boolean {
   return url.protocol === 'https:' || isAppAddress(uri) || differInPortOnly(uri, uri)
 }
 
-/**
- * Whether a URI is on the host of a metadata document (specification, Client registration 5). It must be canonical
- * https with the same host and port, without userinfo and fragment.
- */
+/** Whether a URI is canonical https on a metadata document's host and port (specification, Client registration 5). */
 export function isUnderHost(uri: string, document: URL): boolean {
   if (uri.length > URI_LENGTH_MAX || uri.includes('#')) return false
   const url = URL.parse(uri)
@@ -91,8 +85,7 @@ export function isWebAddress(uri: string): boolean {
 }
 
 /**
- * The variable part of a redirect pattern. Some platforms use a separate callback for each connection: https URIs
- * that differ in one path segment (design 6).
+ * The variable segment of a redirect pattern, for platforms with a separate callback for each connection (design 6).
  */
 export const FREE_SEGMENT = '{segment}'
 
@@ -113,10 +106,7 @@ export function isRedirectPattern(pattern: string): boolean {
   )
 }
 
-/**
- * Whether a URI matches a redirect pattern. Everything except the variable segment must be equal. That excludes dot
- * segments, encoded characters, a query, a fragment, userinfo, and other hosts or ports.
- */
+/** Whether a URI matches a redirect pattern. Everything except the variable segment must be equal. */
 export function matchesPattern(uri: string, pattern: string): boolean {
   const [before = '', after = ''] = pattern.split(FREE_SEGMENT)
   if (before === '' || !uri.startsWith(before) || !uri.endsWith(after)) return false

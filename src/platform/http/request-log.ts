@@ -48,9 +48,8 @@ export interface RequestListeners {
 }
 
 /**
- * Gives each request an id, and writes one JSON line per request. The line has the matched route pattern instead of the
- * URL, which may contain a code, a token or an interaction id. The id is also in the `X-Request-Id` header and on error
- * pages, so the line can be found from a reported id.
+ * Gives each request an id, which `X-Request-Id` and error pages show, and writes one JSON line per request. The line
+ * has the matched route pattern instead of the URL, which may contain a code, a token or an interaction id.
  */
 export function requestLog(
   logger: Logger,
@@ -89,7 +88,7 @@ export function requestLog(
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Creates request ids. Gets random bytes for many ids at once, because each call is expensive. */
+/** Creates a generator of request ids, which gets random bytes for many ids at once: each call is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length

@@ -68,8 +68,7 @@ const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'D
 
 /**
  * Rejects requests that no route can process: a compressed body, or a target with a NUL, invalid UTF-8 or a fragment.
- * PostgreSQL would raise an error on a NUL. Protocol endpoints validate their own parameters, and requests to the
- * platform API are validated when they are forwarded.
+ * Protocol endpoints validate their own parameters. Requests to the platform API are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */

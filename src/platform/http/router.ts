@@ -18,9 +18,7 @@ export interface ProgramRoute {
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/**
- * Creates middleware for one path, with CORS. Responses are not cached; errors are JSON; other methods get 404 or 405.
- */
+/** Creates middleware for one path, with CORS and without caching. Errors are JSON; other methods get 404 or 405. */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path === route.path) await answerProgram(ctx, route)
@@ -50,10 +48,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
 /** A router, which handles its own paths, or middleware, which handles every request. */
 export type Surface = Router | Middleware
 
-/**
- * Passes a request to each surface in turn, until one responds. For fixed paths, it skips the routers that cannot
- * match: a router compares each request with dozens of patterns.
- */
+/** Calls the surfaces in turn until one responds. For fixed paths, skips routers that cannot match, to save time. */
 export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
   const everywhere = chain(surfaces)
   const byPath = new Map<string, RouterMiddleware>(

@@ -14,11 +14,9 @@ export function rememberStorageFailure(): Middleware {
 
 /**
  * Runs a store call. In a request, converts a storage failure to 503 `temporarily_unavailable` (design 24). After the
- * first failure, the request makes no further store calls, so it waits for one time limit instead of several. Every
- * store is opened with this guard (platform/store/open-stores.ts).
+ * first failure, the request makes no further store calls, so it waits for one time limit instead of several.
  *
- * @param isFailure whether an error means that the store is unavailable. Other errors are passed on, such as one that
- * rolls back a transaction
+ * @param isFailure whether an error means that the store is unavailable. Other errors are passed on
  * @throws storageUnavailable, or nulInRequest if PostgreSQL rejected a NUL
  */
 export async function orUnavailable<Result>(

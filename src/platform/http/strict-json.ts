@@ -1,7 +1,4 @@
-/**
- * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could read
- * the same text differently. Such text is rejected.
- */
+/** A JSON object, or what is wrong: parsers read duplicate names and deep nesting differently, so both are rejected. */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }

@@ -152,19 +152,12 @@ function isRefusal(status: number): boolean {
 /** The authenticated client of each request. A weak map drops the entry with the request. */
 const authenticatedClients = new WeakMap<object, string>()
 
-/**
- * Records that the client of a request proved its identity with a secret or key. A client_id alone proves nothing, and
- * a client must not be charged for the requests of others.
- */
+/** Records that a client authenticated with a secret or key. With a client_id alone, others could exhaust its limit. */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }
 
-/**
- * Charges a completed request to its authenticated client: one point, or five for an error. A 429 costs nothing.
- *
- * @returns whether the client authenticated
- */
+/** Charges a completed request to its authenticated client. @returns whether the client authenticated */
 function countClientRequest(ctx: Context, limits: Limits): boolean {
   const clientId = authenticatedClients.get(ctx)
   if (clientId === undefined) return false

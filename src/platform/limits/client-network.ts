@@ -34,10 +34,7 @@ function readNetwork(address: string): string {
     .join(':')
 }
 
-/**
- * Returns the IPv4 /24 or IPv6 /48 of an address. Such a block is rented or assigned as a whole, so an attacker with
- * one of its addresses can easily use the others.
- */
+/** Returns the IPv4 /24 or IPv6 /48 of an address. An attacker with one of its addresses can easily use the others. */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)
   return network.split(network.includes(':') ? ':' : '.', 3).join(':')

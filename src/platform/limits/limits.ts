@@ -32,8 +32,7 @@ interface Counted {
 
 /**
  * Creates the request limits of this process. Requests are checked against counts in memory, which `exchange` adjusts
- * to the totals of all processes, so limits still apply when the store is down. `takeTogether` and `giveBack` wait for
- * it.
+ * to the totals of all processes. So limits still apply when the store is down.
  *
  * @param policy the content of config/service.json, with the maximums
  * @param shared undefined if no other process shares the counts

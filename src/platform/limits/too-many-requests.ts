@@ -56,10 +56,7 @@ export function refuseTooMany(
   throw tooManyRequests()
 }
 
-/**
- * Sets the headers that state the exceeded limit and when to retry (draft-ietf-httpapi-ratelimit-headers-10; clients
- * read the parameters `r` and `t`). Also logs the limit.
- */
+/** Sets the headers for an exceeded limit (draft-ietf-httpapi-ratelimit-headers-10), and logs the limit. */
 function setLimitHeaders(
   ctx: Pick<Context, 'set' | 'state'>,
   { limit, waitSeconds }: Exceeded,

@@ -2,10 +2,7 @@
 
 import { storeOperations } from '../store/store-use.ts'
 
-/**
- * The allowed values of a label: a list, or a maximum number of distinct values. Any other value, for example one
- * that a client chose, becomes `other`.
- */
+/** The allowed values of a label: a list, or a maximum number. Others, such as client input, become `other`. */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
 export interface Metric {

@@ -94,12 +94,7 @@ const OTHER_NAME = `use a host name of this machine in the URL, such as ${loopba
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/**
- * Serves `GET /metrics` and nothing else. The separate port keeps metrics private without a secret, because a proxy in
- * front of the service does not forward to it.
- *
- * @throws if the port cannot be opened, with a sentence for the operator if it is in use
- */
+/** Serves only `GET /metrics`. Metrics stay private without a secret, because no proxy forwards to their port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,

@@ -20,11 +20,7 @@ interface WatcherSettings {
   readonly traces: TraceSettings | undefined
 }
 
-/**
- * Opens the configured metrics and traces of a process. Loads only what is enabled.
- *
- * @param isWorker whether the primary serves the metrics of this process
- */
+/** Opens the metrics and traces that are enabled. The primary serves the metrics of a worker. */
 export async function openWatchers(
   { metricsAddress, traces: tracing }: WatcherSettings,
   isWorker: boolean,

@@ -12,11 +12,7 @@ export interface BackgroundTask {
 
 type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
 
-/**
- * Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them.
- *
- * @param hear receives the outcome of each run
- */
+/** Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them. */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
   { logger, hear = () => {} }: { readonly logger: Logger; readonly hear?: Hear },

@@ -32,7 +32,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
     if (leaving) response.setHeader('Connection', 'close')
     handler()(request, response)
   })
-  // The engine and our routes limit the size of request bodies.
+  // The engine and our routes limit the length of request bodies; these limits are for time.
   server.requestTimeout = 30_000
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000
@@ -45,8 +45,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
     }
   }
   /**
-   * Accepts queued connections, then stops listening. Resolves when all are closed, after `lingerMs`, or with
-   * `cutShort`.
+   * Accepts queued connections and stops listening. Resolves when all are closed, after `lingerMs`, or on `cutShort`.
    */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {
     const closed = once(server, 'close')

@@ -12,10 +12,8 @@ const MAC_BYTES = 16
 const CURSOR_LENGTH_MAX = 2048
 
 /**
- * Creates the functions that seal the position in a list as a cursor, and open cursors. A cursor has a MAC
- * (HMAC-SHA256) over position and scope, so a forged one never reaches a query. Cursors need no storage.
- *
- * @param keys the first one signs; all of them verify
+ * Creates functions that seal the position in a list as a cursor, with a MAC (HMAC-SHA256) over position and scope, and
+ * open cursors. The first key signs; all of them verify.
  */
 export function makeCursors(keys: readonly Buffer[]) {
   // Create the keys once, because creating a key takes five times as long as signing.

@@ -11,10 +11,8 @@ import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Runs a store call, for example to convert its errors or to measure it.
- *
- * @param isFailure whether an error is a failure of the store. Other errors in a transaction, such as deliberate error
- * responses, are passed on
+ * Runs a store call, for example to convert its errors or to measure it. `isFailure` tells failures of the store from
+ * other errors in a transaction, such as deliberate error responses.
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -68,11 +66,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
   return new Kysely<Schema>({ config: { dialect }, dialect, driver: within, executor: guarded })
 }
 
-/**
- * Makes a driver remember the errors that it throws.
- *
- * @returns a predicate: whether an error came from the driver, rather than from the code that uses its connections
- */
+/** Makes a driver remember its errors. @returns a predicate: whether an error came from the driver */
 function markErrors(driver: Driver): (error: unknown) => boolean {
   const raised = new WeakSet<object>()
   const marked =

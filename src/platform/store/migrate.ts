@@ -98,9 +98,8 @@ const LOCK_RETRY_MAX_MS = 30_000
 const LOCK_RETRY_PAUSE_MS = 50
 
 /**
- * Runs a migration in a transaction, and retries for up to 30 s while its tables are locked. A statement that waits for
- * a table blocks all later queries on it. So each attempt waits only briefly, and requests can proceed between
- * attempts.
+ * Runs a migration in a transaction, and retries for up to 30 s while its tables are locked. A waiting statement blocks
+ * all later queries on its table, so each attempt waits only briefly.
  */
 async function retryWhileLocked(
   session: MigrationSession,
@@ -267,8 +266,7 @@ function judge(statement: string, own: Own): Judgement {
 }
 
 /**
- * Splits a file into statements, each on one line. A semicolon at the end of a line ends a statement (a rule for our
- * files), except in the body of a function or SQLite trigger.
+ * Splits a file into one-line statements, at semicolons that end a line, except in bodies of functions and triggers.
  */
 function split(sql: string): string[] {
   const bare = sql.replaceAll(/--[^\n]*/g, '').replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")

@@ -26,9 +26,7 @@ export interface StoreSettings {
   }
 }
 
-/**
- * Opens the stores of a running service. `processes` is the number of processes that share the database connections.
- */
+/** Opens the stores of a running service. `processes` is how many processes share the database connections. */
 export async function openStores(
   settings: StoreSettings,
   { guard, logger }: { readonly guard: StoreGuard; readonly logger: Logger },
@@ -117,7 +115,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database, and migrates its schema unless that is refused. Loads only the driver that is needed. */
+/** Opens a database. Applies pending migrations, or fails because of them. Loads only the driver that is needed. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},

@@ -75,10 +75,7 @@ export function answerTo(
   })
 }
 
-/**
- * Whether a table changed after the query was prepared (feature_not_supported), for example in a migration. The
- * caller repeats the query without a name, and replaces the connection.
- */
+/** Whether a table changed after the query was prepared (feature_not_supported), for example in a migration. */
 function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '0A000'
 }

@@ -30,10 +30,8 @@ const failFast = {
 } satisfies RedisOptions
 
 /**
- * Opens a client that fails fast. Commands are never queued, and time out (`StorageTimeout`), because "temporarily
- * unavailable" is better than a long wait. Resolves once the server is ready. Reconnects indefinitely.
- *
- * @throws if the server is not ready in time
+ * Opens a client that fails fast: commands are never queued, and time out (`StorageTimeout`). Resolves once the server
+ * is ready, or rejects if it is not ready in time. Reconnects indefinitely.
  */
 export async function openRedis(
   location: RedisLocation,

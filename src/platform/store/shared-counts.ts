@@ -44,7 +44,7 @@ export function openSharedCounts(
   return isWorker ? throughLimiter(inPrimary()) : undefined
 }
 
-/** Makes this primary count for the workers of its host. */
+/** Makes this primary count the request limits of its workers. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }

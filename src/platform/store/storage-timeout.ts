@@ -34,9 +34,7 @@ export class StorageTimeout {
   }
 
   /**
-   * Calls `giveUp` after the limit, unless `stop` is called first.
-   *
-   * @param until an earlier `limit()`, for a call with several parts; at least two steps remain
+   * Calls `giveUp` at the limit `until`, unless `stop` is called first. Later parts of a call pass its first `limit()`.
    */
   start(giveUp: () => void, until = this.limit()): Wait {
     const wait = { giveUp, lastStep: Math.max(until, this.#step + 3) }
