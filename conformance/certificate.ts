@@ -3,27 +3,25 @@ import { isIP } from 'node:net'
 
 import ipaddr from 'ipaddr.js'
 
-/** A certificate that nobody has signed but its own key, and that key; both in PEM. */
+/** A self-signed certificate and its private key, both in PEM. */
 export interface Certificate {
   readonly certificate: string
   readonly privateKey: string
 }
 
-/** A day before now, for clocks that are late. */
+// Clocks may be slow, so the certificate is valid from yesterday.
 const VALID_BEFORE_MS = 24 * 60 * 60 * 1000
 const VALID_DAYS = 30
 
 /**
- * Makes a certificate for one host, by node alone: a machine of an assessor need not have openssl.
- * X.509 version 3 (RFC 5280) with a P-256 key, good for thirty days.
- *
- * @param host a name or an IP address, as it stands in the issuer
+ * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is a
+ * name or an IP address, as in the issuer.
  */
 export function makeCertificate(host: string, now = Date.now()): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const publicInfo = publicKey.export({ type: 'spki', format: 'der' })
   const name = sequence(set(sequence(identifier(2, 5, 4, 3), utf8('Gatehouse conformance'))))
-  // Positive, and of nineteen octets, so that it is below the limit of twenty.
+  // A serial number must be positive and have at most 20 octets; this one has 19.
   const serial = Buffer.concat([Buffer.of(0x40), randomBytes(18)])
   const certified = sequence(
     tagged(0, integer(Buffer.of(2))),
@@ -43,7 +41,10 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
   }
 }
 
-/** It is its own authority, so that who trusts this one certificate trusts it as a server's. */
+/**
+ * Returns the extensions: subject key identifier, alternative name, and CA. Clients can thus trust the certificate
+ * itself.
+ */
 function extensions(host: string, keyId: Buffer): Buffer {
   const address = host.replace(/^\[|\]$/g, '')
   const alternative = isIP(address)
@@ -58,7 +59,7 @@ function extensions(host: string, keyId: Buffer): Buffer {
 
 const extension = (id: Buffer, value: Buffer) => sequence(id, octets(value))
 
-// DER (X.690): a tag, the length of what follows, and what follows.
+// The functions below encode DER (X.690): a tag, the length of the content, and the content.
 
 function element(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts)
@@ -76,7 +77,7 @@ const bits = (value: Buffer) => element(0x03, Buffer.of(0), value)
 const utf8 = (text: string) => element(0x0c, Buffer.from(text))
 const tagged = (number: number, value: Buffer) => element(0xa0 + number, value)
 
-/** UTCTime, which serves until 2049. */
+/** Encodes a UTCTime, which can represent times until 2049. */
 function time(epochMs: number): Buffer {
   const digits = new Date(epochMs).toISOString().replaceAll(/[-:T]|\..*/g, '')
   return element(0x17, Buffer.from(`${digits.slice(2)}Z`))

@@ -3,7 +3,7 @@ import { pages, paths } from '../src/platform/http/paths.ts'
 import type { FapiClient } from './fapi-clients.ts'
 import { expectedOf, type PlanName } from './plans.ts'
 
-/** What the suite is told of this service; its form is the suite's own. */
+/** The configuration of a plan, in the format of the suite. */
 export interface SuiteConfiguration {
   readonly alias: string
   readonly description: string
@@ -11,11 +11,11 @@ export interface SuiteConfiguration {
   readonly client: SuiteClient | FapiClient
   readonly client2: SuiteClient | FapiClient
   readonly client_secret_post?: SuiteClient
-  /** What the access tokens of a plan of FAPI 2.0 are used for. */
+  /** The protected resource that FAPI 2.0 modules call with an access token. */
   readonly resource?: { readonly resourceUrl: string }
   readonly options: { readonly browsercontrol_css_enable: boolean }
   readonly browser: readonly Visit[]
-  /** What modules have instead of what stands above. */
+  /** The browser tasks of modules that need other tasks than `browser`. */
   readonly override: Readonly<Record<string, { readonly browser: readonly Visit[] }>>
 }
 
@@ -24,42 +24,41 @@ interface SuiteClient {
   readonly client_secret: string
 }
 
-/** What the suite's browser does where it is sent to an address: its tasks, each on one page. */
+/** The tasks of the suite's browser after it visits a matching URL, each for one page. */
 export interface Visit {
   readonly match: string
-  /** How often it is used; without it, always. */
+  /** How often the visit applies; without a limit by default. */
   readonly 'match-limit'?: number
   readonly tasks: readonly Task[]
 }
 
 interface Task {
   readonly task: string
-  /** Skipped, where the address is another; a task that is not optional fails the module. */
+  /** Whether to skip the task if the URL does not match. Otherwise, the module fails. */
   readonly optional?: true
   readonly match: string
   readonly commands?: readonly Command[]
 }
 
-/** `[what, how the element is found, which element, …]`. */
+/** A browser command: `[action, kind of selector, selector, …]`. */
 export type Command = readonly (string | number)[]
 
 export interface About {
-  /** The issuer, without a trailing slash. */
   readonly baseUrl: string
   readonly settings: Pick<ConformanceSettings, 'suiteBaseUrl' | 'alias' | 'clients'>
   readonly person: { readonly login: string; readonly password: string }
-  /** Of the plan fapi2: both clients, whose keys a service has made. */
+  /** The two clients of the plan `fapi2`, with their private keys. */
   readonly fapiClients?: readonly FapiClient[] | undefined
 }
 
 const WAIT_SECONDS = 10
 
-/** Keeps the page as the screenshot that the module waits for. */
+/** Uploads the page as the screenshot that the module waits for. */
 const KEEP = 'update-image-placeholder'
-/** The same, where no screenshot is waited for at the first of two sign-ins. */
+/** Like `KEEP`, but does nothing if the module does not wait for a screenshot. */
 const KEEP_IF_ASKED = 'update-image-placeholder-optional'
 
-/** The configuration of a plan, complete: it is pasted into the suite, or sent by `drive.ts`. */
+/** Returns the complete configuration of a plan, to be pasted into the suite or sent by `drive.ts`. */
 export function configurationOf(plan: PlanName, about: About): SuiteConfiguration {
   const { baseUrl, settings, person } = about
   const { alias } = settings
@@ -93,13 +92,13 @@ function fapiClientsOf({ baseUrl, fapiClients = [] }: About) {
   const [client, client2] = fapiClients
   if (!client || !client2) {
     throw new Error(
-      'The plan fapi2 needs --data: the folder that `npm run conformance -- serve --for fapi2` has named holds the private keys of its clients.',
+      'The plan fapi2 needs --data: the folder that `npm run conformance -- serve --for fapi2` printed contains the private keys of its clients.',
     )
   }
   return { client, client2, resource: { resourceUrl: baseUrl + paths.userinfo } }
 }
 
-/** Modules in which a person does something else, or of which a page is kept to be looked at. */
+/** Returns the browser tasks of modules in which the person acts differently or a page is uploaded. */
 function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
   const twice = [signIn(about, { first: [seen('login-page', 'Sign in', KEEP_IF_ASKED)] })]
   const refused = [errorAt(`${about.baseUrl}${paths.authorization}*`)]
@@ -123,7 +122,7 @@ function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
     [`${module}-no-post-logout-redirect-uri`]: signedOut,
     [`${module}-only-state`]: signedOut,
     [`${fapi}-user-rejects-authentication`]: [signIn(about, { login: refuse })],
-    // It is there twice, and the person signs in at the second time.
+    // This module opens the sign-in page twice. The person signs in the second time.
     [`${fapi}-par-ensure-reused-request-uri-prior-to-auth-completion-succeeds`]: [
       onlyLooks(about),
       signIn(about),
@@ -131,7 +130,7 @@ function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
   }
 }
 
-/** What happens on the page; a person who comes signs in, where nothing else is said. */
+/** The commands on the sign-in page: `first`, then `login`, which signs in by default. */
 interface SignInPage {
   readonly first?: readonly Command[]
   readonly login?: readonly Command[]
@@ -147,7 +146,7 @@ function enter({ person }: About): readonly Command[] {
 
 const refuse: readonly Command[] = [['click', 'id', 'login-cancel']]
 
-/** Comes to the sign-in page once, and leaves it as it is. */
+/** Opens the sign-in page once, without signing in. */
 function onlyLooks({ baseUrl }: About): Visit {
   return {
     match: `${baseUrl}${paths.authorization}*`,
@@ -162,7 +161,7 @@ function onlyLooks({ baseUrl }: About): Visit {
   }
 }
 
-/** The suite's browser signs in and allows, where it is asked to, and comes back. */
+/** Signs in and approves if asked, and returns to the suite. */
 function signIn(about: About, { first = [], login = enter(about) }: SignInPage = {}): Visit {
   const { baseUrl, settings } = about
   const { suiteBaseUrl, alias } = settings
@@ -232,7 +231,7 @@ function errorAt(match: string): Visit {
   }
 }
 
-/** Waits until the element has such a text, and keeps the page for a person to look at. */
+/** Waits until the element matches the text, and uploads the page for a reviewer. */
 function seen(id: string, text: string, keep: string): Command {
   return ['wait', 'id', id, WAIT_SECONDS, text, keep]
 }

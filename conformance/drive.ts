@@ -6,30 +6,30 @@ export interface Run {
   readonly plan: Plan
   readonly configuration: SuiteConfiguration
   readonly expected: ReadonlyMap<string, Result>
-  /** Lets the next signing key sign, and returns when the service publishes another one. */
+  /** Makes the next signing key the current one, and returns when a new next key is published. */
   readonly rotateKeys: () => Promise<void>
-  /** Told a line for each module, as soon as it has ended. */
+  /** Prints the result of a module. */
   readonly say: (line: string) => void
-  /** How long one module may take. */
+  /** Time limit for one module. */
   readonly moduleTimeoutMs: number
 }
 
-/** How a module ended; INTERRUPTED and TIMEOUT are ends that are no result. */
+/** How a module ended. INTERRUPTED and TIMEOUT are not results of the suite. */
 type Ending = Result | 'INTERRUPTED' | 'TIMEOUT'
 
-/** What a run came to. */
+/** The outcome of a run. */
 export interface RunReport {
   readonly planId: string
   readonly counted: ReadonlyMap<Ending, number>
-  /** A sentence for each module that did not end as it was expected to; none when all did. */
+  /** A sentence for each module that did not end as expected. */
   readonly differences: readonly string[]
 }
 
 const WAIT_STEP_MS = 10_000
 
 /**
- * Runs every module of a plan in a suite, one after the other, as an alias allows no two at once, and
- * compares how they end with what is expected.
+ * Runs all modules of a plan in a suite, and compares their results with the expected ones. Runs one module at a time,
+ * because they share an alias.
  */
 export async function drive(suite: Suite, run: Run): Promise<RunReport> {
   const { id: planId, modules } = await suite.createPlan(run.plan, run.configuration)
@@ -66,7 +66,7 @@ async function endingOf(
   { id, module }: { readonly id: string; readonly module: Module },
 ): Promise<Ending> {
   if (module.testModule === 'oidcc-server-rotate-keys') {
-    // It tells the one set of keys from the other, and would fail without a rotation in between.
+    // This module compares two key sets, so rotate the keys before it starts.
     const waitMs = WAIT_STEP_MS * 3
     if ((await suite.waitFor(id, ['CONFIGURED', 'INTERRUPTED'], waitMs)) === 'CONFIGURED') {
       await run.rotateKeys()
@@ -79,7 +79,7 @@ async function endingOf(
     const state = await suite.waitFor(id, ['FINISHED', 'INTERRUPTED'], Math.round(stepMs))
     if (state === 'FINISHED') return (await suite.info(id)).result ?? 'UNKNOWN'
     if (state === 'INTERRUPTED') return state
-    // It would wait for a person until the time is over.
+    // Without a matching browser task, the module would wait for a person until the timeout.
     const [visit] = await suite.waitingVisits(id)
     if (visit === undefined) continue
     run.say(`    No browser task fits the address that the suite wants to visit: ${visit}`)

@@ -10,36 +10,34 @@ import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { SUITE_LOGIN } from './person.ts'
 
 /**
- * The two applications of the FAPI 2.0 plan, and the person. They are applications like every other one, entered as an
- * operator's import would enter them, and the conformance profile holds for none of them.
+ * The two clients and the person of the FAPI 2.0 plan. The clients are ordinary imported applications, without the
+ * conformance profile.
  */
 
-/** An application as the suite plays it. */
+/** A client, as the suite needs it. */
 export interface FapiClient {
   readonly client_id: string
-  /** What it asks for. */
   readonly scope: string
-  /** With the private part, which the suite signs with. */
+  /** The key set with the private key, with which the suite signs. */
   readonly jwks: { readonly keys: readonly JWK[] }
 }
 
-/** An algorithm for each, so that both kinds of key are seen. */
+/** The algorithm of each client's key. They differ, so the run covers both. */
 const algorithms = { 'fapi-1': 'PS256', 'fapi-2': 'ES256' } as const
 
 /**
- * Two, as one module changes their order. With `profile` the id_token names the site and the roles at it
- * (specification), and the suite warns of every claim that no standard scope stands for.
+ * Two scopes, because one module reverses their order. Not `profile`, which adds claims to the id_token (site and
+ * roles) that the suite warns about.
  */
 const SCOPE = 'openid email'
 
 const SITE = 'sit_northlight'
 
-/** The suite adds this to the redirect address of its second client, to see that it is kept. */
+/** The query that the suite adds to the redirect URI of its second client. */
 const SECOND_QUERY = '?dummy1=lorem&dummy2=ipsum'
 
 /**
- * Makes both applications with keys of their own, enters them into the database of a service, and leaves
- * the private keys in its folder for `readFapiClients`.
+ * Creates both clients with new keys, and imports them. Stores the private keys in the folder, for `readFapiClients`.
  */
 export async function enterFapiClients(
   config: Config,
@@ -76,13 +74,13 @@ export async function enterFapiClients(
   writeFileSync(privateFile(folder), JSON.stringify(clients), { mode: 0o600 })
 }
 
-/** What `enterFapiClients` left in a folder; nothing where the further plans are off. */
+/** Reads the clients that `enterFapiClients` stored in a folder; undefined if there are none. */
 export function readFapiClients(folder: string): readonly FapiClient[] | undefined {
   const file = privateFile(folder)
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }
 
-/** One module asks for every claim that discovery lists, and of the demo campus nobody has them all. */
+/** Returns the person with a value for every claim that discovery lists, because one module requests all of them. */
 async function everyClaimOfPerson(demoFolder: string, now: string) {
   const { people } = await readCampusFolder(demoFolder)
   const person = people.find(({ email }) => email === SUITE_LOGIN)

@@ -17,7 +17,8 @@ import { serveOverHttps } from './serve.ts'
 import { openSuite } from './suite.ts'
 import { trustSuite } from './trust-suite.ts'
 
-/** `npm run conformance`: the OpenID Foundation's suite against this service; docs/conformance.md. */
+// Runs `npm run conformance`, which tests this service with the OpenID Foundation's suite (docs/conformance.md).
+
 const configFolder = join(import.meta.dirname, '../config')
 const MODULE_TIMEOUT_MS = 4 * 60_000
 
@@ -71,14 +72,14 @@ async function serve(options: Serve): Promise<void> {
   process.stdout.write(`Gatehouse serves ${baseUrl} with ${described(wants)}
   issuer       ${baseUrl}
   discovery    ${baseUrl}${paths.openidConfiguration}
-  suite        ${suiteBaseUrl} (its own base URL must be this one)
+  suite        ${suiteBaseUrl} (must be equal to the suite's own base URL)
   certificate  ${join(served.folder, 'certificate.pem')}
   person       ${person.login}  ${person.password}
 ${clients.map(([id, method]) => `  client       ${id}  ${method}`).join('\n')}
 Next, in another terminal:
   to paste     npm run conformance -- plan ${name} ${same}${name === 'fapi2' ? ` ${data}` : ''}
   to run       npm run conformance -- plan ${name} ${same} --suite ${suiteBaseUrl} --insecure ${data}
-Plans: ${planNames.filter((other) => !others.includes(other)).join(', ')}; for ${others.join(', ')} start it again with --for. Ctrl-C stops the service and removes its folder.
+Plans: ${planNames.filter((other) => !others.includes(other)).join(', ')}. For ${others.join(', ')}, restart it with --for. Ctrl-C stops the service and removes its folder.
 `)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }
@@ -135,7 +136,7 @@ async function run(
   if (report.differences.length > 0) process.exitCode = 1
 }
 
-/** The settings of the profile; the addresses of the service play no part in them. */
+/** Reads the settings of the conformance profile. They do not depend on the service's URLs. */
 function readSettings() {
   const { conformance } = readConfig({ CONFORMANCE_PROFILE: 'on' }, configFolder)
   if (!conformance) throw new Error('config/conformance.json is missing.')

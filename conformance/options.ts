@@ -5,30 +5,30 @@ import { type PlanName, planNames, plans } from './plans.ts'
 export const usage = `npm run conformance -- serve [options]
 npm run conformance -- plan ${planNames.join('|')} [options]
 
-serve starts the service for the OpenID Foundation's suite: over https, with a certificate of its own,
-the conformance profile and the demo campus, in a temporary folder. It says what to do next.
+serve starts the service for the OpenID Foundation's suite: over https, with a self-signed certificate,
+the conformance profile and the demo campus, in a temporary folder. It prints the next steps.
 
-plan prints what the suite has to be told: the plan's name, its variant, its configuration. With
---suite it runs the plan in a running suite, and compares the results with conformance/expected.json.
-It ends with 0 when they are the same, with 1 when one differs, with 2 when it was not understood.
+plan prints what to enter in the suite: the plan's name, its variant and its configuration. With
+--suite, it runs the plan in a running suite and compares the results with conformance/expected.json.
+Exit codes: 0 if all results are as expected, 1 if one differs, 2 for invalid arguments.
 
 ${planNames.map((name) => `  ${name.padEnd(20)}${plans[name].meaning}`).join('\n')}
 
-  --port N            port of serve (3443)
+  --port N            the port of serve (3443)
   --base-url URL      the service's issuer (https://localhost:PORT)
   --suite-base-url URL
-                      the suite's own base URL, to the letter (https://localhost.emobix.co.uk:8443)
-  --for PLAN          the plan for which serve turns on what it needs (basic); backchannel and fapi2
-                      have needs of their own, the others share theirs
-  --suite URL         where the suite answers this command, if it is to run the plan
-  --token TEXT        a token of the suite's API; one in development mode wants none
-  --insecure          takes the suite's certificate as it is, for one on this machine; serve takes it
-                      when it starts, for what it tells the suite of sign-outs
-  --data FOLDER       the folder that serve has named; where the suite waits for another signing key,
-                      the keys in it are rotated. Without it you are asked to do that. The
-                      private keys of the plan fapi2 are in it, too
-  --configuration     prints the configuration alone, for a file
-  --help              this text
+                      the suite's own base URL, exactly (https://localhost.emobix.co.uk:8443)
+  --for PLAN          the plan for which serve enables protocols (basic). backchannel and fapi2 need
+                      more than the other plans
+  --suite URL         runs the plan in the suite at this URL
+  --token TEXT        a token for the suite's API; not needed in development mode
+  --insecure          accepts any certificate of the suite, which is self-signed on a local machine.
+                      serve also needs it, to send sign-out notices
+  --data FOLDER       the folder that serve printed. plan rotates the keys in it when the suite waits
+                      for a new key; without the folder, it asks you to. Also contains the private
+                      keys of the plan fapi2
+  --configuration     prints only the configuration, to save it in a file
+  --help              prints this text
 `
 
 export type Options =
@@ -36,7 +36,7 @@ export type Options =
   | ({
       readonly command: 'serve'
       readonly port: number
-      /** For which plan. */
+      /** The plan for which `serve` enables protocols. */
       readonly plan: PlanName
       readonly insecure: boolean
     } & Addresses)
@@ -50,7 +50,7 @@ export type Options =
 
 interface Addresses {
   readonly baseUrl: string
-  /** Of config/conformance.json, when it is not given. */
+  /** By default, the one in config/conformance.json. */
   readonly suiteBaseUrl: string | undefined
 }
 
@@ -62,7 +62,7 @@ interface SuiteOptions {
 
 const PORT = 3443
 
-/** @throws Error with a sentence for the person who typed the words */
+/** Parses the command line. @throws Error with a sentence for the user */
 export function readOptions(words: readonly string[]): Options {
   const text = { type: 'string' } as const
   const flag = { type: 'boolean', default: false } as const
@@ -106,7 +106,11 @@ function planNamed(name: string | undefined): PlanName {
   throw new Error(`There is no plan ${name ?? ''}. Plans: ${planNames.join(', ')}.`)
 }
 
-/** The suite wants https for every address, and an issuer has nothing behind its port. */
+/**
+ * Returns the origin of an https URL.
+ *
+ * @throws Error for any other URL, because the suite requires https and an issuer has no path
+ */
 function httpsOrigin(option: string, value: string): string {
   const url = URL.parse(value)
   if (url?.protocol === 'https:' && url.origin === bare(value)) return url.origin

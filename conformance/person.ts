@@ -1,2 +1,2 @@
-/** Whom the suite's browser signs in: its claims are those of config/conformance.json besides. */
+/** The person whom the suite's browser signs in. config/conformance.json adds claims to the account. */
 export const SUITE_LOGIN = 'sam@northlight.example'

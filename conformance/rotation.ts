@@ -9,33 +9,33 @@ import { paths } from '../src/platform/http/paths.ts'
 import { readCertificate, readServedConfig, type ServeOptions } from './serve.ts'
 
 interface Rotation extends Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl'> {
-  /** The folder of a service that `serve` has started; another one's keys are rotated by hand. */
+  /** The folder of a service that `serve` started. Without a folder, a person must rotate the keys. */
   readonly folder: string | undefined
   readonly say: (line: string) => void
 }
 
 const ASK_EVERY_MS = 1000
-/** Time for a person to type a command, and for the service to follow it. */
+/** Time for a person to enter the command, and for the service to load the keys. */
 const FOLLOWED_WITHIN_MS = 3 * 60_000
 
 const keySet = z.object({ keys: z.array(z.object({ kid: z.string() })) })
 
 /**
- * Lets the service's next key sign although it was published only just now, and returns when the
- * service publishes a key that it has not published before.
+ * Makes the service's next key the current one, although it was published only recently. Returns when the service
+ * publishes a new key.
  *
- * @throws when it does not within three minutes
+ * @throws Error if that takes longer than three minutes
  */
 export async function rotateServedKeys({ folder, say, ...addresses }: Rotation): Promise<void> {
   const { baseUrl } = addresses
   const trusted = folder === undefined ? undefined : readCertificate(folder)
   const before = await publishedKeys(baseUrl, trusted)
   if (folder === undefined) {
-    say('    The suite waits for another signing key: npm run gatehouse -- keys rotate --force')
+    say('    The suite waits for a new signing key. Run: npm run gatehouse -- keys rotate --force')
   } else {
     const rotation = { use: 'tokens', force: true } as const
     await rotateSigningKeys(readServedConfig(folder, addresses), rotation)
-    say('    The suite waits for another signing key, and the keys were rotated.')
+    say('    The suite waits for a new signing key, so the keys were rotated.')
   }
   const untilMs = performance.now() + FOLLOWED_WITHIN_MS
   while (performance.now() < untilMs) {

@@ -16,23 +16,26 @@ import { type Wants, wantsOf } from './plans.ts'
 
 export interface ServeOptions {
   readonly port: number
-  /** The issuer; other hosts than this machine reach it, when it names another. */
+  /** The issuer. If it is not a loopback URL, the service listens on all interfaces. */
   readonly baseUrl: string
   readonly suiteBaseUrl: string
-  /** The suite's alias of this service. */
+  /** The alias under which the suite runs the plan. */
   readonly alias: string
-  /** What is on; the profile alone, when it is left out. */
+  /** What to enable; by default, only the conformance profile. */
   readonly wants?: Wants
 }
 
-/** A service that the suite can be run against. */
+/** A running service for the suite. */
 export interface ServedOverHttps extends AsyncDisposable {
   readonly config: Config
-  /** Holds all that it keeps: database, secret, certificate, private key. It goes when it stops. */
+  /** The folder with its database, secret, certificate and private key. Removed when the service stops. */
   readonly folder: string
 }
 
-/** What RFC 9325 §4.2 recommends of TLS 1.2, and all of TLS 1.3. The suite tries every other one. */
+/**
+ * The cipher suites that RFC 9325 §4.2 recommends for TLS 1.2, and those of TLS 1.3. The suite checks that others are
+ * rejected.
+ */
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
@@ -41,10 +44,10 @@ const ciphers = [
 const configFolder = join(import.meta.dirname, '../config')
 
 /**
- * Starts the service with the conformance profile, the demo campus and a certificate of its own, all
- * of it in a folder of its own that is removed at the end.
+ * Starts the service with the conformance profile, the demo campus and a self-signed certificate, in a temporary
+ * folder.
  *
- * @throws a sentence when the port is taken, or the addresses are not what the service takes
+ * @throws Error if the port is in use or a URL is invalid
  */
 export async function serveOverHttps(options: ServeOptions): Promise<ServedOverHttps> {
   await using opening = new AsyncDisposableStack()
@@ -70,7 +73,7 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
   const listening = once(server, 'listening')
   server.listen(options.port, isLoopbackUrl(options.baseUrl) ? 'localhost' : '0.0.0.0')
   await listening.catch((error: unknown) => {
-    throw new Error(`Port ${options.port} cannot be listened on: ${String(error)}`, {
+    throw new Error(`Cannot listen on port ${options.port}: ${String(error)}`, {
       cause: error,
     })
   })
@@ -83,7 +86,7 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
   return { config, folder, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** The configuration of a service that `serveOverHttps` has started with these addresses. */
+/** Returns the configuration of a service that `serveOverHttps` started with the same URLs. */
 export function readServedConfig(
   folder: string,
   { baseUrl, suiteBaseUrl, wants }: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl' | 'wants'>,
@@ -111,7 +114,9 @@ export function readServedConfig(
   }
 }
 
-/** The suite is told of sign-outs, and is mostly on this machine. */
+/**
+ * Enables all optional protocols. The service sends sign-out notices to the suite, which is usually on a private host.
+ */
 function everyPlan(suiteHost: string): Config['service']['furtherPlans'] {
   return {
     ...{ backChannelLogout: true, pushedAuthorizationRequests: true, dpop: true },
@@ -119,7 +124,7 @@ function everyPlan(suiteHost: string): Config['service']['furtherPlans'] {
   }
 }
 
-/** The certificate of the service, for who has to trust it. */
+/** Reads the certificate of a service, for clients that must trust it. */
 export function readCertificate(folder: string): string {
   return readFileSync(certificateFile(folder), 'utf8')
 }

@@ -7,21 +7,18 @@ import { z } from 'zod'
 import type { SuiteConfiguration } from './configuration.ts'
 import type { Plan } from './plans.ts'
 
-/**
- * The REST API of a running suite, as far as a run needs it. Every call throws an Error that says
- * which call it was and what was answered.
- */
+/** The REST API of a running suite. Every call throws an Error that contains the call and the response. */
 export type Suite = ReturnType<typeof openSuite>
 
 export interface SuiteAddress {
   readonly url: string
-  /** Made in the suite's own pages; a suite that runs in development mode wants none. */
+  /** Created on the suite's pages. A suite in development mode needs none. */
   readonly token: string | undefined
-  /** Whether a certificate is taken that nobody vouches for, which a suite on this machine has. */
+  /** Whether to accept any certificate, because that of a local suite is self-signed. */
   readonly insecure: boolean
 }
 
-/** The suite itself holds a question for 30 seconds at most. */
+/** Longer than the 30 s for which the suite delays a response at most. */
 const CALL_TIMEOUT_MS = 60_000
 
 export const suiteStates = ['CONFIGURED', 'WAITING', 'FINISHED', 'INTERRUPTED'] as const
@@ -61,24 +58,24 @@ export function openSuite(address: SuiteAddress) {
           body: configuration,
         }),
       ),
-    /** Creates a module's run; all but the one of key rotation start by themselves. */
+    /** Creates a run of a module. All modules start automatically, except the one for key rotation. */
     async create(planId: string, { testModule, variant }: Module): Promise<string> {
       const query = { test: testModule, plan: planId, variant: JSON.stringify(variant ?? {}) }
       return created.parse(await call('POST', '/api/runner', { query })).id
     },
     start: async (id: string) => void (await call('POST', `/api/runner/${id}`)),
     cancel: async (id: string) => void (await call('DELETE', `/api/runner/${id}`)),
-    /** Waits for one of the states; nothing when none of them was reached in time. */
+    /** Waits until one of the states is reached; returns undefined after the timeout. */
     async waitFor(id: string, states: readonly (typeof suiteStates)[number][], timeoutMs: number) {
       const query = { states: states.join(','), timeoutMs: String(timeoutMs) }
       return state.parse(await call('GET', `/api/runner/${id}/wait-state`, { query })).state
     },
     info: async (id: string) => info.parse(await call('GET', `/api/info/${id}`)),
-    /** Addresses that the suite wants to be visited and has no browser task for. */
+    /** Lists the URLs that the suite wants to visit, but has no browser task for. */
     async waitingVisits(id: string): Promise<readonly string[]> {
       return running.parse(await call('GET', `/api/runner/${id}`)).browser?.urls ?? []
     },
-    /** What a module found wrong, a line each. */
+    /** Lists the failures and warnings of a module. */
     async faults(id: string): Promise<readonly string[]> {
       return log
         .parse(await call('GET', `/api/log/${id}`))
@@ -101,7 +98,7 @@ function makeCall({ url, token, insecure }: SuiteAddress) {
     const { status, content } = await send(target, {
       method,
       rejectUnauthorized: !insecure,
-      // It tells by this header, and not by a body, that it speaks with a program.
+      // The suite decides by this header, even without a body, that the caller is a program.
       headers: {
         accept: 'application/json',
         'content-type': 'application/json',

@@ -4,14 +4,14 @@ import { connect, getCACertificates, setDefaultCACertificates } from 'node:tls'
 const SHOWN_WITHIN_MS = 10_000
 
 /**
- * Trusts the certificate that a suite shows, as everything does that this process asks from now on: a
- * suite on this machine has one that nobody vouches for, and it is told of sign-outs.
+ * Makes this process trust the certificate of a suite, for all later requests. The certificate of a local suite is
+ * self-signed, and the suite receives sign-out notices.
  *
- * @throws a sentence when no suite shows a certificate there
+ * @throws Error if no suite responds with a certificate
  */
 export async function trustSuite(suiteBaseUrl: string): Promise<void> {
   const { hostname: host, port } = new URL(suiteBaseUrl)
-  // Only looked at here, and nothing is sent.
+  // Accept any certificate here, because nothing is sent.
   const socket = connect({
     host,
     port: Number(port || 443),

@@ -5,9 +5,7 @@ import type { Page } from 'playwright-core'
 
 import { openBrowser } from '../test/support/browser.ts'
 
-/**
- * `npm run screenshots`: takes the pictures of the README again, from the demo that `npm start` serves.
- */
+/** `npm run screenshots`: takes the screenshots of the README from the demo that `npm start` runs. */
 const base = process.env['BASE_URL'] ?? 'http://127.0.0.1:3000'
 const folder = join(import.meta.dirname, '../docs/images')
 

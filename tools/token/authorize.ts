@@ -9,12 +9,12 @@ import type { RelyingParty, Tokens } from './relying-party.ts'
 
 const CALLBACK_PATH = '/callback'
 
-/** Nothing listens here: the response is read from the redirect, or another port replaces this one. */
+/** The default redirect URI. Nothing listens there: the response is read from the redirect, or another port is used. */
 export const loopbackRedirect: string = `http://${loopbackAddress}:8400${CALLBACK_PATH}`
 
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000
 
-/** Signs a person in through the real pages, without a browser. */
+/** Signs a person in without a browser, through the actual pages. */
 export async function signInWithoutBrowser(party: RelyingParty, answers: Answers): Promise<Tokens> {
   const authorization = await party.begin(loopbackRedirect)
   const person = makeHeadlessPerson(answers)
@@ -23,7 +23,7 @@ export async function signInWithoutBrowser(party: RelyingParty, answers: Answers
   )
 }
 
-/** Lets a person sign in with their browser, and waits on a loopback port (RFC 8252 §7.3). */
+/** Opens the browser for a person to sign in, and receives the response on a loopback port (RFC 8252 §7.3). */
 export async function signInWithBrowser(party: RelyingParty): Promise<Tokens> {
   const server = createServer().listen(0, loopbackAddress)
   await once(server, 'listening')
@@ -43,7 +43,7 @@ function openBrowser(address: URL): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
   spawn(command, [address.href], { stdio: 'ignore', detached: true })
     .on('error', () => {
-      // The address is on the screen, which is enough where no browser can be opened.
+      // If no browser opens, the person can copy the printed URL.
     })
     .unref()
 }
@@ -51,14 +51,14 @@ function openBrowser(address: URL): void {
 async function waitForCallback(server: Server, port: number): Promise<URL> {
   const { promise, resolve, reject } = Promise.withResolvers<URL>()
   const timer = setTimeout(
-    () => reject(new Error('no sign-in was completed in time')),
+    () => reject(new Error('the sign-in was not completed in time')),
     SIGN_IN_TIMEOUT_MS,
   )
   server.on('request', (request, response) => {
     const address = new URL(request.url ?? '/', `http://${loopbackAddress}:${port}`)
     const ours = address.pathname === CALLBACK_PATH
     response.writeHead(ours ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8' })
-    response.end(ours ? 'You can close this page and go back to the terminal.\n' : 'Not here.\n')
+    response.end(ours ? 'You can close this page and return to the terminal.\n' : 'Not found.\n')
     if (ours) resolve(address)
   })
   try {

@@ -1,14 +1,10 @@
-/**
- * A person at a browser without a screen: follows redirects, keeps cookies as a browser does (path,
- * expiry), and fills in the forms of the sign-in, site and consent pages. It knows those pages by
- * their field names only, as the OpenID conformance suite does.
- */
+/** The input of a person who uses the pages without a browser. */
 export interface Answers {
   readonly login: string
   readonly password: string
-  /** The site to choose when the service asks; the first when not given. */
+  /** The site to choose; the first one by default. */
   readonly site?: string | undefined
-  /** Refuses on the consent page instead of allowing. */
+  /** Whether to refuse on the consent page. */
   readonly refuse?: boolean | undefined
 }
 
@@ -16,9 +12,13 @@ export type HeadlessPerson = ReturnType<typeof makeHeadlessPerson>
 
 const STEPS_MAX = 20
 
+/**
+ * Creates a person without a browser, who follows redirects, keeps cookies, and submits the sign-in, site and consent
+ * pages. Identifies pages by their fields.
+ */
 export function makeHeadlessPerson(answers: Answers) {
   const cookies = new CookieJar()
-  /** Opens one address with this person's cookies, without following a redirect. */
+  /** Sends a request with the person's cookies, and follows no redirect. */
   const open = async (url: URL, init: RequestInit = {}) => {
     const response = await fetch(url, {
       ...init,
@@ -30,14 +30,13 @@ export function makeHeadlessPerson(answers: Answers) {
   }
   return {
     open,
-    /** The header Cookie that this browser would send to an address. */
+    /** Returns the Cookie header that a browser would send to a URL. */
     cookiesFor: (url: URL) => cookies.headerFor(url),
     /**
-     * Opens an authorization request and goes through its pages until the browser would leave for
-     * `redirectUri`.
+     * Opens an authorization request, and submits the pages until the redirect to `redirectUri`.
      *
-     * @returns the address with code or error
-     * @throws when a page shows an error, or something unexpected is answered
+     * @returns the URL of that redirect, with a code or an error
+     * @throws Error for an error page or an unexpected page
      */
     async authorize(start: URL, redirectUri: string): Promise<URL> {
       let [url, init]: [URL, RequestInit] = [start, {}]
@@ -57,7 +56,9 @@ export function makeHeadlessPerson(answers: Answers) {
   }
 }
 
-/** A loopback address may come back with another port; scheme, host and path decide. */
+/**
+ * Whether a URL is an authorization response for the redirect URI. Ignores the port, which loopback clients may change.
+ */
 function leavesFor(redirectUri: string, target: URL): boolean {
   const expected = new URL(redirectUri)
   return (
@@ -99,12 +100,12 @@ function textOf(page: string): string {
   return `${said('error-code')}: ${said('error-description')}`
 }
 
-/** The pages escape with numeric references only. */
+/** Decodes numeric character references, the only ones in our pages. */
 function plainText(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }
 
-/** Cookies of one host; RFC 6265 as far as paths and removal go. */
+/** The cookies of one host, with paths and removal (RFC 6265). */
 class CookieJar {
   readonly #cookies = new Map<string, { readonly pair: string; readonly path: string }>()
 

@@ -21,9 +21,8 @@ import {
 } from 'oauth4webapi'
 
 /**
- * A relying party of the command line: a public client that discovers the service, authorizes with
- * PKCE and verifies the id_token, as a third-party application does. It reads every address from the
- * discovery documents.
+ * A public client on the command line. It reads all endpoints from discovery, authorizes with PKCE and verifies the
+ * id_token, like a third-party application.
  */
 export type RelyingParty = Awaited<ReturnType<typeof openRelyingParty>>
 
@@ -31,24 +30,28 @@ export type Tokens = Awaited<ReturnType<typeof redeem>>
 
 export interface RelyingPartyOptions {
   readonly baseUrl: string
-  /** Without one the party registers itself, as a program on this computer. */
+  /** Without a client_id, the client registers itself as a native application. */
   readonly clientId: string | undefined
-  /** With which it does so. */
+  /** The redirect URI to register. */
   readonly redirectUri: string
   readonly scope: string
 }
 
-/** A service on the machine itself has no TLS. */
+/** Allows http, because a local service has no TLS. */
 const insecure = { [allowInsecureRequests]: true }
 
-/** @throws with a sentence when nothing answers there, or another issuer does */
+/**
+ * Discovers the service, and registers a client if necessary.
+ *
+ * @throws Error if there is no service, or it has another issuer
+ */
 export async function openRelyingParty(options: RelyingPartyOptions) {
   const { baseUrl, scope } = options
   const server = await discover(baseUrl)
   const clientId = options.clientId ?? (await register(server, options.redirectUri))
   return {
     baseUrl,
-    /** Starts an authorization for this redirect address. */
+    /** Creates an authorization request for a redirect URI. */
     async begin(redirectUri: string) {
       const verifier = generateRandomCodeVerifier()
       const [state, nonce] = [generateRandomState(), generateRandomNonce()]
@@ -65,7 +68,7 @@ export async function openRelyingParty(options: RelyingPartyOptions) {
         code_challenge_method: 'S256',
       }).toString()
       const asked = { clientId, redirectUri, scope, verifier, state, nonce }
-      /** Exchanges the code in the address that the browser came back to. */
+      /** Redeems the code in the authorization response, and verifies the id_token. */
       const finish = (callback: URL) => redeem(server, asked, callback)
       return { redirectUri, start, finish }
     },
@@ -82,12 +85,12 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
   if (!response.ok) throw new Error(`discovery at ${baseUrl} answered ${response.status}`)
   const { issuer } = (await response.clone().json()) as AuthorizationServer
   if (issuer !== baseUrl) {
-    throw new Error(`the service at ${baseUrl} calls itself ${issuer}: use that address`)
+    throw new Error(`the issuer of the service at ${baseUrl} is ${issuer}; use that URL`)
   }
   return await processDiscoveryResponse(new URL(baseUrl), response)
 }
 
-/** Registers a client (RFC 7591 §3). The service deletes it if it stays unused. */
+/** Registers a client (RFC 7591 §3), which the service deletes if it stays unused. */
 async function register(server: AuthorizationServer, redirectUri: string): Promise<string> {
   const client = {
     client_name: 'npm run token',
@@ -127,7 +130,6 @@ async function redeem(server: AuthorizationServer, asked: Asked, callback: URL) 
       id_token: tokens.id_token,
       expires_in: tokens.expires_in,
       scope: tokens.scope ?? scope,
-      // After the verification of the id_token.
       claims: getValidatedIdTokenClaims(tokens),
     }
   } catch (error) {

@@ -13,21 +13,20 @@ import { openRelyingParty, type Tokens } from './relying-party.ts'
 
 const help = `npm run token -- [options]
 
-Walks the whole flow against a running service (discovery, PKCE, sign-in, site, consent, exchange),
-verifies the id_token, and prints the tokens with a request that works.
+Runs the whole flow against a running service (discovery, PKCE, sign-in, site, consent, code exchange),
+verifies the id_token, and prints the tokens with a sample request.
 
   --base-url URL    the service (http://127.0.0.1:3000, or BASE_URL)
-  --as ROLE         member, for /member/graphql (what it is without this option), or operator, for
-                    /admin/graphql: a client registers itself, and an owner of the demo signs in
-  --client ID       client_id (a member: northlight-notes, the demo's public application; an
-                    operator: one that is registered for it)
-  --account LOGIN   demo person who signs in (sam@northlight.example, olivia@northlight.example)
-  --password TEXT   its password, when it is none of the demo people
-  --scope NAMES     scopes, separated by spaces (who the person is, and all of a member's or of an
-                    operator's)
-  --browser         opens the pages for you to sign in, instead of signing in without a browser
-  --json            prints one JSON object and nothing else
-  --help            this text
+  --as ROLE         member, for /member/graphql (default), or operator, for /admin/graphql
+  --client ID       the client_id (for a member: northlight-notes, the demo's public application; for
+                    an operator: a new client that registers itself)
+  --account LOGIN   the person who signs in (sam@northlight.example, olivia@northlight.example)
+  --password TEXT   the person's password; not needed for people of the demo
+  --scope NAMES     the scopes, separated by spaces (the identity scopes, and all scopes of a member
+                    or an operator)
+  --browser         opens your browser to sign in, instead of signing in without one
+  --json            prints only a JSON object
+  --help            prints this text
 `
 
 const { values } = parseArgs({
@@ -44,29 +43,29 @@ const { values } = parseArgs({
   },
 })
 
-/** As whom `npm run token` signs in, and what it asks for unless it is told otherwise. */
+/** The defaults for each value of `--as`. */
 const roles = {
   member: {
-    /** The demo's public member application. */
+    /** The public application of the demo. */
     clientId: 'northlight-notes',
     account: 'sam@northlight.example',
     scopes: [...scopeNames('identity'), MEMBER_READ, MEMBER_WRITE],
   },
   operator: {
-    /** A client of an operator registers itself. */
+    /** Without a client_id, the client registers itself. */
     clientId: undefined,
     account: 'olivia@northlight.example',
     scopes: [...scopeNames('identity'), ...scopeNames('operator')],
   },
 } as const satisfies Record<string, object>
 
-/** @throws with a sentence for any word that names no role */
+/** Returns the defaults of a role. @throws Error for an unknown role */
 function readRole(word: string) {
   if (word === 'member' || word === 'operator') return roles[word]
   throw new Error(`--as takes member or operator, not ${word}`)
 }
 
-/** What each scope can ask, the first that a token has. */
+/** Sample queries by scope. The first one that the token allows is used. */
 const queries = [
   {
     scope: MEMBER_READ,
@@ -109,7 +108,11 @@ async function run(): Promise<void> {
   }
 }
 
-/** The person's password; the demo's are public and stand in its data. */
+/**
+ * Returns the login with its password, which is public for people of the demo.
+ *
+ * @throws Error if the password is unknown
+ */
 async function accountOf(
   baseUrl: string,
   login: string,
@@ -117,7 +120,7 @@ async function accountOf(
   const { password } = values
   if (password !== undefined) return { login, password }
   if (!isLoopbackUrl(baseUrl))
-    throw new Error('--password is needed for a service that is not local')
+    throw new Error('--password is required for a service that is not local')
   const { readCampusFolder } = await import('../../src/ops/import/campus-folder.ts')
   const { demoPeople } = await import('../../src/ops/import/demo-campus.ts')
   const folder = new URL('../../config/demo', import.meta.url).pathname
@@ -126,12 +129,12 @@ async function accountOf(
   throw new Error(`${login} is none of the demo people: give --password`)
 }
 
-/** The tokens as text for a person, with a request that works when it is pasted. */
+/** Formats the tokens for the terminal, with a sample request to paste. */
 function describeTokens(tokens: Tokens): string {
   const { base_url, access_token, refresh_token, claims, expires_in, scope } = tokens
   const who = claims
     ? `${claims['name'] ?? claims.sub} (${claims.sub}), id_token verified (ES256)`
-    : 'not told: the scope openid was not asked for'
+    : 'unknown: the scope openid was not requested'
   return [
     `signed in      ${who}`,
     `scope          ${scope}`,
