@@ -168,7 +168,7 @@ const UNDER_REFUSALS =
   'site operators can see the reason under Refusals on the page of the application'
 
 const SEND_S256 =
-  'send code_challenge_method=S256 and, as code_challenge, the base64url of the SHA-256 of your code_verifier'
+  'send code_challenge_method=S256 and, as code_challenge, the base64url-encoded SHA-256 hash of your code_verifier'
 
 /**
  * Replacements for unhelpful error descriptions of the engine. They use only characters allowed by RFC 6749 §4.1.2.1
@@ -196,7 +196,7 @@ const toClient = sentences({
   'code_challenge_method must be provided': `code_challenge_method is missing: ${SEND_S256}`,
   'Authorization Server policy requires PKCE to be used for this request': `PKCE is required for every client: ${SEND_S256}`,
   'unsupported grant_type requested':
-    'unsupported grant_type requested: send authorization_code or refresh_token; every token needs a ' +
+    'unsupported grant_type requested: send authorization_code or refresh_token; tokens are issued only for a ' +
     'person who signs in',
   'unsupported response_type requested':
     'unsupported response_type requested: send response_type=code',

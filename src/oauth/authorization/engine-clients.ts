@@ -43,7 +43,10 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
   }
 }
 
-/** The engine finds the client that a hint names before it validates the hint. @throws hintNotValid if there is a hint */
+/**
+ * Reports an invalid id_token_hint at sign-out rather than an unknown client, because the engine looks up the client
+ * before it validates the hint. @throws hintNotValid
+ */
 function refuseHint({ oidc }: KoaContextWithOIDC): void {
   if (oidc?.route === 'end_session' && oidc.params?.['id_token_hint'] !== undefined) {
     throw hintNotValid()

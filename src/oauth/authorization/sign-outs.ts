@@ -86,7 +86,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   await Promise.all(turns.values())
 }
 
-/** Finds applications with due notices, except `others`: first those that have waited longest, up to the free places. */
+/** Finds the applications whose notices have waited longest, except `others`, and only as many as there are places. */
 async function dueClients(
   { database, now }: SignOutPorts,
   others: readonly string[],

@@ -79,7 +79,7 @@ export function readClientCredentials(
     return clientId === undefined ? { problem: NO_CLIENT_ID } : { clientId, secret }
   const basic = readBasic(header)
   if ('problem' in basic || clientId === undefined || clientId === basic.clientId) return basic
-  return { problem: 'client_id mismatch' }
+  return { problem: 'client_id differs from the one in the Authorization header' }
 }
 
 /** Reads a client assertion. Its subject is the client, which must match `client_id` if sent (RFC 7523 §2.2). */
@@ -88,12 +88,12 @@ function readAssertion(
   type: string | undefined,
   named: string | undefined,
 ): ClientCredentials {
-  if (type !== ASSERTION_TYPE)
-    return { problem: 'client_assertion_type must be the value of RFC 7523' }
+  if (type !== ASSERTION_TYPE) return { problem: `client_assertion_type must be ${ASSERTION_TYPE}` }
   const clientId = subjectOf(assertion)
   if (clientId === undefined)
     return { problem: 'the client_assertion must be a JWT with a subject' }
-  if (named !== undefined && named !== clientId) return { problem: 'client_id mismatch' }
+  if (named !== undefined && named !== clientId)
+    return { problem: 'client_id differs from the subject of the client_assertion' }
   return { clientId, secret: undefined, assertion }
 }
 

@@ -101,7 +101,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   if (read.client_id !== address.href) return 'its client_id is not its URL'
   if (read.name === undefined) return 'its client_name is empty'
   if (!mayBePublic(read))
-    return 'token_endpoint_auth_method must be none, or the supported methods must include none'
+    return 'token_endpoint_auth_method must be none, or token_endpoint_auth_methods_supported must include it'
   if (!read.grantTypes.includes('authorization_code'))
     return 'its grant_types do not include authorization_code'
   if (read.response_types?.includes('code') === false)

@@ -95,7 +95,9 @@ async function registerIntegration(
   // Reject a disabled platform here rather than at its first authorization.
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active')
-    throw invalidClientMetadata('this platform is disabled at this service: ask its operator')
+    throw invalidClientMetadata(
+      'this service has disabled this platform: ask the operator of the service',
+    )
   if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
     ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
     throw tooManyRequests()
@@ -271,7 +273,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
   if (pathless !== undefined && foreign.length === 1) {
     return `a loopback redirect_uri needs a path: send ${pathless}/callback, for example`
   }
-  return `a fixed callback requires a registered integration. ${otherWays(policy)} Without one, every redirect_uri must have the form http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
+  return `a fixed callback requires a registered integration. ${otherWays(policy)} Otherwise, every redirect_uri must be http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
 }
 
 /** Explains why a registration is neither a platform's nor a loopback client's, and what to do next. */
