@@ -67,7 +67,7 @@ export function makeDocumentClients(
 
   /**
    * After a failed fetch, stores and returns the configured copy, if there is one and the document is not gone. Some
-   * hosts block requests from data centres. The copy is fresh for the shortest time, so the next fetch is soon.
+   * hosts block requests from data centers. The copy is fresh for the shortest time, so the next fetch is soon.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
