@@ -55,7 +55,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
       refuse('Host is not allowed; connect to the public address of the service')
     } else if (origin && !admission.admitsOrigin(origin)) {
-      refuse('Origin is not allowed; the administrator can add it to allowed_origins')
+      refuse('Origin is not allowed; the operator of this service can add it to mcp.allowedOrigins')
     } else {
       await next()
     }

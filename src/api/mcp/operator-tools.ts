@@ -177,7 +177,8 @@ export const operatorTools: readonly Tool[] = [
     name: 'get_site_analytics',
     title: 'Get statistics of the site',
     description:
-      'Returns daily counts for at most 92 days: enrolments, active members, completions, sign-ins, calls.',
+      'Returns daily counts for at most 92 days: enrolments, active members, completed courses, sign-ins, ' +
+      'connected applications and calls.',
     field: 'analytics',
     by: { from: 'DateTime', to: 'DateTime' },
     selection: figures,

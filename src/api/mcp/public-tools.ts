@@ -42,7 +42,7 @@ function wordsArgument(where: string) {
     .min(1)
     .max(WORDS_LENGTH_MAX)
     .optional()
-    .describe(`Only results with these words in ${where}, ignoring case.`)
+    .describe(`Only results whose ${where} contains this text, ignoring case.`)
 }
 
 const everybody = { kind: 'public' } as const
@@ -56,8 +56,8 @@ export const publicTools: readonly Tool[] = [
     name: 'get_service_info',
     title: 'Get service information',
     description:
-      'Returns the name, documents and addresses of this service and its protocol revisions. Works without a ' +
-      'token.',
+      'Returns the name, version and document URLs of this service, and its protocol revisions. Works without ' +
+      'a token.',
     access: everybody,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => {

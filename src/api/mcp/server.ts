@@ -111,16 +111,16 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'notifications as read and change notification settings.',
   operator:
     'You act for an operator of one site. Start with get_site or list_site_courses; lists contain the ids. ' +
-    'Tools that change data need a write scope: call sign_in with change and the area. What you create is ' +
-    'a draft until you publish it. Ask before you publish, send, remove or end anything.',
+    'Tools that change data need a write scope: call sign_in with change and the area. New items are drafts ' +
+    'until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
 function openWords(baseUrl: string, isSignedIn: boolean): string {
   const of = (audience: ToolAudience) => baseUrl + addressFor(audience).path
   return (
-    (isSignedIn ? 'The token opens the public tools only' : 'No person is signed in') +
+    (isSignedIn ? 'The token gives access only to the public tools' : 'No person is signed in') +
     '; list_sites and list_public_courses are public. For the purchases of a person, call ' +
-    `sign_in with as: "member" or connect to ${of('member')}. To run a site, call it with ` +
+    `sign_in with as: "member" or connect to ${of('member')}. To run a site, call sign_in with ` +
     `as: "operator" or connect to ${of('operator')}.`
   )
 }

@@ -117,6 +117,6 @@ function nextStepOf(caller: AccessToken): string {
   return opens(caller, 'operator')
     ? 'List the tools again: they now include those of operators that the scopes allow. To request write access, ' +
         'call sign_in with change and the area, such as courses or posts.'
-    : 'This token opens the public tools only. Call sign_in with as: "member" for purchases at a site, ' +
+    : 'This token gives access only to the public tools. Call sign_in with as: "member" for purchases at a site, ' +
         `or with as: "operator" to run one; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
 }
