@@ -199,7 +199,9 @@ describe('POST /member/graphql', () => {
           expect([status, body.data]).to.deep.equal([400, undefined])
           expect(headers.get('content-type')).to.equal(`${accept}; charset=utf-8`)
           expect(body.errors?.[0]?.extensions).to.include({ code: 'LIMIT_EXCEEDED', limit })
-          expect(body.errors?.[0]?.message).to.match(new RegExp(`limit of \\d+ ${limit}$`))
+          expect(body.errors?.[0]?.message).to.match(
+            new RegExp(`limit on ${limit}, which is \\d+$`),
+          )
         }
       })
     }

@@ -43,7 +43,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,
-    // A change may wait for a lock, and must not be older than the row that it then finds.
+    // Read the time late: a change may wait for a lock, and must not be older than the row that it then finds.
     get now() {
       return parts.now()
     },

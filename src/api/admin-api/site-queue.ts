@@ -15,8 +15,8 @@ interface Queue {
 const queues = new Map<string, Queue>()
 
 /**
- * Runs a task after all earlier tasks in its queue. For tasks that read a whole list: a document can contain thirty
- * that read a million rows each. Yields to the event loop between two tasks, so other requests make progress.
+ * Runs a task after all earlier tasks in its queue, because a document can contain thirty tasks that read a million rows
+ * each. Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task
  * @throws tooManyRequests if the queue is full

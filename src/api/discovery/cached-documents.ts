@@ -13,7 +13,7 @@ export function renderDocument(text: string, contentType: string) {
   return { body, contentType, etag: `"${digest}"` }
 }
 
-/** Sends a public document, or 304 if the caller already has it (RFC 9110 §13.1.2). */
+/** Sends a public document with cache and CORS headers, or 304 if the caller already has it (RFC 9110 §13.1.2). */
 export function sendDocument(
   ctx: Context,
   document: RenderedDocument,
@@ -35,8 +35,8 @@ export function sendDocument(
   ctx.body = document.body
 }
 
-// Replaces Koa's `fresh`, which never allows 304 for a request with `Cache-Control: no-cache`. fetch() adds this header
-// to conditional requests; it is meant for caches only.
+// Whether the caller has the current document. Unlike Koa's `fresh`, ignores `Cache-Control: no-cache`, which fetch()
+// adds to conditional requests.
 function isHeld(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false
   const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -72,7 +72,7 @@ export function keepDocuments(
 
 type Complete = (path: string, body: object) => object
 
-/** Runs the later middleware and renders its response; undefined unless it is JSON with status 200. */
+/** Runs the later middleware for GET and renders its response; undefined unless it is JSON with status 200. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'

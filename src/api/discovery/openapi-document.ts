@@ -65,7 +65,7 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
 type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
-/** What the blocks read so far define. */
+/** The definitions read so far. */
 class Notation {
   tag = ''
   readonly tags: { name: string; description: string }[] = []
@@ -80,7 +80,7 @@ class Notation {
 }
 
 /**
- * Parses the notation of openapi.txt. A block starts with a keyword in the first column.
+ * Converts the notation of openapi.txt to OpenAPI. A block starts with a keyword in the first column.
  *
  * @throws Error for a name that no earlier block defines
  */
@@ -190,8 +190,8 @@ function typeOf(text: string, known: Notation): Part {
 }
 
 /**
- * Parses `headers content codes: description`, or the name of a response. A word in snake case that is not a header is
- * an error code (RFC 6749 §5.2).
+ * Parses `headers content codes: description`, or the name of a response. A word with an underscore is an error code
+ * (RFC 6749 §5.2).
  */
 function responseOf(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {

@@ -19,11 +19,12 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** The limits on the operations and changes of a person. `name` is counted per client. */
+/** The limits on the requests of a person. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
+  /** The limit on the cost of operations, per person, site and client. */
   readonly name: LimitName
-  /** The limit for changes, counted per person across all clients. */
+  /** The limit on changes, per person and site. */
   readonly changes?: LimitName
 }
 
@@ -81,8 +82,8 @@ const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
  * Creates the function that estimates the cost of an operation: one per field in the largest possible response.
- * `nodes` and `edges` of a connection multiply by `first`. An unpaginated list multiplies by its `@listSize`, or by
- * ten.
+ * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count as many
+ * times as its `@listSize`, or ten times.
  *
  * `@cost` sets the cost of an expensive field or argument, such as a search of every row. Ignores `@skip` and
  * `@include`, so a skipped field counts too.
@@ -102,7 +103,7 @@ export function makeCostOf(schema: GraphQLSchema) {
     'cost',
   )
 
-  /** Returns the cost of the given arguments of a field. Null counts as omitted. */
+  /** Returns the extra cost of the given arguments of a field. Null counts as omitted. */
   const weightOfGiven = ({ arguments: named = [] }: FieldNode, variables: Variables) =>
     named
       .filter(({ name }) => argumentWeights.has(name.value))

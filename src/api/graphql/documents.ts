@@ -126,7 +126,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** Finds the first exceeded limit. Validation takes time in the square of the number of fields, so it comes later. */
+/** Finds an exceeded limit before validation, whose time grows with the square of the number of fields. */
 function findExceededLimit(
   document: DocumentNode,
   limits: DocumentLimits,
@@ -155,7 +155,7 @@ function findExceededLimit(
 }
 
 /**
- * Maximum depth of an introspection field that counts as one level: the standard introspection query is deeper than
+ * An introspection field up to this depth counts as one level, because the standard introspection query is deeper than
  * data queries may be.
  */
 const INTROSPECTION_DEPTH_MAX = 20

@@ -149,7 +149,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Returns a response that stops graphql-http. The real response is sent later, with its challenge or Retry-After. */
+/** Returns a response that stops graphql-http. The handler then sends the real one, with its headers and body. */
 function refusal(status: 403 | 405 | 429): Response {
   return [null, { status, statusText: '' }]
 }
@@ -167,7 +167,8 @@ function jsonResponse(status: number, body: object, type = 'json'): Response {
 }
 
 /**
- * Replaces faults with error ids and logs their causes, so no statement, host or stack trace leaks.
+ * Replaces internal errors with ones that contain only the error id, and logs their causes. So no statement, host or
+ * stack trace leaks.
  *
  * @throws a refusal of a resolver, such as storageUnavailable
  */
@@ -189,7 +190,7 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   } as ExecutionResult
 }
 
-/** Creates the error that replaces a fault. The log has the cause under the id of the error. */
+/** Creates the error that replaces an internal error. The log has the cause under the error id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(`internal error, error id ${errorId}`, {
     path: path ?? null,

@@ -15,7 +15,7 @@ import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 /** The outcome of a query on a page: its result, or why there is none. */
 type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
 
-/** Runs a query that a person entered on a page of this service, with all rights of that person. */
+/** Runs a query that a person entered on a page of this service, with all permissions of that person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
 interface TypedQuery {

@@ -40,7 +40,7 @@ export const pageArgumentWords: Readonly<Record<string, string>> = {
   after: 'pageInfo.endCursor of the previous page.',
 }
 
-/** The message for a cursor from another list. */
+/** The message for an invalid cursor, such as one from another list. */
 export const FOREIGN_CURSOR =
   'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
@@ -163,14 +163,14 @@ function sentenceOf(
 /** Maximum length of a message. GraphQL's messages repeat the invalid value, which may be very long. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** Declares the variables of a document: `$id: ID!, $at: DateTime`. */
+/** Formats the declaration of variables in a document: `$id: ID!, $at: DateTime`. */
 export function declared(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, type]) => `$${name}: ${type}`)
     .join(', ')
 }
 
-/** Passes variables to the arguments of a field: `id: $id, at: $at`. */
+/** Formats the arguments of a field that takes these variables: `id: $id, at: $at`. */
 export function passed(variables: Readonly<Record<string, string>>): string {
   return Object.keys(variables)
     .map((name) => `${name}: $${name}`)

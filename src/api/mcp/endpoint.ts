@@ -126,8 +126,9 @@ async function authenticate(
 }
 
 /**
- * Returns the verdict if it rejects the caller. An endpoint for an audience rejects a token without any scope of the
- * audience. Otherwise the client would stay connected with only the public tools, and never request more scopes.
+ * Returns the verdict on a caller without access; otherwise undefined. An endpoint for an audience rejects a token
+ * without any scope of the audience. Otherwise the client would stay connected with only the public tools, and never
+ * request more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,

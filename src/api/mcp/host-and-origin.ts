@@ -13,8 +13,8 @@ export interface AdmissionPolicy {
 }
 
 /**
- * Decides which hosts and origins may use the tool endpoints. Prevents DNS rebinding: a page that rebinds its DNS name
- * to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
+ * Creates the checks of Host and Origin for the tool endpoints. They prevent DNS rebinding: a page that rebinds its DNS
+ * name to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
  * A public service admits the host of {base_url} and every origin: browsers add no credentials automatically, and
  * rebinding only threatens local services. A service on a loopback address admits all loopback hosts and origins, at

@@ -67,7 +67,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Sends a JSON-RPC error without an id, because the id of the message is not known yet. */
+/** Sends a JSON-RPC error without an id, because the id of the message is unknown. */
 export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
   logFields(ctx).error = message
   ctx.status = status

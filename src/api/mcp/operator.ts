@@ -8,8 +8,8 @@ type Described = Pick<Tool, 'name' | 'title' | 'description'>
 
 /**
  * Creates a tool for operators of the token's site. It runs one fixed document of the Admin API in this process, so the
- * tool and the API cannot diverge (design 23). Each call verifies the token, and thereby that the person is still an
- * operator of the site (design 15).
+ * tool and the API cannot diverge (design 23). The endpoint verifies the token of each call, and so checks that the
+ * person is still an operator of the site (design 15).
  */
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),

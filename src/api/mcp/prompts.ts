@@ -6,7 +6,7 @@ import type { ToolAccess, ToolCall } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { nearNames } from './tool-catalogue.ts'
 
-/** A frequent question that hosts offer to people. */
+/** A frequent question or task that hosts offer to people. */
 export interface Prompt {
   readonly name: string
   readonly title: string

@@ -87,7 +87,9 @@ function accessForWish(values: unknown): ToolAccess {
   return as === undefined || as === null ? anyToken : { kind: 'public' }
 }
 
-/** Describes the client and the person, as far as UserInfo or the Member API does with these scopes (design 15). */
+/**
+ * Describes the client and the person. Shows only what the scopes also open at UserInfo or the Member API (design 15).
+ */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {

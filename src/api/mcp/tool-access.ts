@@ -54,7 +54,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
   }
 }
 
-/** Returns the verdict on the use of a tool, given the verdict on the token. */
+/** Returns the verdict on the use of a tool, prompt or resource, given the verdict on the token. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
@@ -62,7 +62,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
     : verdict
 }
 
-/** Whether a caller may use a tool. No scope includes another. */
+/** Whether a caller may use a tool, prompt or resource with this condition. */
 export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return (
     access.kind === 'public' ||

@@ -32,7 +32,7 @@ export function makeMemberSchema(): GraphQLSchema {
 /** Runs one of this service's own documents against the Member API, for a member. */
 export type ExecuteMember = Execute<MemberCaller>
 
-/** Creates the caller from a token. Returns undefined for a token without a site, which has no member scopes. */
+/** Creates the caller from a token; undefined for a token without a site. */
 export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }

@@ -171,8 +171,8 @@ const afterChange = {
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
- * Resolvers of `schema.graphql`. They perform no access checks, because every query reads only the data of the caller.
- * Fields without a resolver are properties of their parent.
+ * Resolvers of `schema.graphql`. They need no access checks, because every statement is limited to the data of the
+ * caller. Fields without a resolver are properties of their parent.
  */
 export const resolvers = {
   Query: query,

@@ -19,8 +19,9 @@ const defaultStandIn =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Hashes and verifies passwords in low-priority threads, with Argon2id, 19 MiB and two passes (OWASP's first choice).
- * By default, one core stays free for requests. Hashes that do not fit into the queue are rejected.
+ * Creates the functions that hash and verify passwords in low-priority threads, with Argon2id, 19 MiB and two passes
+ * (OWASP's first choice). By default, one core stays free for requests. Hashes that do not fit into the queue are
+ * rejected.
  *
  * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
  */
@@ -51,7 +52,7 @@ export function makePasswords(
   }
 }
 
-/** Creates a queue that runs up to `running` tasks at once. @throws TooManyHashes if `waitingMax` tasks wait */
+/** Creates a queue that runs up to `running` tasks at once. It throws TooManyHashes if `waitingMax` tasks wait. */
 function makeQueue(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running

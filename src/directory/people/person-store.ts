@@ -23,8 +23,8 @@ export type PersonStore = ReturnType<typeof makePersonStore>
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
-     * Finds the account with an e-mail address, and a stand-in hash to check if there is none. The stand-in is the
-     * hash of the next address in alphabetical order. Imported hashes differ in cost, so with a fixed stand-in, the
+     * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
+     * the hash of the next address in alphabetical order. Imported hashes differ in cost, so with a fixed stand-in, the
      * time of the check would reveal whether an account exists.
      */
     async findCredentials(emailCanonical: string) {

@@ -34,7 +34,7 @@ export function makePublicSites({ kysely }: Database) {
         .limit(value('limit')),
   )
   return {
-    /** Lists one page of public sites, sorted by slug, and counts all of them. */
+    /** Returns one page of the public sites, sorted by slug, and the total count. */
     list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
@@ -129,7 +129,7 @@ export function makePublicCourses({ kysely }: Database) {
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 
-    /** Lists one page of the published courses of a site, sorted by slug, and counts all of them. */
+    /** Returns one page of the published courses of a site, sorted by slug, and the total count. */
     async list(
       { words, ...published }: PublishedQuestion,
       request: PageRequest,

@@ -19,7 +19,7 @@ export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
-/** Finds the appearance of the only site where a person has roles; undefined if there are several. */
+/** Finds the appearance of a person's site; undefined unless the person has roles at exactly one site. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
