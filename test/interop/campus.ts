@@ -7,13 +7,19 @@ import { freePort, temporaryFolder } from '../support/programs.ts'
 import type { Library } from './library-table.ts'
 import type { Settings } from './program.ts'
 
-/** A library with the client and the settings of its example. */
-export interface Client {
-  readonly library: Library
+/** What a program needs of its client. */
+type Registered = Pick<Library, 'name' | 'authentication' | 'callbackPath'>
+
+/** A library or product with the settings of its client. */
+export interface Client<Program extends Registered = Library> {
+  readonly library: Program
   readonly settings: Settings
 }
 
-export async function makeClients(chosen: readonly Library[], issuer: string) {
+export async function makeClients<Program extends Registered>(
+  chosen: readonly Program[],
+  issuer: string,
+): Promise<Client<Program>[]> {
   return await Promise.all(
     chosen.map(async (library) => {
       const port = String(await freePort())
@@ -35,7 +41,7 @@ export async function makeClients(chosen: readonly Library[], issuer: string) {
 }
 
 /** The demo campus with an application for each of them; a folder for CONFIG_DIR. */
-export function campusWith(clients: readonly Client[]): string {
+export function campusWith(clients: readonly Client<Registered>[]): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })
   const file = join(folder, 'demo/applications.json')
@@ -47,7 +53,7 @@ export function campusWith(clients: readonly Client[]): string {
   return folder
 }
 
-function applicationOf({ library, settings }: Client) {
+function applicationOf({ library, settings }: Client<Registered>) {
   return {
     clientId: settings.CLIENT_ID,
     kind: 'site',

@@ -2,13 +2,17 @@ import { parseArgs } from 'node:util'
 
 import { inParallel, makeReport, notRun, openRunBrowser } from '../support/driven.ts'
 import { startProcess } from '../support/process.ts'
+import { serve } from '../support/serve.ts'
 import { campusWith, makeClients } from './campus.ts'
-import { type Library, libraries } from './library-table.ts'
+import { libraries } from './library-table.ts'
+import { products } from './product-table.ts'
 import { startRecorder } from './recorder.ts'
 import { runLibrary } from './run-library.ts'
+import { runProduct } from './run-product.ts'
 
 /**
- * `npm run test:interop`: the programs of examples/ against the running service, each with one version of its library.
+ * `npm run test:interop`: the programs of examples/ against the running service, each with one version of its library,
+ * and with `--all` products that sign people in.
  * Prints a line for each, and the sum. Fails when a program that ran did not do all that the table says.
  */
 const RUN_TIMEOUT_MS = 9 * 60_000
@@ -26,12 +30,12 @@ const { values: options } = parseArgs({
 const { print, finish } = makeReport(options.verbose)
 
 async function main(): Promise<void> {
+  const isChosen = ({ name, family = 'product' }: { name: string; family?: string }) =>
+    options.only.some((word) => `${family} ${name}`.includes(word))
   const chosen = libraries.filter(
-    ({ name, family, onlyWithAll }) =>
-      (options.all || !onlyWithAll) &&
-      options.only.some((word) => `${family} ${name}`.includes(word)),
+    (library) => (options.all || !library.onlyWithAll) && isChosen(library),
   )
-  const title = ({ name, version, family }: Library) =>
+  const title = ({ name, version, family }: { name: string; version: string; family: string }) =>
     `${family.padEnd(8)} ${`${name}, ${version}`.padEnd(34)}`
   await using opened = new AsyncDisposableStack()
   const browser = await openRunBrowser(opened)
@@ -41,14 +45,26 @@ async function main(): Promise<void> {
   }
   const recorder = opened.use(await startRecorder())
   const clients = await makeClients(chosen, recorder.url)
+  const brought = await makeClients(options.all ? products.filter(isChosen) : [], recorder.url)
   const service = opened.use(
-    await startProcess({ BASE_URL: recorder.url, CONFIG_DIR: campusWith(clients) }),
+    await startProcess({
+      BASE_URL: recorder.url,
+      CONFIG_DIR: campusWith([...clients, ...brought]),
+    }),
   )
   recorder.serve(service.url)
   const run = { recorder, browser, over: AbortSignal.timeout(RUN_TIMEOUT_MS) }
   await inParallel(clients, 2, async (client) => {
     print(title(client.library), await runLibrary(client, run))
   })
+  const arrival = opened.use(await serve((_request, response) => response.end('arrived'))).url
+  // One after another: some need half a gigabyte.
+  for (const client of brought) {
+    print(
+      title({ ...client.library, family: 'product' }),
+      await runProduct(client, { ...run, arrival }),
+    )
+  }
 }
 
 await main()

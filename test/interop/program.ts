@@ -31,11 +31,21 @@ export interface Settings {
 
 /** Builds and starts an example, and waits until it answers. */
 export async function startExample(library: Library, folder: string, settings: Settings) {
-  const [file = '', ...words] = await prepare[library.family](library, folder, settings)
+  const command = await prepare[library.family](library, folder, settings)
+  return await startCommand(command, { ...settings }, settings.APP_URL, START_TIMEOUT_MS)
+}
+
+/** Starts a program in a folder of its own, and waits until it answers at the URL. */
+export async function startCommand(
+  [file = '', ...words]: readonly string[],
+  env: Readonly<Record<string, string>>,
+  url: string,
+  timeoutMs: number,
+) {
   const place = temporaryFolder()
   const child = spawn(file, words, {
     cwd: place,
-    env: { TMPDIR: place, PATH: searchPath, ...settings },
+    env: { TMPDIR: place, HOME: place, PATH: searchPath, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Its own process group, because a web server starts processes that outlive it.
     detached: true,
@@ -49,15 +59,15 @@ export async function startExample(library: Library, folder: string, settings: S
     })
   }
   try {
-    await eventually(START_TIMEOUT_MS, async () => {
+    await eventually(timeoutMs, async () => {
       if (child.exitCode !== null) return
-      await fetch(settings.APP_URL, { redirect: 'manual' })
+      await fetch(url, { redirect: 'manual' })
     })
-    if (child.exitCode !== null) throw new Error(`the example ended: ${written.trim()}`)
+    if (child.exitCode !== null) throw new Error(`the program ended: ${written.trim()}`)
     return { transcript: () => written, [Symbol.asyncDispose]: () => endNow(child, kill) }
   } catch (error) {
     await endNow(child, kill)
-    throw new Error(`the example did not start: ${written.trim()}`, { cause: error })
+    throw new Error(`the program did not start: ${written.trim()}`, { cause: error })
   }
 }
 

@@ -1,0 +1,45 @@
+import type { Package } from '../support/install.ts'
+import type { Library } from './library-table.ts'
+import {
+  dex,
+  keycloak,
+  kubelogin,
+  type Settings,
+  type StartedProduct,
+  synapse,
+} from './products.ts'
+
+/** A product that `npm run test:interop -- --all` signs a person in to. */
+export interface Product extends Pick<Library, 'name' | 'version' | 'authentication'> {
+  readonly callbackPath: string
+  readonly package:
+    | Package
+    /** An artifact of Maven Central: a zip with one folder. */
+    | { readonly registry: 'maven'; readonly artifact: string }
+    /** A program on PATH. */
+    | { readonly registry: 'program'; readonly program: string }
+  start(settings: Settings, folder: string): Promise<StartedProduct>
+}
+
+const usual = { authentication: 'client_secret_post' } as const
+
+export const products: readonly Product[] = [
+  {
+    ...{ ...usual, name: 'Keycloak as a broker', version: '26.7.0', start: keycloak },
+    callbackPath: '/realms/school/broker/gatehouse/endpoint',
+    package: { registry: 'maven', artifact: 'org.keycloak:keycloak-quarkus-dist:26.7.0:zip' },
+  },
+  {
+    ...{ ...usual, name: 'Dex as a broker', version: '2.45', start: dex },
+    ...{ callbackPath: '/callback', package: { registry: 'program', program: 'dex' } },
+  },
+  {
+    ...{ ...usual, name: 'Matrix Synapse', version: '1.163.2', start: synapse },
+    callbackPath: '/_synapse/client/oidc/callback',
+    package: { registry: 'pypi', name: 'matrix-synapse[oidc]', version: '1.163.2' },
+  },
+  {
+    ...{ ...usual, name: 'kubelogin', version: '1.36.0', start: kubelogin },
+    ...{ callbackPath: '/', package: { registry: 'program', program: 'kubelogin' } },
+  },
+]

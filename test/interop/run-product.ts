@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+import type { Browser } from 'playwright-core'
+
+import { answerPage, attempt, newLocalContext, notRun, type Outcome } from '../support/driven.ts'
+import { sam } from '../support/gatehouse.ts'
+import { cacheFolder, type Installed, install } from '../support/install.ts'
+import { findProgram } from '../support/programs.ts'
+import type { Client } from './campus.ts'
+import type { Product } from './product-table.ts'
+import type { Recorder } from './recorder.ts'
+
+const SIGN_IN_TIMEOUT_MS = 60_000
+const DOWNLOAD_TIMEOUT_MS = 300_000
+const LOOK_EVERY_MS = 100
+
+interface Run {
+  readonly recorder: Recorder
+  readonly browser: Browser
+  readonly over: AbortSignal
+  /** Where products send the browser at the end. */
+  readonly arrival: string
+}
+
+/** Installs and starts a product, and signs a person in to it through the service. */
+export async function runProduct(client: Client<Product>, run: Run): Promise<Outcome> {
+  const installed = await installProduct(client.library, run.over)
+  if (installed.kind === 'missing') return notRun(installed.why)
+  return await attempt(run.over, async () => {
+    let transcript = () => ''
+    try {
+      await using product = await client.library.start(
+        { ...client.settings, ARRIVAL: run.arrival },
+        installed.folder,
+      )
+      transcript = product.transcript
+      const email = await signIn(client, product, run)
+      if (email !== sam.login) throw new Error(`signed in as ${email}`)
+      return { kind: 'passed', detail: '', transcript: transcript() }
+    } catch (error) {
+      const { refusals } = run.recorder.of(client.settings.CLIENT_ID)
+      const detail = error instanceof Error ? error.message : String(error)
+      return { kind: 'failed', detail, transcript: [...refusals, transcript()].join('\n') }
+    }
+  })
+}
+
+type Started = Awaited<ReturnType<Product['start']>>
+
+/** Returns the e-mail address that the product knows after the sign-in. */
+async function signIn(client: Client<Product>, product: Started, run: Run): Promise<unknown> {
+  const context = await newLocalContext(run.browser)
+  try {
+    const page = await context.newPage()
+    await page.goto(product.signInUrl)
+    const deadlineMs = performance.now() + SIGN_IN_TIMEOUT_MS
+    while (!page.url().startsWith(run.arrival)) {
+      if (performance.now() > deadlineMs || run.over.aborted) {
+        const text = await page.innerText('body').catch(() => '')
+        throw new Error(`no sign-in: ${page.url().slice(0, 200)} shows ${text.slice(0, 300)}`)
+      }
+      const atService = page.url().startsWith(`${run.recorder.url}/`)
+      await (atService ? answerPage(page, sam) : product.goOn?.(page))
+      await delay(LOOK_EVERY_MS)
+    }
+    const [asked] = run.recorder.of(client.settings.CLIENT_ID).authorizations
+    if (asked?.get('code_challenge_method') !== 'S256') throw new Error('the product sent no PKCE')
+    return await product.person(new URL(page.url()))
+  } finally {
+    await context.close()
+  }
+}
+
+async function installProduct(
+  { package: wanted, version }: Product,
+  over: AbortSignal,
+): Promise<Installed> {
+  if (wanted.registry === 'program') {
+    return findProgram(wanted.program) === undefined
+      ? { kind: 'missing', why: `${wanted.program} ${version} is not on PATH` }
+      : { kind: 'installed', folder: cacheFolder }
+  }
+  if (wanted.registry !== 'maven') return await install(wanted, over)
+  return await installFromMaven(wanted.artifact, over)
+}
+
+/** Unpacks a zip of Maven Central into `keycloak`, the name of its product without the version. */
+async function installFromMaven(artifact: string, signal: AbortSignal): Promise<Installed> {
+  const folder = join(cacheFolder, `maven-${artifact.replaceAll(':', '-')}`)
+  if (existsSync(join(folder, 'keycloak'))) return { kind: 'installed', folder }
+  const run = promisify(execFile)
+  const options = { signal, timeout: DOWNLOAD_TIMEOUT_MS, cwd: folder }
+  mkdirSync(folder, { recursive: true })
+  try {
+    await run(
+      'mvn',
+      ['-q', '-B', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`],
+      options,
+    )
+    const [zip = ''] = readdirSync(folder).filter((name) => name.endsWith('.zip'))
+    await run('unzip', ['-q', '-o', zip], options)
+    const [unpacked = ''] = readdirSync(folder).filter((name) => !name.endsWith('.zip'))
+    renameSync(join(folder, unpacked), join(folder, 'keycloak'))
+    return { kind: 'installed', folder }
+  } catch (error) {
+    return { kind: 'missing', why: `could not be installed: ${String(error).slice(0, 200)}` }
+  }
+}
