@@ -127,23 +127,6 @@ describe('/oauth/logout [design 27]', () => {
     })
   }
 
-  it('admits only its destination as the target of forms', async () => {
-    const { person, tokens } = await getTokens(service().url)
-    const foreign = { post_logout_redirect_uri: 'https://elsewhere.example/' }
-    for (const [fields, admitted] of [
-      [
-        { ...toNotes, client_id: undefined, id_token_hint: tokens.id_token },
-        ' https://notes.example',
-      ],
-      [{}, ''],
-      [foreign, ''],
-      [{ ...toNotes, ...foreign }, ''],
-    ] as const) {
-      const { headers } = await person.open(address(fields))
-      expect(headers.get('content-security-policy')).to.include(`form-action 'self'${admitted};`)
-    }
-  })
-
   /** With a session and a remembered consent the response is a code, and no page. */
   async function stillSignedIn(person: HeadlessPerson, start: URL): Promise<boolean> {
     const { headers } = await person.open(start)

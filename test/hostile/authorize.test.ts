@@ -259,7 +259,7 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
     const policy = headers.get('content-security-policy') ?? ''
     expect(policy).to.match(/script-src ('none' )?'sha256-[^']+';/)
     expect(policy).to.not.include('unsafe')
-    expect(policy).to.match(/form-action 'self' https:\/\/notes\.example(;|$)/)
+    expect(policy).to.not.include('form-action')
   })
 
   // [RFC 9207 §2]

@@ -30,7 +30,8 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
   const home = join(folder, 'keycloak')
   rmSync(join(home, 'data'), { recursive: true, force: true })
   mkdirSync(join(home, 'data/import'), { recursive: true })
-  const endpoint = (path: string) => `${settings.ISSUER}/${path}`
+  const discovery = await fetch(`${settings.ISSUER}/.well-known/openid-configuration`)
+  const metadata = (await discovery.json()) as Readonly<Record<string, string>>
   writeFileSync(
     join(home, 'data/import/school-realm.json'),
     JSON.stringify({
@@ -47,8 +48,8 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
           config: {
             ...{ issuer: settings.ISSUER, clientId: settings.CLIENT_ID },
             ...{ clientSecret: settings.CLIENT_SECRET, clientAuthMethod: 'client_secret_post' },
-            authorizationUrl: endpoint('api/oauth/authorize'),
-            ...{ tokenUrl: endpoint('api/oauth/token'), jwksUrl: endpoint('api/oauth/jwks') },
+            authorizationUrl: metadata['authorization_endpoint'],
+            ...{ tokenUrl: metadata['token_endpoint'], jwksUrl: metadata['jwks_uri'] },
             ...{
               useJwksUrl: 'true',
               validateSignature: 'true',

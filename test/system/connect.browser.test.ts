@@ -1,12 +1,14 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
+import { paths } from '../../src/platform/http/paths.ts'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { authorizeUrl, exchange } from '../support/client.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 import { readTool } from '../support/mcp.ts'
 import { makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
+import { serve, servePage } from '../support/serve.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 /** The browser shows where it was sent; no server listens there. */
@@ -97,7 +99,7 @@ describe('connecting an assistant, in a browser', () => {
     ['the scheme of a known assistant', 'cursor://anysphere.cursor-mcp/oauth/callback'],
     ['a reversed domain name', 'com.example.app:/cb'],
   ] as const) {
-    it(`consent leads to an app by ${scheme}; the policy blocks a form to another one (decision 4)`, async () => {
+    it(`consent leads to an app by ${scheme} (decision 4)`, async () => {
       const client_id = await makeApplication(redirect_uri)
       const request = authorizeUrl(service().url, { client_id, redirect_uri }).href
       const { page, complaints } = await open()
@@ -106,19 +108,6 @@ describe('connecting an assistant, in a browser', () => {
       await signInAs(page, sam)
       await page.locator('#consent-page').waitFor()
       expect(await page.innerText('#consent-page')).to.include('an app on this device')
-      for (const other of ['other-app://x/cb', 'com.example.other:/cb', 'https://evil.example/']) {
-        // As a form would do that an attacker smuggled into the page.
-        await page.evaluate(`(() => {
-          const form = document.createElement('form')
-          Object.assign(form, { action: '${other}', method: 'post' })
-          document.body.append(form)
-          form.submit()
-        })()`)
-        await eventually(10_000, async () => expect(complaints).not.to.be.empty)
-        expect(complaints.splice(0).join(' '), other).to.include('form-action')
-      }
-      expect(followed).to.deep.equal([])
-
       await page.goto(request)
       await page.click('#consent-approve')
       await eventually(10_000, async () => expect([...followed, ...complaints]).not.to.be.empty)
@@ -130,6 +119,25 @@ describe('connecting an assistant, in a browser', () => {
       expect(await page.locator('#consent-page').count()).to.equal(1)
     })
   }
+
+  it('consent leads through the callback of a broker to its own application (decision 4)', async () => {
+    await using application = await servePage()
+    await using broker = await serve((request, response) => {
+      const { search } = new URL(request.url ?? '/', 'http://broker')
+      response.writeHead(303, { location: `${application.url}/arrived${search}` }).end()
+    })
+    const redirect_uri = `${broker.url}/callback`
+    const client_id = await makeApplication(redirect_uri)
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await page.goto(authorizeUrl(service().url, { client_id, redirect_uri }).href)
+    await signInAs(page, sam)
+    await page.locator('#consent-page').waitFor()
+    await page.click('#consent-approve')
+    await page.waitForURL(`${application.url}/arrived?code=**`)
+    await page.goto(new URL(paths.endSession, service().url).href)
+    await page.locator('#logout-confirm').waitFor()
+    expect(complaints).to.deep.equal([])
+  })
 
   /** Makes an application by the operator's form. */
   async function makeApplication(redirectUri: string): Promise<string> {

@@ -3,7 +3,6 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { faultBody, RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { formTarget } from '../../platform/http/security-headers.ts'
 import {
   BASIC_WITHOUT_SECRET,
   CLIENT_NOT_AUTHENTICATED,
@@ -29,7 +28,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
     }
     replaceSentences(ctx, oidc)
     settleFailure(ctx)
-    admitFormTarget(ctx, oidc)
+    adaptPolicy(ctx, oidc)
   }
 }
 
@@ -122,36 +121,20 @@ function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
 }
 
-/**
- * Allows the forms of two pages of the engine to submit to the client: the self-submitting page of
- * response_mode=form_post, and the sign-out page, which redirects to the client. Also allows the script whose hash the
- * engine added. The content security policy of our pages would block all of these.
- */
-function admitFormTarget(ctx: Context, oidc: Oidc): void {
-  const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
-  if (typeof address !== 'string') return
+/** Routes whose pages lead to a client: the form of response_mode=form_post, and the sign-out page. */
+const leadsToClient: ReadonlySet<string> = new Set(['authorization', 'resume', 'end_session'])
+
+/** Removes form-action from the engine's pages that lead to a client (decision 4), and allows the engine's script. */
+function adaptPolicy(ctx: Context, { route }: Oidc): void {
+  if (ctx.type !== 'text/html' || !leadsToClient.has(route)) return
   const policy = ctx.response.get('Content-Security-Policy')
   ctx.set(
     'Content-Security-Policy',
+    // The engine removes the spaces when it adds a hash. Browsers warn about 'none' next to a hash.
     policy
-      .replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`)
-      // Browsers warn about 'none' next to a hash.
+      .replace(/ ?form-action 'self';/, '')
       .replace("script-src 'none' 'sha256", "script-src 'sha256"),
   )
-}
-
-/** Returns the registered URI to which the page leads; undefined if there is none. */
-function checkedAddress(ctx: Context, oidc: Oidc): unknown {
-  const { route, params, client } = oidc
-  if (route === 'end_session') {
-    // The engine has already removed an unregistered URI.
-    return ctx.status === 200 ? params?.['post_logout_redirect_uri'] : undefined
-  }
-  if (route !== 'authorization' && route !== 'resume') return undefined
-  if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
-  // Errors before the engine's check of the redirect_uri are also sent there, if the URI is registered.
-  const { redirect_uri: address } = params ?? ctx.query
-  return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }
 
 /** The parts of a rejected request that the error description may depend on. */

@@ -14,7 +14,7 @@ import { interactionGone } from '../../platform/http/errors.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
-import { contentSecurityPolicy, formTarget } from '../../platform/http/security-headers.ts'
+import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
@@ -62,7 +62,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
       said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
       const { look, signInWords: words } = await lookOf(pending)
-      showPage(ctx, pending, { ...signInPage({ ...frameOf(pending), ...said, words }), look })
+      showPage(ctx, { ...signInPage({ ...frameOf(pending), ...said, words }), look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
@@ -70,7 +70,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
       const { look } = await lookOf(pending)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
-      showPage(ctx, pending, { ...page, look })
+      showPage(ctx, { ...page, look })
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
@@ -84,7 +84,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
         signOutHref: pending.otherAccountHref,
         words,
       })
-      showPage(ctx, pending, { ...page, look })
+      showPage(ctx, { ...page, look })
     },
   }
 }
@@ -104,10 +104,10 @@ export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page. Its content security policy allows the redirect URI, because submitting the form redirects there. */
-function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
+/** Sends a page whose forms lead to the client. */
+function showPage(ctx: Context, page: Page): void {
   sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
+  ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true }))
 }
 
 const kindOf = {

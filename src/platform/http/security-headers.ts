@@ -4,26 +4,19 @@ import type { Middleware } from 'koa'
  * Builds the Content-Security-Policy of a page. `script-src 'none'` is explicit, because the engine adds the hash of
  * its self-submitting form only to that directive.
  *
- * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) to which a form may lead.
- * Chromium also applies form-action to redirects after a form was submitted, so include the client's redirect URI
+ * @param leadsToClient whether submitting a form of the page may redirect to a client. Such a page has no form-action,
+ * because Chromium applies that to every later redirect, and the client may redirect anywhere (decision 4)
  */
-export function contentSecurityPolicy(formTargets: readonly string[] = []): string {
+export function contentSecurityPolicy({ leadsToClient = false } = {}): string {
   return [
     "default-src 'none'",
     "script-src 'none'",
     "style-src 'self'",
     "img-src 'self' data:",
-    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    ...(leadsToClient ? [] : ["form-action 'self'"]),
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; ')
-}
-
-/** Returns the form-action source for a redirect URI: its origin or its scheme. */
-export function formTarget(redirectUri: string): string {
-  const url = new URL(redirectUri)
-  // A policy cannot name an IPv6 address, and a custom scheme has no origin.
-  return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin
 }
 
 /** Sets security headers on every response. Routes may override them. */
