@@ -1,4 +1,4 @@
-/** Composes the issuing of tokens: clients, registration, grants, the engine with its pages, proofs and sign-outs. */
+/** Composes the parts that issue tokens: clients, registration, grants, the engine with its pages, and sign-outs. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -21,7 +21,7 @@ export interface OauthPorts {
   readonly keys: Keys
   /** The client of this service's own pages. */
   readonly own: Client
-  /** What each operator scope allows in this deployment, for the consent page. */
+  /** Where each operator scope is useful in this deployment, for the consent page. */
   readonly scopeUses: ScopeUses
   /** Records a sign-out notice that an application did not accept. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
@@ -42,7 +42,7 @@ export async function makeOauth(
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
-  // The clients of the conformance suite are configured too, so their grants are valid.
+  // The clients of the conformance suite count as configured platforms, so that their grants are valid.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }

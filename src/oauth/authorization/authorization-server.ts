@@ -59,7 +59,7 @@ export async function makeAuthorizationServer(
   return {
     /** Middleware that changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
-    /** Finds a client for its authentication, including clients of the conformance suite. */
+    /** Finds the client that authenticates, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
@@ -68,8 +68,8 @@ export async function makeAuthorizationServer(
     /** Routes that change browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
-     * Creates the engine, a Koa application with the protocol endpoints, and the look-up of its interactions. Call it
-     * again when the keys change, because the engine accepts keys only at creation. That takes about a millisecond.
+     * Creates the engine (a Koa application with the protocol endpoints) and the functions for its interactions. Called
+     * again when the keys change, because the engine accepts keys only at creation. Takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, { adapter, keys })
@@ -106,7 +106,7 @@ function oncePerRequest<Question extends (string | boolean | undefined)[], Answe
   }
 }
 
-/** Memoizes grants during each request. A grant that was found with its family or client is also found by its id. */
+/** Memoizes grants during each request. A grant found by its family can then be found by its id without a query. */
 function grantOncePerRequest(find: FindGrant): FindGrant {
   const memo = makeRequestMemo<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {

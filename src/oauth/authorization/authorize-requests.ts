@@ -27,7 +27,7 @@ const FORM_BYTES_MAX = '56kb'
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
  *   tokens have a single resource (design 3). Adds the response mode of a request object, and removes the conformance
  *   suite's scopes from other clients' requests.
- * - GET sign-out: rejects a parameter that is too long.
+ * - GET sign-out: rejects parameters that are too long, and an id_token_hint without a client.
  * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
  */
@@ -52,7 +52,7 @@ export function authorizationRequests(
     await next()
   })
 
-  // The engine keeps these parameters for the page after the sign-out, and does not limit their length.
+  // The engine stores the parameters of a sign-out until the next page, without limiting their length.
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
@@ -74,7 +74,7 @@ export function authorizationRequests(
   return router
 }
 
-/** Whether the token names one client, which the engine requires before it validates the token. */
+/** Whether the token names a single client. The engine relies on this before it validates the token. */
 function hasAudience(token: string): boolean {
   try {
     const { aud } = decodeJwt(token)
@@ -115,9 +115,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Creates the check that rejects an authorization request if the client is off, a parameter is too long, or no scope is
- * known. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Runs after the engine has accepted
- * the redirect_uri, so the client receives the errors.
+ * Creates the check that rejects an authorization request if the client is off, the parameters are too long, or no
+ * scope is known. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Runs after the engine has
+ * accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (

@@ -24,7 +24,7 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
-    // No-op: tokens end with their grant or family, and there are no token records to revoke.
+    // No-op: tokens have no records. They become invalid when their grant or family ends.
     revokeByGrantId: async () => {},
     // There are no user codes, because the device flow is off.
     findByUserCode: async () => undefined,
@@ -89,7 +89,7 @@ function grantAdapter({
     },
     async destroy(id) {
       const { ctx } = Provider
-      // The engine destroys a grant when a client revokes a token or replays a code.
+      // The engine destroys a grant when a client revokes its refresh token or replays a code.
       const isRevoked = ctx?.oidc?.route === 'revocation'
       const reason = isRevoked ? 'the client revoked it' : 'a code was used twice'
       await store.end({ id }, reason, ctx && callerOf(ctx))

@@ -203,7 +203,7 @@ const toOperator = sentences({
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason to show to the operator of the application: a replacement for the engine's, or the engine's. */
+/** Returns the reason to show to the operator of the application: the engine's, unless it is vague. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }

@@ -195,14 +195,14 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   return { keys: [...keys] }
 }
 
-/** Whether this URL is the jwks_uri of the client in question, and not a metadata document. */
+/** Whether this URL is the jwks_uri of the client whose keys are needed, and not that of a metadata document. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)
 }
 
 /**
- * Keeps the engine that has the current keys, for other parts of the service.
+ * Gives other parts of the service access to the engine with the current keys.
  *
  * @param signOuts undefined if applications are not notified of sign-outs
  */

@@ -44,12 +44,12 @@ export interface AuthorizationServerSettings {
 }
 
 /**
- * What the engine needs for Client ID Metadata Documents. It requests a document only for an authorization request, and
+ * Dependencies for Client ID Metadata Documents. The engine requests a document only for an authorization request, and
  * only if the stored copy is stale. Even then, our `fetch` returns the client from our store (engine-clients.ts). So a
  * document can set neither scopes nor our own properties.
  */
 export interface DocumentResolution {
-  /** Whether clients may use metadata documents. If so, discovery documents say so. */
+  /** Whether clients may use metadata documents. */
   readonly enabled: boolean
   readonly documents: DocumentClients
   /** Sends a request, but not to a private address unless the caller allows it. */

@@ -37,7 +37,7 @@ export function makeInteractions(
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
       // By default, the engine uses the time of a later page as the start of the session. If the person signed out
-      // everywhere before that, the session would survive. `ts` must be by the engine's own clock.
+      // everywhere before that, the session would survive. `ts` must come from the engine's clock.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
@@ -74,7 +74,7 @@ async function findWaiting(ctx: Context, provider: Provider) {
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
-  // Outside an authorization request, `find` does not add callbacks that match a pattern.
+  // Callbacks that match a pattern are added to a client only in authorization requests, so they are missing here.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
@@ -121,7 +121,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
-    /** Link for using another account. If requests must be pushed, the link cannot repeat this one, so it signs out. */
+    /** Link for using another account. It repeats the request or, if requests must be pushed, only signs out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }

@@ -42,14 +42,14 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the rejected redirect URI, to show on the error page, and the way on if it was for a sign-out. */
+/** Returns the rejected redirect URI to show on the error page, and for a sign-out a link to sign out without it. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
   const isSignOut = out.error_description === UNREGISTERED_AFTER_SIGN_OUT
   if (!isSignOut && out.error !== 'invalid_redirect_uri') return {}
   const sent = params[isSignOut ? 'post_logout_redirect_uri' : 'redirect_uri']
   return {
-    // Shown as text: the page must not link to an unregistered URI.
+    // The page shows the URI as text, because it must not link to an unregistered URI.
     ...(typeof sent === 'string' && { sentAddress: shownUri(sent) }),
     ...(isSignOut && { signOutHref: paths.endSession }),
   }

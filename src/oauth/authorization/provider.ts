@@ -172,7 +172,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       service_documentation: baseUrl + paths.authMd,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
       ui_locales_supported: ['en'],
-      // The other two endpoints that authenticate clients (RFC 8414 §2).
+      // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
       ...(privateKeyJwt && {
         revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
         introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],

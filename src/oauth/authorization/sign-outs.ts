@@ -86,7 +86,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   await Promise.all(turns.values())
 }
 
-/** Finds the applications whose notices have waited longest, except `others`, and only as many as there are places. */
+/** Finds the applications whose notices have waited longest, except `others`, so that a limited number is active. */
 async function dueClients(
   { database, now }: SignOutPorts,
   others: readonly string[],
@@ -253,7 +253,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Finds sessions that have probably ended, up to a maximum. `judgeAccess` decides whether they have. */
+/** Finds sessions that may have ended, up to a maximum. `judgeAccess` decides whether they have. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')

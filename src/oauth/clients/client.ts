@@ -37,7 +37,7 @@ export interface Client {
   /** The scopes that an operator chose; undefined if the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
-  /** The client's metadata document; undefined for other clients. */
+  /** The state of the client's metadata document; undefined for a client without one. */
   readonly document?: DocumentState | undefined
 }
 

@@ -34,9 +34,9 @@ interface ClientSources {
 }
 
 /**
- * Combines the sources of clients. The format of a client_id determines the source, so a client of one source cannot
- * impersonate one of another. The client_id of a document client is a URL, and that of a loopback client is `loopback_`
- * with 128 random bits. All others belong to applications, resource servers and platforms.
+ * Combines the sources of clients. The format of a client_id determines the source, so a client from one source cannot
+ * impersonate a client from another. The client_id of a document client is a URL, and that of a loopback client is
+ * `loopback_` with 128 random bits. All others belong to applications, resource servers and platforms.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,

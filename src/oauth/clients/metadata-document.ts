@@ -6,7 +6,7 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
-/** Which hosts may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
+/** The hosts that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export interface DocumentPolicy {
   readonly hosts: readonly string[]
   /** Whether documents on any host are allowed. */

@@ -83,7 +83,7 @@ const keySet = z.looseObject({
     .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
-/** Parses a set of public keys that an operator entered. Returns a problem, which quotes no part of it, if invalid. */
+/** Parses the key set that an operator entered. If it is invalid, returns a problem that quotes nothing from it. */
 export function readKeySet(
   text: string,
 ): { readonly jwks: z.infer<typeof keySet> } | { readonly problem: string } {

@@ -40,7 +40,7 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** The Retry-After header if all callbacks of a platform are in use. */
+/** Value of the Retry-After header if all callbacks of a platform are in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
@@ -151,7 +151,7 @@ interface RegistrationPolicy {
 interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** The platform's redirect URIs, and the requested ones that differ from them in the port or match a pattern. */
+  /** The platform's redirect URIs, and the requested ones that differ only in the port or match a pattern. */
   readonly redirectUris: readonly string[]
   /** The requested redirect URIs that match a pattern; they must be stored. */
   readonly byPattern: readonly string[]

@@ -16,10 +16,10 @@ export interface UnusedClientDependencies {
 }
 
 /**
- * Counts an unused client against the limit of the caller's network (design 8). Above the limit, the oldest unused
- * clients must go: rejecting new ones would let one caller block its whole network.
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, stops counting the
+ * oldest clients, because rejecting new ones would let one caller block its whole network.
  *
- * @returns the ids of the clients that are no longer counted, which the caller must delete
+ * @returns the ids of the clients that are no longer counted, which must be deleted
  */
 export async function countUnused(
   clientId: string,

@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the scopes that the person allowed and did not refuse: for a resource or, without one, for sign-in. */
+/** Returns the scopes that the person allowed for a resource, or without a resource, and did not refuse. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,

@@ -16,7 +16,7 @@ export interface AppLine {
 /** Origin of the client of our own pages, which is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Stands in list keys for the site of a grant without a site.
+// Site id of a grant without a site, in the keys of lists.
 const NO_SITE = ''
 
 /** Creates the lists of connected apps and their users. Grants from several browsers count as one connection. */

@@ -14,7 +14,7 @@ export function makeGrants(
   admitted: AdmittedClients,
   refreshTokenAbsoluteSeconds: number,
 ) {
-  // A refresh token cannot be used once its grant has expired, so a grant must outlive it (design 9).
+  // A refresh token cannot be used once its grant has expired, so a grant must live longer than its tokens (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
     grantSeconds,

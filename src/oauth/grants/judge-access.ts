@@ -65,7 +65,7 @@ export interface AccessFacts {
   readonly featureOff: boolean
   /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** The family that was asked for; undefined if none was, or if it belongs to another grant. */
+  /** The requested family; undefined if none was requested, or if it belongs to another grant. */
   readonly family: Family | undefined
   /** Version of the client that sent the request (oauth/clients/find-client.ts). */
   readonly callerVersion: number
@@ -128,7 +128,7 @@ function lossOfRole(
     : undefined
 }
 
-/** Returns the scopes; without write scopes if the metadata document has changed since its approval (design 31). */
+/** Returns the scopes, but no write scopes if the metadata document has changed since its approval (design 31). */
 export function stillApproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

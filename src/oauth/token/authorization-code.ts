@@ -95,8 +95,8 @@ export interface BegunSession extends NewFamily {
 const REPEAT_SECONDS = 5
 
 /**
- * Creates the steps that our rules add to the engine's code exchange. The row of the new family marks the code as used.
- * Of several parallel exchanges, only one can create the row; until then, the code stays valid.
+ * Creates the steps that we add to the engine's code exchange. The row of the new family marks the code as used. Of
+ * several parallel exchanges, only one can create the row; until then, the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies

@@ -24,8 +24,8 @@ import type { RefreshToken } from './tokens.ts'
 
 /**
  * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the refresh token,
- * unless it is bound to a key. For a few seconds, a client may repeat the request, for example after a network failure,
- * and gets the same response. Any later use of a replaced token ends the grant.
+ * unless the family is bound to a key. For a few seconds, a client may repeat the request, for example after a network
+ * failure, and gets the same response. Any later use of a replaced token ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
  * of the family, the generation used and the start time of the next generation. So all uses of one generation compute
@@ -136,8 +136,8 @@ interface Renewed {
 }
 
 /**
- * Keeps a refresh token that is bound to a key, instead of replacing it (FAPI 2.0 Security Profile §5.3.2.1). Without
- * the key, an attacker cannot use the token. Each use extends the token's lifetime.
+ * Keeps the refresh token of a family that is bound to a key, instead of replacing it (FAPI 2.0 Security Profile
+ * §5.3.2.1). An attacker cannot use the token without the client's key or secret. Each use extends its lifetime.
  */
 async function keep(
   ctx: KoaContextWithOIDC,

@@ -17,7 +17,7 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
   const origins = new Set([host, ...(port === '' ? [hostname + defaultPort] : [])])
   const paths = new Set(['', '/', ...protectedPaths])
   return {
-    /** The audience of every bound token. */
+    /** The audience of every access token for a resource. */
     audience: baseUrl,
     /** Returns the audience if a client may send this `resource`; otherwise undefined. */
     canonical(resource: string): string | undefined {
