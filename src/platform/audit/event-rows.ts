@@ -15,7 +15,7 @@ export interface AuditNote {
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** Used only to look up the site. */
+  /** The grant, used only to look up the site. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
@@ -92,7 +92,7 @@ export async function withSites(
   return await withoutForeignSites(kysely, rows)
 }
 
-/** Removes the site from member events of people who do not belong to it, so its operators do not see them. */
+/** Removes the site from member events of people who do not belong to it, so its operators do not see these events. */
 async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(
     ({ action, site_id }) => site_id !== null && memberEvents.has(action),

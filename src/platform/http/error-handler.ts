@@ -85,7 +85,7 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedU
   sendPublicPage(ctx, page)
 }
 
-/** Returns the response body for an unexpected error. Of its cause, it reveals only the id of the log line. */
+/** Returns the response body for an unexpected error: the id of its log line, but not its cause. */
 export function faultBody(ctx: Context): ErrorBody {
   const error_description = `the service failed; try again later, or report error ID ${requestIdOf(ctx)} to the operator of this service`
   return { error: 'server_error', error_description }

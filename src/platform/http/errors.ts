@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider'
 
-/** A deliberate error response, with the engine's error classes. docs/reference/errors.md lists all errors. */
+/** A deliberate error response, created with the engine's error classes. docs/reference/errors.md lists all errors. */
 type Refusal = errors.OIDCProviderError
 
 /** Whether an error is a deliberate response that may be sent to the caller. */

@@ -19,7 +19,7 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)
 }
 
-/** Whether a host means this machine in any spelling (RFC 6761 §6.3). URLs must use one of `loopbackHosts`. */
+/** Whether a host means this machine, in any spelling (RFC 6761 §6.3), unlike `isLoopbackHost`. */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }

@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 
 import { foreignForm, nulInRequest } from './errors.ts'
 
-/** Rejects forged forms by Sec-Fetch-Site header and CSRF token (RFC 6749 §10.12). @throws foreignForm */
+/** Rejects forged forms: checks Sec-Fetch-Site and the CSRF token (RFC 6749 §10.12). @throws foreignForm */
 export function checkFormToken(ctx: Context, token: string): void {
   checkToken(ctx, token, formField(ctx, 'csrf'))
 }

@@ -33,7 +33,7 @@ export function seeOther(ctx: Context, address: string): void {
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** Returns the message whose key is in the parameter `done`. So links cannot inject text into pages. */
+/** Returns the message whose key is in the parameter `done`. A link cannot inject any other text into the page. */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, string>>,

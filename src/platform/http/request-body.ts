@@ -47,7 +47,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Rejects a compressed body with `Accept-Encoding: identity` (RFC 9110 §12.5.3). @throws unsupportedBody */
+/** Rejects a compressed body, and sets `Accept-Encoding: identity` (RFC 9110 §12.5.3). @throws unsupportedBody */
 export function refuseCompressed(ctx: Context): void {
   const encoding = ctx.get('content-encoding')
   if (encoding === '' || encoding.trim().toLowerCase() === 'identity') return

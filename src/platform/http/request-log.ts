@@ -17,7 +17,7 @@ export interface LogFields {
   /** The outcome of a refresh, introspection, tool call or GraphQL operation, if the status does not show it. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
-  /** The reason for a refusal, which is not sent to the caller. */
+  /** The reason for a refusal, often in more detail than in the response. */
   detail?: string | undefined
   cause?: unknown
 }

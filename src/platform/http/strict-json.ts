@@ -1,4 +1,4 @@
-/** A JSON object, or what is wrong: parsers read duplicate names and deep nesting differently, so both are rejected. */
+/** A JSON object, or what is wrong with it, such as duplicate names, which parsers read differently. */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }

@@ -8,7 +8,7 @@ const ADDRESS_CHARACTERS_MAX = 64
 
 /**
  * Returns the network to charge for an address: an IPv4 address itself, or the /64 of an IPv6 address. Letter case,
- * IPv6 zones, IPv4-mapped addresses and the ports that some proxies append do not change the network.
+ * IPv6 zones, IPv4-mapped notation and the ports that some proxies append do not change the network.
  */
 export function networkOf(address: string): string {
   const known = networks.get(address)

@@ -51,7 +51,7 @@ export const reasonSentences = {
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
-/** Returns the label value for a logged reason; `other` if none begins like it. */
+/** Returns the label value for a logged reason; `other` if the table has none. */
 export function nameOfReason(detail: string | undefined): string {
   const known = Object.entries(reasonSentences).find(([, begin]) => detail?.startsWith(begin))
   return known?.[0] ?? 'other'

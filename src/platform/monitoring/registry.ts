@@ -59,7 +59,7 @@ interface Made {
   readonly bound: (labels: Labels) => Labels
 }
 
-/** Returns a function that replaces label values that the table does not allow with `other`. */
+/** Returns a function that replaces disallowed label values with `other`. */
 function boundLabels({ labels: allowed = {} }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>

@@ -10,7 +10,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 const STOP_MS = 13_000
 /** How long a replaced worker may take to exit. Longer, because it keeps idle connections open for a while. */
 const HAND_OVER_MS = 20_000
-/** If a worker dies within this time after it began to accept requests, its replacement starts with a delay. */
+/** How long a worker must have accepted requests for its replacement to start without delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000

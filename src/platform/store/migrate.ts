@@ -144,7 +144,7 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/** Returns the migrations to apply. @throws if an applied one was changed, or is unknown and does not only expand */
+/** Returns the migrations to apply. @throws if an applied one was changed, or is unknown and not `expand` */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {

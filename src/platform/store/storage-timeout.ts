@@ -33,9 +33,7 @@ export class StorageTimeout {
     return this.#step + STEPS_PER_LIMIT + 1
   }
 
-  /**
-   * Calls `giveUp` at the limit `until`, unless `stop` is called first. Later parts of a call pass its first `limit()`.
-   */
+  /** Calls `giveUp` at `until` unless `stop` is called first. The parts of a call pass the same `limit()`. */
   start(giveUp: () => void, until = this.limit()): Wait {
     const wait = { giveUp, lastStep: Math.max(until, this.#step + 3) }
     this.#waits.add(wait)

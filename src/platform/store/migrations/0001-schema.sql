@@ -261,7 +261,7 @@ create table digital_product_purchase (
 create index digital_product_purchase_by_product on digital_product_purchase (digital_product_id);
 create index digital_product_purchase_by_order on digital_product_purchase (order_id);
 
--- Not unique, because a person can buy the same service repeatedly.
+-- No unique constraint, because a person can buy the same service repeatedly.
 create table consulting_service_purchase (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -427,7 +427,7 @@ create table platform_callback (
 create index platform_callback_by_expiry on platform_callback (expires_at);
 -- Finds the callbacks to evict when a platform reaches its maximum.
 create index platform_callback_unused on platform_callback (client_id, registered_at) where used_at is null;
--- Counts the callbacks that a person protects from eviction, which is limited.
+-- Counts the callbacks that one person protects from eviction; their number is limited.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
 -- Self-registered clients that have no grant. The clients themselves are OAuth state. "network" is a keyed digest of the
@@ -516,7 +516,7 @@ create table oauth_grant (
   end_reason text,
   last_used_at bigint
 );
--- Without ended grants, because queries by person or client need only active ones.
+-- Both indexes omit ended grants, because queries by person or client need only active ones.
 create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
 create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_of_site on oauth_grant (site_id, id);
