@@ -7,7 +7,7 @@ import {
   isLoopbackRedirect,
   isUnderHost,
   isWebAddress,
-  mayBeListed,
+  mayBeConfigured,
   mayReturnTo,
 } from '../src/platform/http/redirect-uri.ts'
 
@@ -215,7 +215,7 @@ describe('permitted redirect URIs', () => {
     // [RFC 8252 §7; RFC 8252 §7.1; RFC 8252 §7.2; RFC 8252 §8.3]
     it(`${JSON.stringify(uri)}: web ${web}, native ${native}, configured ${listed}`, () => {
       expect([mayReturnTo(uri, 'web'), mayReturnTo(uri, 'native')]).to.deep.equal([web, native])
-      expect(mayBeListed(uri)).to.equal(listed)
+      expect(mayBeConfigured(uri)).to.equal(listed)
     })
   }
 })

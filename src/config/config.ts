@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 import { readDocumentAddress } from '../platform/http/client-addresses.ts'
-import { FREE_SEGMENT, isRedirectPattern, mayBeListed } from '../platform/http/redirect-uri.ts'
+import { FREE_SEGMENT, isRedirectPattern, mayBeConfigured } from '../platform/http/redirect-uri.ts'
 import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
@@ -19,7 +19,7 @@ export type Integration = z.infer<typeof integration>
 
 const uri = z.string().max(512)
 const redirectUri = uri.refine(
-  mayBeListed,
+  mayBeConfigured,
   'must be an https URL, http with a loopback host, or a URI with a private-use scheme',
 )
 const redirectPattern = uri.refine(

@@ -4,7 +4,7 @@ import { openRedis } from '../../src/platform/store/redis.ts'
 import {
   type Durability,
   judgeDurability,
-  lookAtDurability,
+  readDurability,
   warnOfLoss,
 } from '../../src/platform/store/redis-durability.ts'
 import { startRedis, startRedisCluster } from '../support/redis.ts'
@@ -67,7 +67,7 @@ describe('what a Redis can lose', () => {
     await using cluster = await startRedisCluster(redis())
     const clusterNodes = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
     const client = await openRedis({ clusterNodes }, { answerWithinMs: 5_000 })
-    const found = await lookAtDurability(client)
+    const found = await readDurability(client)
     client.disconnect()
     expect(found.map(({ address }) => address)).to.have.members(clusterNodes)
     expect(found.map(({ appends }) => appends)).to.deep.equal([false, false, false])

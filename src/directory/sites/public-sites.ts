@@ -9,7 +9,7 @@ import {
   readCountedPage,
 } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { holdsWords } from '../../platform/store/search.ts'
+import { containsText } from '../../platform/store/search.ts'
 
 export type PublicSites = ReturnType<typeof makePublicSites>
 
@@ -39,7 +39,7 @@ export function makePublicSites({ kysely }: Database) {
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
           query.where(
-            sql<boolean>`(${holdsWords('site.name', words ?? '')} or ${holdsWords('site.slug', words ?? '')})`,
+            sql<boolean>`(${containsText('site.name', words ?? '')} or ${containsText('site.slug', words ?? '')})`,
           ),
         ),
         orderBy('slug', 'asc', 'site.slug', 'site.id'),
@@ -173,7 +173,7 @@ async function searchCourses(
   request: PageRequest,
 ): Promise<CountedPage<PublishedCourse>> {
   const columns = ['course.title', 'course.slug', 'course.summary']
-  const matches = columns.map((column) => holdsWords(column, words))
+  const matches = columns.map((column) => containsText(column, words))
   const found = publishedCourses(kysely, (name) => published[name]).where(
     sql<boolean>`(${sql.join(matches, sql` or `)})`,
   )

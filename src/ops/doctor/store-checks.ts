@@ -12,7 +12,7 @@ import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { openRedis } from '../../platform/store/redis.ts'
-import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
+import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
@@ -189,7 +189,7 @@ export async function* checkRedis({ redis: address, service }: Config): Findings
     })
     try {
       await redis.ping()
-      const servers = await lookAtDurability(redis)
+      const servers = await readDurability(redis)
       const before = Date.now()
       const [seconds = 0, microseconds = 0] = await redis.time()
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000

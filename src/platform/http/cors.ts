@@ -47,14 +47,14 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
 }
 
 /** The error description for a page of another origin that uses a confidential client. */
-export const FOREIGN_TO_PAGES =
+export const SECRET_IN_BROWSER =
   'the client has a secret, so pages of other origins must not use it; use a public client'
 
 /**
  * Whether a page (a request with `Origin`) uses a confidential client, whose secret would then be in every browser. If
  * so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
  */
-export function isForeignToPages(
+export function hasSecretInBrowser(
   ctx: Context,
   client: { readonly authMethod: string } | undefined,
 ): boolean {

@@ -21,7 +21,7 @@ export function errorHandler(): Middleware {
     try {
       await next()
       // A route that streams its response does not set ctx.body.
-      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
+      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnmatched(ctx)
     } catch (error) {
       const { status, body } = responseTo(error, ctx)
       sendError(ctx, status, body)
@@ -32,7 +32,7 @@ export function errorHandler(): Middleware {
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
 /** Sends 404 for a request that no route handled. @throws methodNotAllowed if the path accepts only POST */
-function refuseUnserved(ctx: Context): void {
+function refuseUnmatched(ctx: Context): void {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
     throw methodNotAllowed('POST')

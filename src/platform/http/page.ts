@@ -4,7 +4,7 @@ import { layout, type Page } from '../../../views/layout.ts'
 import { addressOf, pages } from './paths.ts'
 
 /** Sets the service name for the title and header of every page. */
-export function nameOfService(serviceName: string): Middleware {
+export function setServiceName(serviceName: string): Middleware {
   return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
     return next()

@@ -45,7 +45,7 @@ const schemesOfBrowsers: ReadonlySet<string> = new Set(
 )
 
 /** Whether the configuration may list this redirect URI. Plain http is allowed only for loopback (RFC 8252 §8.3). */
-export function mayBeListed(uri: string): boolean {
+export function mayBeConfigured(uri: string): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
   return url.protocol === 'https:' || isAppAddress(uri) || differInPortOnly(uri, uri)

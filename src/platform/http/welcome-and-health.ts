@@ -20,19 +20,18 @@ const links = [
   { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and response' },
 ]
 
-const DAY = 'public, max-age=86400'
-/** `Cache-Control` for stylesheets, whose path contains a digest of the content. */
-const FOR_EVER = 'public, max-age=31536000, immutable'
+const CACHE_ONE_DAY = 'public, max-age=86400'
+const CACHE_FOREVER = 'public, max-age=31536000, immutable'
 
 const assets = [
   ...[stylesheet, areaStylesheet].map(({ file, content }) => ({
     path: addressOf(pages.stylesheet, { file }),
     type: 'css',
     content,
-    cached: FOR_EVER,
+    cached: CACHE_FOREVER,
   })),
-  { path: pages.icon, type: 'image/svg+xml', content: iconSvg, cached: DAY },
-  { path: pages.iconPng, type: 'image/png', content: iconPng, cached: DAY },
+  { path: pages.icon, type: 'image/svg+xml', content: iconSvg, cached: CACHE_ONE_DAY },
+  { path: pages.iconPng, type: 'image/png', content: iconPng, cached: CACHE_ONE_DAY },
 ]
 
 /**

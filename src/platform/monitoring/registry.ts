@@ -109,7 +109,7 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
 }
 
 /** Aggregates the metrics of several processes, each metric by its `ofHost`. */
-export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
+export async function aggregate(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 import { type ListeningAddress, listenAt } from '../process/server.ts'
-import { CONTENT_TYPE, openMetrics, render, type Snapshot, sumOf } from './registry.ts'
+import { aggregate, CONTENT_TYPE, openMetrics, render, type Snapshot } from './registry.ts'
 
 /** Creates the metrics of a single process, and serves them on a separate port. */
 export async function serveMetrics(address: ListeningAddress) {
@@ -63,7 +63,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     const last = latest.get(id)
     if (!last) return
     summing = summing.then(async () => {
-      const sum = await sumOf([ended, last])
+      const sum = await aggregate([ended, last])
       ended = sum.filter(({ type }) => String(type) !== 'gauge')
       latest.delete(id)
       awaited.get(id)?.resolve()

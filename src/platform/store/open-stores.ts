@@ -87,9 +87,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/**
- * Reads the time when all sessions and grants were last ended. Apart from that, state in the database is never lost.
- */
+/** Reads the time when all sessions and grants were last ended. Other state in the database is never lost. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { RedisClient } from './redis.ts'
 
 /** How a Redis server persists acknowledged writes. */
-export type Durability = Awaited<ReturnType<typeof lookAtServer>>
+export type Durability = Awaited<ReturnType<typeof readServer>>
 
 /** A finding about a server: `note` is a weakness, `wrong` breaks the service. */
 export interface Remark {
@@ -13,12 +13,12 @@ export interface Remark {
 }
 
 /** Inspects the server, or every server of a cluster. Replicas count, because they may become masters. */
-export async function lookAtDurability(client: RedisClient): Promise<Durability[]> {
+export async function readDurability(client: RedisClient): Promise<Durability[]> {
   const servers = 'nodes' in client ? client.nodes('all') : [client]
-  return await Promise.all(servers.map(lookAtServer))
+  return await Promise.all(servers.map(readServer))
 }
 
-async function lookAtServer(server: Redis) {
+async function readServer(server: Redis) {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
@@ -40,7 +40,7 @@ function fieldOf(info: string, name: string): string | undefined {
 
 /** Logs how the servers could lose data, or that INFO is forbidden. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
-  const found = await lookAtDurability(client).catch(() => undefined)
+  const found = await readDurability(client).catch(() => undefined)
   if (!found) {
     logger.warn(
       'The durability of Redis is unknown: INFO is forbidden, or Redis did not respond. Allow INFO for this user, ' +

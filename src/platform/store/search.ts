@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Database } from './database.ts'
 
 /** Returns the condition that a column contains a text, ignoring case. Uses no index. */
-export function holdsWords(column: string, words: string) {
+export function containsText(column: string, words: string) {
   const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
 }

@@ -10,7 +10,7 @@ import {
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
-import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
+import { hasSecretInBrowser, SECRET_IN_BROWSER } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
@@ -145,8 +145,8 @@ async function authenticate(
   const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
   const { client, refused } = await authenticateClient(credentials, find, oauth.verifyAssertion)
   logFields(ctx).client = client?.clientId
-  if (isForeignToPages(ctx, client)) {
-    sendJsonError(ctx, 400, { error: 'invalid_request', error_description: FOREIGN_TO_PAGES })
+  if (hasSecretInBrowser(ctx, client)) {
+    sendJsonError(ctx, 400, { error: 'invalid_request', error_description: SECRET_IN_BROWSER })
     return undefined
   }
   const reason = refused ?? reasonNotToCheckTokens(client)

@@ -9,7 +9,7 @@ import {
   type SuiteClaims,
 } from '../../oauth/token/claims.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
-import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
+import { hasSecretInBrowser, SECRET_IN_BROWSER } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
@@ -65,8 +65,11 @@ async function claimsFor(
   const refusal = refusalForScopes(token, sent.scope)
   if (refusal) return refusal
   // Load the client only for requests from web pages, which confidential clients must not send.
-  if (ctx.get('Origin') && isForeignToPages(ctx, await authorization.findClient(token.clientId))) {
-    return malformedRequest(FOREIGN_TO_PAGES)
+  if (
+    ctx.get('Origin') &&
+    hasSecretInBrowser(ctx, await authorization.findClient(token.clientId))
+  ) {
+    return malformedRequest(SECRET_IN_BROWSER)
   }
   verdicts.countUse(token.grant.id)
   const scopes = sent.scope?.split(' ') ?? token.scopes

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Database } from '../../platform/store/database.ts'
 import { type ListOrder, orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { holdsWords } from '../../platform/store/search.ts'
+import { containsText } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
 import { given, readInput } from './input.ts'
 import { conflict, limitReached, notFound } from './refusals.ts'
@@ -188,7 +188,7 @@ function isItem(table: ItemTable, by: ItemKey) {
 
 function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   const words = search ?? ''
-  const found = sql<boolean>`(${holdsWords(`${table}.title`, words)} or ${holdsWords(`${table}.slug`, words)})`
+  const found = sql<boolean>`(${containsText(`${table}.title`, words)} or ${containsText(`${table}.slug`, words)})`
   const conditions = [
     search == null ? sql`1 = 1` : found,
     state == null ? sql`1 = 1` : isInState(state, nowMs),

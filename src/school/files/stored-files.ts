@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { holdsWords } from '../../platform/store/search.ts'
+import { containsText } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
@@ -24,7 +24,7 @@ export function listFiles(
   { siteId, search }: { readonly siteId: string; readonly search?: string | null },
 ) {
   const found = filesOf(kysely, siteId).$if(search != null, (query) =>
-    query.where(holdsWords('stored_file.name', search ?? '')),
+    query.where(containsText('stored_file.name', search ?? '')),
   )
   return pagedRows(found, newestFirst)
 }

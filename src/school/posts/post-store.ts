@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Database } from '../../platform/store/database.ts'
 import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { holdsWords } from '../../platform/store/search.ts'
+import { containsText } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
 import { given, idempotencyKey, pageAddress, readInput, summary, title } from '../changes/input.ts'
 import { conflict, limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
@@ -29,7 +29,7 @@ const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 /** Lists the announcements of a site, newest first. The page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
-    .$if(search != null, (query) => query.where(holdsWords('post.title', search ?? '')))
+    .$if(search != null, (query) => query.where(containsText('post.title', search ?? '')))
     .$if(published != null, (query) =>
       query.where('post.published_at', published ? 'is not' : 'is', null),
     )
