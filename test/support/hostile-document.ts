@@ -27,12 +27,13 @@ export const caseTables: readonly CaseTable[] = [
   connectionCases,
 ]
 
-const introduction = `Attacks on authorization servers, collected from advisories about other servers and from RFC 9700, each with the answer
-of this service and the test that shows it. To find the test of a case below 1000, search the file for the number. A
-number is never given to another case. An advisory is named where its text was read.`
+const introduction = `Attacks on authorization servers, collected from advisories about other servers and from RFC 9700. Each row has the
+response of this service and the test that shows it. To find the test of a case below 1000, search the file for the
+number. Numbers are never reused. Advisories are named only if we have read them.`
 
-const tablesIntroduction = `Each row is a test of the file named below the heading. It also checks that the answer is no 5xx, that it contains no
-token, secret, stack trace or SQL, and that the service keeps working without a fault in its log. The answers mean:`
+const tablesIntroduction = `Each row is a test in the file named below the heading. The test also checks that the response is not a 5xx, that it
+contains no token, secret, stack trace or SQL, and that the service keeps working without errors in its log. The
+responses mean:`
 
 const answers = [
   ['`400 invalid_grant`', 'status and error code of the protocol (OAuth, GraphQL, JSON-RPC)'],

@@ -6,43 +6,43 @@ import { code, page, renderTable } from './markdown.ts'
 import { limitRows } from './reference-data.ts'
 import { defaultsInForce } from './strangers-document.ts'
 
-const introduction = `Limits at the default configuration. A field of \`config/service.json\` is named where it changes the limit
-([settings](settings.md)).`
+const introduction = `Limits with the default configuration. The last column names the field of \`config/service.json\` that changes a limit
+([settings](settings.md)); *code* means that no field does.`
 
-const requestsIntroduction = `A request beyond a limit is answered 429 with \`Retry-After\` and \`RateLimit\`. All processes count together on Redis or
-PostgreSQL, all workers of a host on the embedded database. An IPv6 /64 counts as one address. Clients and people count
-after authentication only. Raise \`limits.*PerPersonMax\` for an integration with more legitimate requests, and
-\`limits.*PerAddressMax\` where very many people share one address. Behind a balancer set \`TRUST_PROXY=yes\`, or all callers
-count as one address.`
+const requestsIntroduction = `A request above a limit gets a 429 response with \`Retry-After\` and \`RateLimit\`. With Redis or PostgreSQL, all processes
+share the counts; otherwise, all workers of a host do. An IPv6 /64 counts as one address. Requests count for a client or
+person only after authentication. Raise \`limits.*PerPersonMax\` for an integration with more legitimate requests, and
+\`limits.*PerAddressMax\` if a large number of people share one address. Behind a load balancer, set \`TRUST_PROXY=yes\`;
+otherwise, all callers count as one address.`
 
 const operationCost =
-  '100 and the cost of the operation, as its answer reports; 500 for a document that is parsed anew or invalid'
+  '100 plus the cost of the operation, as reported in the response; 500 for an invalid document, or one that is not cached'
 
-/** Where each limit applies, and what one point of it is. */
+/** Where each limit applies, and what counts as one point. */
 const explanations: Readonly<Record<LimitName, readonly [at: string, counts: string]>> = {
   authorizations: [
     'authorization requests, pushed ones too, and sign-out requests',
-    'a kilobyte of a request, because requests are stored',
+    'a kilobyte of a stored request',
   ],
   oauthFailures: [
     'token, revocation, introspection, forward auth (proxies)',
-    'an error: 10 for a failed client authentication, 2 for a grant, 1 for another',
+    'an error: 10 for a failed client authentication, 2 for a rejected grant, 1 for any other',
   ],
   tokenFailures: [
     'UserInfo, both GraphQL APIs, uploads, upstreams',
-    'an error: 3 for a missing or invalid token, 1 for another',
+    'an error: 3 for a missing or invalid token, 1 for any other',
   ],
   verifications: [
-    'wherever the two limits above apply, once they are used up: valid credentials pass, and only they',
-    'as above, for each invalid credential; beyond this limit, valid ones wait, too',
+    'the paths of the two limits above, after these are reached: only requests with valid credentials are accepted',
+    'as above, for invalid credentials; above this limit, valid ones are rejected too',
   ],
   pagesOfAddress: ['sign-in, consent, account, admin, connect, sign-out', 'a page or a form'],
   downloads: ['downloads and logos', 'a file; 10 for an invalid link'],
   requestsOfClient: [
     'token, revocation, introspection',
-    'a request of an authenticated client; 5 for a refused one',
+    'a request of an authenticated client; 5 for a rejected one',
   ],
-  unknownTokens: ['introspection', 'an introspection of a value that was never issued'],
+  unknownTokens: ['introspection', 'an introspection of a token that was never issued'],
   guardedRequests: ['forward auth', 'a request of an authenticated proxy'],
   refreshes: ['token', 'a refresh of a grant'],
   userinfo: ['UserInfo', 'a request'],
@@ -51,7 +51,7 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
   changes: ['Admin API and its tools', 'a requested change, by any client'],
   uploads: ['uploads', 'a file'],
   forwarded: ['upstreams', 'a request'],
-  pagesOfPerson: ['account, admin', 'a page, a form or a tried query'],
+  pagesOfPerson: ['account, admin', 'a page, a form, or a query on the query page'],
   toolsOfAddress: ['tool endpoint', 'a request'],
   toolsOfCaller: ['tool endpoint', 'a request'],
   registrations: ['registration', 'a registration'],
@@ -60,7 +60,7 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
   attemptsOfAccount: ['sign-in', 'a failed sign-in of one account in unknown browsers'],
   attemptsFromAfar: [
     'sign-in, after the account has no attempts left',
-    'a failed sign-in of one account from one wide network (IPv4 /24, IPv6 /48)',
+    'a failed sign-in of one account from one IPv4 /24 or IPv6 /48',
   ],
   reservedAttempts: [
     'sign-in, after the account has no attempts left',
@@ -70,7 +70,7 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'sign-in',
     'a failed sign-in in a browser that signed in to the account before',
   ],
-  signIns: ['sign-in', 'a sign-in, which costs as much as a failed one'],
+  signIns: ['sign-in', 'a successful sign-in'],
 }
 
 /** docs/reference/limits.md, from the table of limits, test/data/limits.txt and config/service.json. */
@@ -84,14 +84,14 @@ export function renderLimits(): string {
   const pageSizes = `${PAGE_SIZE_MAX}, ${PAGE_SIZE_DEFAULT} by default`
   const others = [
     ...limitRows.map((row) => row.map(fillFigures)),
-    ['Elements of one page (`first`) in GraphQL and tools', pageSizes, 'code'],
-    ['Answer of a tool', `${renderNumber(ANSWER_LENGTH_MAX)} characters`, 'code'],
+    ['Elements of a page (`first`) in GraphQL and tools', pageSizes, 'code'],
+    ['Result of a tool', `${renderNumber(ANSWER_LENGTH_MAX)} characters`, 'code'],
   ]
   return page(
     introduction,
     '## Requests',
     requestsIntroduction,
-    renderTable(['limit', 'per', 'where', 'one point is', 'maximum', 'setting'], requests),
+    renderTable(['limit', 'per', 'where', 'what counts as one', 'maximum', 'setting'], requests),
     '## Sizes and times',
     renderTable(['what', 'limit', 'setting'], others),
   )

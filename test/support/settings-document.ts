@@ -8,9 +8,9 @@ import { servicePolicy } from '../../src/config/service-policy.ts'
 import { code, page, renderTable } from './markdown.ts'
 import { settings, type Table } from './reference-data.ts'
 
-const introduction = `Addresses and secrets are environment variables; policy is in \`config/service.json\`. \`CONFIG_DIR\` names another folder:
-copy \`config/\`, edit the copy and keep it outside of the installation. At start-up the service validates all of it, lists
-every problem and exits with code 1.`
+const introduction = `URLs and secrets are environment variables; policy is in \`config/service.json\`. To change it, copy \`config/\` to a folder
+outside the installation, edit the copy, and set \`CONFIG_DIR\` to that folder. At start-up, the service validates the
+whole configuration. If it is invalid, the service lists every problem and exits with code 1.`
 
 /** The JSON Schema of a field. */
 interface Field {

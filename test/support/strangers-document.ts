@@ -12,9 +12,9 @@ import {
 } from './strangers/kept.ts'
 import { rememberedInMemory } from './strangers/remembered.ts'
 
-const introduction = `What unauthenticated callers can make the service store, with the bound at the default configuration. They can store
-nothing else: \`test/strangers.test.ts\` sends every method to every path and compares all tables. Sizes are maxima; an
-ordinary authorization request has 700 bytes, an ordinary registration 300.`
+const introduction = `What unauthenticated callers can make the service store, with the limits of the default configuration. They can store
+nothing else: \`test/strangers.test.ts\` sends every method to every path and compares all tables. Sizes are maxima; a
+typical authorization request has 700 bytes, a typical registration 300.`
 
 /** The default configuration. */
 export function defaultsInForce(): InForce {

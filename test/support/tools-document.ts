@@ -6,8 +6,8 @@ import { code, page, renderTable } from './markdown.ts'
 import { answerSchemaOf } from './tool-answers.ts'
 
 const introduction = `Tools, prompts and resources of the [tool endpoint](../how-to/connect-an-assistant.md#write-an-mcp-client). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
-that overwrite or delete (\`destructiveHint\`). Every call may be repeated. Lists are pages: pass \`pageInfo.endCursor\` as
-\`after\` for the next one.`
+that overwrite or delete (\`destructiveHint\`). Every call can safely be repeated. Lists are paginated: for the next page,
+pass \`pageInfo.endCursor\` as \`after\`.`
 
 /** docs/reference/tools.md, from the catalogues of tools, prompts and resources. */
 export function renderTools(): string {
