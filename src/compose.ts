@@ -71,7 +71,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
     const upstream = resource.upstreamWithKeys(ring.upstreams)
     for (const each of first) engine.use(each)
-    engine.use(discovery.keepEngineDocuments(upstream.published))
+    engine.use(discovery.cacheEngineDocuments(upstream.published))
     // `answers` comes before the engine, because it rewrites the engine's responses.
     const routes = [
       resource.userinfo,

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import Koa from 'koa'
 
 import { authMd } from '../src/api/discovery/auth-md.ts'
-import { keepDocuments } from '../src/api/discovery/cached-documents.ts'
+import { cacheDocuments } from '../src/api/discovery/cached-documents.ts'
 import { openApiDocument } from '../src/api/discovery/openapi-document.ts'
 import { protectedResourceMetadata } from '../src/api/discovery/protected-resource.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
@@ -155,7 +155,7 @@ describe('openapi.json', () => {
   })
 })
 
-describe('keepDocuments', () => {
+describe('cacheDocuments', () => {
   it('asks the engine once and repeats the same bytes', async () => {
     await using server = await listening()
     const answers = []
@@ -193,7 +193,7 @@ function strangers(text: string): string[] {
 async function listening() {
   const app = new Koa()
   let asked = 0
-  app.use(keepDocuments(new Set([paths.jwks, paths.openidConfiguration]), 60))
+  app.use(cacheDocuments(new Set([paths.jwks, paths.openidConfiguration]), 60))
   app.use((ctx) => {
     if (ctx.path !== paths.jwks || ctx.method !== 'GET') return
     asked += 1

@@ -521,14 +521,14 @@ function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCal
     service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
     authGuide: () => '',
     publicCourses: { findSite: never, findSiteById: never, list: never, findCourse: never },
-    publicSites: { list: never, slugsLike: never },
+    publicSites: { list: never, slugsStartingWith: never },
     executeMember: async () => ({ data: { viewer: {} } }),
     executeAdmin: async () => ({ data: {} }),
     cursors: makeCursors([Buffer.alloc(32)]),
     now: Date.now,
   }
-  const hearProblem = () => {}
-  return { caller, request: { requestId: 'test' }, hearProblem, address: toolAddresses[0], parts }
+  const onProblem = () => {}
+  return { caller, request: { requestId: 'test' }, onProblem, address: toolAddresses[0], parts }
 }
 
 describe('the handler behind the route', () => {

@@ -18,10 +18,7 @@ import {
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 import { schemaText } from './schema-text.ts'
 
-/**
- * Creates the function that collects the `@needs` scopes of all fields in an operation. Ignores `@skip` and `@include`,
- * so the result depends only on the document. Caches the result for each document.
- */
+/** Creates the function that collects the `@needs` scopes of an operation. Ignores `@skip` and `@include`. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
   return (document, operationName) => {

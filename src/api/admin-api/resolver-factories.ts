@@ -69,10 +69,7 @@ export function listed<Question extends { readonly siteId: string }>(
   }
 }
 
-/**
- * Resolves a list of the caller's site. Its cursors are bound to the site, the name and parents of the list, and the
- * arguments that filter or sort the list.
- */
+/** Resolves a list of the site. Cursors are bound to the list, its parents, and the filter and sort arguments. */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
   { first, after, ...asked }: PageArguments,
@@ -138,10 +135,7 @@ interface Items {
   readonly release: Change<{ readonly id: string; readonly change: ReleaseChange }, void>
 }
 
-/**
- * Creates the resolvers of item.graphql for one kind of item: queries and mutations such as `courses`, `course`,
- * `createCourse` and `publishCourse`, and the fields of the type.
- */
+/** Creates the resolvers of one kind of item, such as `courses`, `createCourse` and `publishCourse` (item.graphql). */
 export function itemResolvers(
   type: string,
   items: Items,

@@ -33,10 +33,7 @@ export interface Admission {
   readonly callerOf: (token: Granted['token'], ctx: Context) => AdminCaller
 }
 
-/**
- * Registers POST /admin/files, which takes one file as its body and the file name in the query. Uploads have their own
- * path, because GraphQL would have to hold the whole file in memory.
- */
+/** Registers POST /admin/files. The body is the file; GraphQL would have to hold the whole file in memory. */
 export function uploadRoute(
   router: Router,
   { platform, verifyBearer }: EndpointPorts,
@@ -75,10 +72,7 @@ export function uploadRoute(
   })
 }
 
-/**
- * Maximum number of uploads in progress, per site and process. Even a slow upload occupies disk space before the
- * service knows whether the site has room for the file.
- */
+/** Maximum number of uploads in progress, per site and process. Each occupies disk space, even a slow one. */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 

@@ -9,10 +9,7 @@ import { fillTemplate } from './template.ts'
 
 const views = join(import.meta.dirname, '../../../views')
 
-/**
- * Renders /auth.md, the authentication walkthrough for agents and developers, from views/auth.md and the configuration.
- * Agents expect a self-contained page whose first heading contains "auth.md".
- */
+/** Renders /auth.md, the self-contained authentication walkthrough for agents and developers, from views/auth.md. */
 export function authMd(facts: ServiceFacts): string {
   const { baseUrl, service, scopeUses, integrations } = facts
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
@@ -106,10 +103,7 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
 }
 
-/**
- * Renders a Markdown table of the scopes of an audience. With `uses`, the table also shows where each scope grants
- * access, so clients do not request scopes that have no use here.
- */
+/** Renders a Markdown table of the scopes of an audience. With `uses`, adds where each scope grants access. */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>
     uses ? [listed(uses.addressesOf(name), 'and') || 'nothing here yet'] : []

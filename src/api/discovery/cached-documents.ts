@@ -49,7 +49,7 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
  *
  * @param complete modifies a document before it is cached
  */
-export function keepDocuments(
+export function cacheDocuments(
   addresses: ReadonlySet<string>,
   maxAgeSeconds: number,
   complete: Complete = (_path, body) => body,

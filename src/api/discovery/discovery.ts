@@ -7,7 +7,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { authGuide, authMd, llmsTxt } from './auth-md.ts'
 import {
-  keepDocuments,
+  cacheDocuments,
   type RenderedDocument,
   renderDocument,
   sendDocument,
@@ -38,8 +38,8 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
     /** Creates middleware that caches the documents of one engine, and adds `otherKeys` to its key set. */
-    keepEngineDocuments: (otherKeys: readonly object[]) =>
-      keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
+    cacheEngineDocuments: (otherKeys: readonly object[]) =>
+      cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
         path === paths.jwks && 'keys' in body && Array.isArray(body.keys)
           ? { ...body, keys: [...body.keys, ...otherKeys] }
           : body,

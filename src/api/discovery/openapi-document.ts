@@ -79,11 +79,7 @@ class Notation {
   readonly lines: Record<string, readonly string[]> = {}
 }
 
-/**
- * Converts the notation of openapi.txt to OpenAPI. A block starts with a keyword in the first column.
- *
- * @throws Error for a name that no earlier block defines
- */
+/** Converts the notation of openapi.txt to OpenAPI. @throws Error for a name that no earlier block defines */
 function readNotation(text: string) {
   const known = new Notation()
   const blocks = text.replace(/^ *(\/\/.*)?\n/gm, '').trimEnd()
@@ -189,10 +185,7 @@ function typeOf(text: string, known: Notation): Part {
   return values.length > 1 ? { enum: values } : { const: values[0] }
 }
 
-/**
- * Parses `headers content codes: description`, or the name of a response. A word with an underscore is an error code
- * (RFC 6749 §5.2).
- */
+/** Parses `headers content codes: description`, or the name of a response. Codes are the words with an underscore. */
 function responseOf(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {
     find(known.responses, text)

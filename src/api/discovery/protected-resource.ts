@@ -51,10 +51,7 @@ export function protectedResourceScopes(
   return scopes(scopeUses)
 }
 
-/**
- * Creates the metadata of one protected resource (RFC 9728 §2). Each resource has its own document, because clients
- * reject a document whose `resource` differs from the URL that led to it (RFC 9728 §3.3).
- */
+/** Creates the metadata of a resource (RFC 9728 §2). Its `resource` must equal the URL that led to it (§3.3). */
 export function protectedResourceMetadata(
   { baseUrl, service, scopeUses }: ServiceFacts,
   resource: ProtectedResource,

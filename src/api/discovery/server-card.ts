@@ -2,10 +2,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { pages, paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './service-facts.ts'
 
-/**
- * The tool server for public data, as described in its card and in the catalogue of cards (MCP SEP-2127). A card does
- * not list the tools; clients request them after connecting. Descriptions have at most 100 characters.
- */
+/** The server of the public tools. Titles and descriptions have at most 100 characters (MCP SEP-2127). */
 export const publicToolServer = {
   path: paths.mcp,
   card: paths.serverCard,

@@ -1,9 +1,6 @@
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
-/**
- * The parts of the configuration that discovery documents publish. The documents are generated from these values and
- * the tables of scopes and paths, so they always match the service.
- */
+/** The parts of the configuration that discovery documents publish. */
 export interface ServiceFacts {
   /** The issuer, and the origin of all published URLs, without a trailing slash. */
   readonly baseUrl: string

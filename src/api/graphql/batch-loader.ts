@@ -1,9 +1,6 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
-/**
- * Finds a value by key. Lookups with the same name in the same tick share one call of `findAll`, so a field of all
- * nodes on a page needs one query.
- */
+/** Finds a value by key. All lookups with the same name in the same tick share one call of `findAll`. */
 export type OneOfMany = <Value>(
   name: string,
   findAll: FindAll<Value>,

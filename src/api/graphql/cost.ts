@@ -46,10 +46,7 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/**
- * Counts changes, or returns the limit if it is exhausted. Counts per person and site rather than per client, because a
- * person may use any number of clients.
- */
+/** Counts changes per person and site, or returns the limit if it is exhausted. */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,

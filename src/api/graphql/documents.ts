@@ -26,10 +26,7 @@ interface DocumentLimits {
 export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
-  /**
-   * Limits of the cache of validated documents: their number, the length of each and the total length. A parsed
-   * document takes about 120 bytes of memory per character.
-   */
+  /** Limits of the cache of validated documents. Each takes about 120 bytes of memory per character. */
   readonly cachedDocumentsMax: number
   readonly cachedDocumentCharactersMax: number
   readonly cachedCharactersMax: number
@@ -50,10 +47,7 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
   })
 }
 
-/**
- * An executable document or its errors, and whether the document was cached. Preparing a document takes up to a few
- * milliseconds, regardless of the cost of execution.
- */
+/** An executable document or its errors, and whether the document was cached. */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
 type PreparedSource =
@@ -62,10 +56,7 @@ type PreparedSource =
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
-/**
- * Creates the function that parses, limits and validates documents. Validation is two thirds of the work of a request,
- * so the most recently used valid documents are cached.
- */
+/** Creates the function that parses, limits and validates documents. It caches the most recently used valid ones. */
 export function makePrepareDocument(
   schema: GraphQLSchema,
   limits: ApiLimits,
@@ -112,10 +103,7 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
   }
 }
 
-/**
- * Whether brackets nest too deeply. The recursive parser would run out of stack long before it reached the token limit.
- * Also counts brackets inside strings, which is harmless.
- */
+/** Whether brackets nest too deeply for the recursive parser. Also counts brackets in strings, which is harmless. */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
   for (const character of source) {
@@ -154,10 +142,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/**
- * An introspection field up to this depth counts as one level, because the standard introspection query is deeper than
- * data queries may be.
- */
+/** An introspection field up to this depth counts as one level, to allow the standard introspection query. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {

@@ -96,10 +96,7 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/**
- * Registers the route for one operation per request: by POST, or by GET for queries. GET is safe from cross-site
- * request forgery, because the API uses no cookies.
- */
+/** Registers the route for one operation per request. GET is safe from forgery, because the API uses no cookies. */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,

@@ -166,12 +166,7 @@ function jsonResponse(status: number, body: object, type = 'json'): Response {
   return [JSON.stringify(body), { status, statusText: '', headers }]
 }
 
-/**
- * Replaces internal errors with ones that contain only the error id, and logs their causes. So no statement, host or
- * stack trace leaks.
- *
- * @throws a refusal of a resolver, such as storageUnavailable
- */
+/** Logs internal errors and replaces them with the error id. @throws a refusal, such as storageUnavailable */
 function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   if (result.errors) logFields(ctx).outcome = 'errors'
   const faults = faultsIn(result)
@@ -198,10 +193,7 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   })
 }
 
-/**
- * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash does not show
- * who wrote the document. A client that sends only a hash gets the error that makes it send the document.
- */
+/** Reads the parameters of a request. A client that sends only the hash of a document must send the document. */
 async function readParameters<Raw>(
   request: Request<Raw, unknown>,
 ): Promise<RequestParams | Response> {

@@ -33,12 +33,7 @@ export interface Person {
   readonly siteId: string
 }
 
-/**
- * Creates the function that runs entered queries against an API, under its limits. Rejects mutations without
- * `mayChange`, to prevent accidents.
- *
- * @param load returns the API, which may be created at the first query
- */
+/** Creates the function that runs entered queries under the limits of an API. Rejects mutations without `mayChange`. */
 export function makeTryQuery<Caller extends Person, Context extends ContextRecord>(
   load: () => Promise<GraphqlApi<Caller, Context>>,
   costLimit: CostLimit,

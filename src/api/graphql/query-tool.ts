@@ -26,10 +26,7 @@ const sources = [
 const FOREVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
-/**
- * Creates the query tool, which serves GraphiQL and React from their packages. The files are read when the first page
- * needs them, and kept in memory. The packages are optional: without them, pages show a plain form.
- */
+/** Creates the query tool, which serves GraphiQL and React. Without their packages, pages show a plain form. */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
   let loading: ReturnType<typeof readAll> | undefined
   const load = () => {
@@ -65,9 +62,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
   }
 }
 
-/**
- * Reads all files; none if a package is missing. The file names contain digests, so browsers can cache them forever.
- */
+/** Reads all files; none if a package is missing. File names contain digests, so browsers can cache files forever. */
 async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
@@ -92,10 +87,7 @@ function installedAt(name: string): string | undefined {
   }
 }
 
-/**
- * Returns the Content-Security-Policy of a page with GraphiQL. Only scripts with the nonce of the page run. GraphiQL's
- * stylesheet embeds fonts, and its dialogs add styles with the nonce.
- */
+/** Returns the Content-Security-Policy of a page with GraphiQL, whose stylesheet embeds fonts. */
 export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
   return [
     "default-src 'none'",

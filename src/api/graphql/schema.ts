@@ -11,12 +11,7 @@ import {
 /** Resolvers by type and field. A field without a resolver is a property of its parent. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/**
- * Creates an executable schema from the published text and our resolvers.
- *
- * @param around wraps every resolver
- * @throws Error for a resolver whose field is not in the text
- */
+/** Creates an executable schema. `around` wraps each resolver. @throws Error for a resolver of an unknown field */
 export function makeSchema(
   text: string,
   resolvers: readonly Resolvers[],

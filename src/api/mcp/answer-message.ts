@@ -26,18 +26,15 @@ export interface Sender {
   readonly address: ToolAddress
 }
 
-/**
- * Creates the function that handles an admitted message and sends the response. Handles plain requests directly, and
- * all others through the SDK.
- */
+/** Creates the function that responds to messages: directly to plain requests, through the SDK to all others. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
   return async (ctx: Context, message: Message, { caller, address }: Sender): Promise<void> => {
-    const hearProblem = () => {
+    const onProblem = () => {
       logFields(ctx).outcome = 'problem'
     }
-    const call = { caller, address, request: callerOf(ctx), hearProblem, parts }
+    const call = { caller, address, request: callerOf(ctx), onProblem, parts }
     const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {
       try {
@@ -68,10 +65,7 @@ export interface Use {
   readonly changesSite?: boolean
 }
 
-/**
- * Finds the tool, prompt or resource that a message uses, so the endpoint can check access. Returns undefined if there
- * is none at this endpoint; then no check is needed.
- */
+/** Finds the tool, prompt or resource that a message uses at an endpoint, if any, for the access check. */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
   const use = usedBy(method, params ?? {}, address)
@@ -104,10 +98,7 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
   }
 }
 
-/**
- * The SDK's schema for each method whose parameters are validated here. Both protocol generations have these methods.
- * The SDK itself handles `initialize`, which only one of them has.
- */
+/** The schemas of the methods whose parameters are validated here. The SDK itself validates `initialize`. */
 const schemaOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
   'prompts/get': 'GetPromptRequest',
@@ -121,12 +112,7 @@ const schemaOf: Readonly<Record<string, SpecTypeName>> = {
 
 const PROBLEMS_SHOWN_MAX = 5
 
-/**
- * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602); undefined if there are none. The SDK would
- * report most of them as internal errors, with the messages of its validator.
- *
- * @param value a JSON-RPC message
- */
+/** Describes the invalid parameters of a request, if any. The SDK would report most of them as internal errors. */
 function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
   // Notifications get no response, and the SDK rejects everything else that is not a request.

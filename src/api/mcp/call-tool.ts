@@ -10,10 +10,7 @@ export interface Exchange {
   failure?: unknown
 }
 
-/**
- * Awaits work inside the SDK. An internal error is stored for the endpoint and replaced by a `ProtocolError`, so the
- * SDK does not reveal it.
- */
+/** Awaits work inside the SDK. Stores an internal error for the endpoint, and throws one without details. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,
@@ -34,12 +31,7 @@ export function invalidParams(message: string): ProtocolError {
 /** Maximum number of characters of a result. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 
-/**
- * Runs a tool. A mistake by the caller, or a result that is too long, becomes a result marked as an error, which models
- * read and act on (MCP, tools: error handling).
- *
- * @throws every other error of the tool, for the endpoint
- */
+/** Runs a tool. A mistake by the caller, or too long a result, becomes a result marked as an error (MCP, tools). */
 export async function callTool(
   tool: Tool,
   values: unknown,
@@ -57,7 +49,7 @@ export async function callTool(
     return { content: [{ type: 'text', text }] }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
-    call.hearProblem()
+    call.onProblem()
     return { content: [{ type: 'text', text: error.message }], isError: true }
   }
 }

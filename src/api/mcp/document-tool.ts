@@ -88,7 +88,7 @@ export function makeDocumentTool(api: DocumentApi) {
         const [problem] = errors ?? []
         if (problem) throw new ToolProblem(sentenceOf(problem, input(), listedBy))
         const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
-        if (answer === null) throw new ToolProblem(`${NOTHING} ${listWords(listedBy)}`.trim())
+        if (answer === null) throw new ToolProblem(`${NOTHING} ${hintFor(listedBy)}`.trim())
         return answer
       },
     }
@@ -103,16 +103,13 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
 /** The message for an unknown id or slug, and for one of another site. */
 const NOTHING = 'The site has no object with this id or slug.'
 
-function listWords(listedBy: string | undefined): string {
+function hintFor(listedBy: string | undefined): string {
   return listedBy === undefined ? '' : `Call ${listedBy} to list valid values.`
 }
 
 type Answer = Record<string, unknown>
 
-/**
- * Rejects unknown arguments, and drops null for an argument with a default. GraphQL checks the values, but would ignore
- * unknown variables and reject such a null.
- */
+/** Rejects unknown arguments, which GraphQL would ignore, and drops null for arguments with a default. */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new ToolProblem(`${INVALID} Send them as one object. ${describeArguments(input)}`)
@@ -136,10 +133,7 @@ type Arguments = Readonly<Record<string, unknown>>
 
 const NAMES_LENGTH_MAX = 200
 
-/**
- * Derives an idempotency key from the arguments if the caller sent none. A model that misses the result may repeat the
- * call, and nothing is created twice.
- */
+/** Adds a missing idempotency key, derived from the arguments, so a repeated call creates nothing twice. */
 function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
   const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')
@@ -155,7 +149,7 @@ function sentenceOf(
   if (extensions['argument'] === 'after') return FOREIGN_CURSOR
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(said) ? said : `${said}.`
-  if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${listWords(listedBy)}`.trim()
+  if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${hintFor(listedBy)}`.trim()
   // An error without a path occurred before execution: a value has the wrong type.
   return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
 }
@@ -220,12 +214,12 @@ function argumentsOf(document: FixedDocument): ToolArgument[] {
     const named = getNamedType(type)
     const name = definition.variable.name.value
     if (name === 'input' && isInputObjectType(named)) return Object.values(named.getFields())
-    return { name, type, ...saidOf(definition, document) }
+    return { name, type, ...describedArgument(definition, document) }
   })
 }
 
 /** Finds the description and default of the argument that a variable is passed to. */
-function saidOf(
+function describedArgument(
   { variable }: VariableDefinitionNode,
   { schema, operation }: FixedDocument,
 ): Pick<ToolArgument, 'description' | 'defaultValue'> {

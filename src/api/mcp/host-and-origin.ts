@@ -8,7 +8,7 @@ import { INVALID_REQUEST, sendFault } from './message.ts'
 
 export interface AdmissionPolicy {
   readonly baseUrl: string
-  /** Additional origins of browser clients, for a service on a loopback address; or `*`. */
+  /** Additional origins that a service on a loopback address admits; `*` for all. */
   readonly allowedOrigins: readonly string[]
 }
 
@@ -22,15 +22,15 @@ export interface AdmissionPolicy {
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
-  const atHome = isLoopbackUrl(baseUrl)
+  const isLocal = isLoopbackUrl(baseUrl)
   const listed = new Set(allowedOrigins)
   return {
     admitsHost(host: string | undefined = ''): boolean {
       const url = isHost(host) ? URL.parse(`${base.protocol}//${host}`) : null
-      return url !== null && (url.host === base.host || (atHome && isLoopbackUrl(url.href)))
+      return url !== null && (url.host === base.host || (isLocal && isLoopbackUrl(url.href)))
     },
     admitsOrigin(origin: string): boolean {
-      if (!atHome || listed.has('*')) return true
+      if (!isLocal || listed.has('*')) return true
       const url = URL.parse(origin)
       if (!url || url.origin !== origin) return false
       if (origin === base.origin || listed.has(origin)) return true

@@ -14,10 +14,7 @@ const documentTool = makeDocumentTool({
   },
 })
 
-/**
- * Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API in this process, so
- * the tool and the API cannot diverge (design 23).
- */
+/** Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API (design 23). */
 function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
   const scope = definition.document.startsWith('mutation') ? MEMBER_WRITE : MEMBER_READ
   return documentTool({ ...definition, scopes: [scope] })

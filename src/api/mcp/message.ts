@@ -75,11 +75,7 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
   ctx.body = { jsonrpc: '2.0', error: { code, message }, id: null }
 }
 
-/**
- * Sends the response to an internal error, which contains only the error id.
- *
- * @throws `failure` if it is a refusal, such as storageUnavailable, so the error handler sends its status
- */
+/** Sends a response with the id of an internal error. @throws `failure` if it is a refusal, such as storageUnavailable */
 export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
   logFields(ctx).cause = failure
@@ -120,7 +116,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
   }
   // Keep the SDK from rejecting a narrower Accept header.
   headers.set('accept', 'application/json, text/event-stream')
-  return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
+  return new Request(url, { method: ctx.method, headers, body, signal: disconnectSignal(ctx) })
 }
 
 /** Sends a response of the fetch API. */
@@ -147,10 +143,10 @@ export function sendText(ctx: Context, text: string): void {
   ctx.body = text
 }
 
-function hangUpSignal({ res }: Context): AbortSignal {
-  const hangUp = new AbortController()
+function disconnectSignal({ res }: Context): AbortSignal {
+  const aborter = new AbortController()
   res.once('close', () => {
-    if (!res.writableFinished) hangUp.abort()
+    if (!res.writableFinished) aborter.abort()
   })
-  return hangUp.signal
+  return aborter.signal
 }

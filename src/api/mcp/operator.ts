@@ -6,11 +6,7 @@ import { once, signedInCaller, type Tool } from './tool.ts'
 
 type Described = Pick<Tool, 'name' | 'title' | 'description'>
 
-/**
- * Creates a tool for operators of the token's site. It runs one fixed document of the Admin API in this process, so the
- * tool and the API cannot diverge (design 23). The endpoint verifies the token of each call, and so checks that the
- * person is still an operator of the site (design 15).
- */
+/** Creates a tool for operators of a site. It runs one fixed document of the Admin API (design 15 and 23). */
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
   execute: async (call, document, variables) => {
@@ -101,10 +97,7 @@ export function toolsOf(area: string) {
     })
   }
 
-  /**
-   * Creates a tool that runs the mutation of its name: `create_course` runs `createCourse`. The result contains only
-   * what the write scope covers.
-   */
+  /** Creates a tool that runs the mutation of its name. The result contains only what the write scope covers. */
   function change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
     const field = camelCase(described.name)
     const taken = takes ?? { input: `${capitalized(field)}Input!` }

@@ -45,7 +45,7 @@ function wordsArgument(where: string) {
     .describe(`Only results whose ${where} contains this text, ignoring case.`)
 }
 
-const everybody = { kind: 'public' } as const
+const publicAccess = { kind: 'public' } as const
 
 const siteArgument = slugArgument(
   'the site, from list_sites; defaults to the site of the token',
@@ -58,7 +58,7 @@ export const publicTools: readonly Tool[] = [
     description:
       'Returns the name, version and document URLs of this service, and its protocol revisions. Works without ' +
       'a token.',
-    access: everybody,
+    access: publicAccess,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => {
       const { name, version, baseUrl } = parts.service
@@ -81,7 +81,7 @@ export const publicTools: readonly Tool[] = [
     description:
       'Returns a short Markdown guide to getting an access token, with links to the rest. Works without a ' +
       'token.',
-    access: everybody,
+    access: publicAccess,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => parts.authGuide(),
   }),
@@ -91,7 +91,7 @@ export const publicTools: readonly Tool[] = [
     description:
       'Lists the sites of this platform, sorted by slug, with the number of published courses and the page ' +
       'to connect an assistant. Other tools take the slug. Works without a token.',
-    access: everybody,
+    access: publicAccess,
     takes: z.strictObject({ search: wordsArgument('name or slug'), ...pageArguments }),
     run: async ({ search: words, ...wanted }, call) =>
       await listAnswer(call, 'sites', {
@@ -108,7 +108,7 @@ export const publicTools: readonly Tool[] = [
     name: 'list_public_courses',
     title: 'List published courses of a site',
     description: 'Lists the published courses of a site, sorted by slug. Works without a token.',
-    access: everybody,
+    access: publicAccess,
     takes: z.strictObject({
       site: siteArgument,
       search: wordsArgument('title, slug or summary'),
@@ -130,7 +130,7 @@ export const publicTools: readonly Tool[] = [
     description:
       'Returns one published course of a site with the titles and durations of its lectures. Works ' +
       'without a token.',
-    access: everybody,
+    access: publicAccess,
     takes: z.strictObject({
       site: siteArgument,
       slug: slugArgument('the course, from list_public_courses'),
@@ -173,11 +173,7 @@ interface ListQuestion<Row, Node> {
   readonly nodeOf: (row: Row) => Node
 }
 
-/**
- * Returns one page of a list. Cursors are bound to their list, because a cursor from another list would skip results.
- *
- * @throws ToolProblem for a cursor from another list
- */
+/** Returns one page of a list. Cursors are bound to the list. @throws ToolProblem for a cursor from another list */
 async function listAnswer<Row, Node>(
   { parts }: ToolCall,
   list: string | readonly string[],

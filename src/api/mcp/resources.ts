@@ -168,12 +168,7 @@ function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
 const PAGE_SIZE = 100
 const FIRST = '0'
 
-/**
- * Lists one page of resources: first those with a fixed URI, then one kind after another. The cursor contains the
- * number of the kind and the position in its list.
- *
- * @throws ProtocolError for an invalid cursor
- */
+/** Lists one page of resources: those with a fixed URI, then kind by kind. @throws ProtocolError for an invalid cursor */
 async function listPage(cursor: string | undefined, call: ToolCall) {
   const [section = '', after] = (cursor ?? FIRST).split(' ')
   const listed = offeredTo(call).filter(({ listedBy }) => listedBy !== undefined)

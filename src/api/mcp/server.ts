@@ -147,7 +147,7 @@ function offerCompletions(server: Server, exchange: Exchange): void {
     const { name, value } = argument
     if (name !== 'site' || !SLUG_START.test(value)) return { completion: { values: [] } }
     const { publicSites, now } = exchange.call.parts
-    const found = publicSites.slugsLike(value, VALUES_MAX + 1, now())
+    const found = publicSites.slugsStartingWith(value, VALUES_MAX + 1, now())
     const slugs = await orFail(exchange, found)
     const values = slugs.slice(0, VALUES_MAX)
     return { completion: { values, hasMore: slugs.length > VALUES_MAX } }

@@ -38,7 +38,7 @@ export const signInTool = defineTool({
     'Starts the sign-in, or requests missing scopes, by a challenge that the client follows. Say on whose behalf ' +
     'you act. With sufficient scopes, returns the signed-in person, the site and the next step.',
   access: anyToken,
-  accessFor: accessForWish,
+  accessFor: requestedAccess,
   takes: z.strictObject({
     as: z
       .enum(audiences)
@@ -62,7 +62,7 @@ export const signInTool = defineTool({
     const caller = signedInCaller(call)
     const { siteId, roles } = caller
     const site =
-      siteId !== undefined && knowsSite(caller)
+      siteId !== undefined && maySeeSite(caller)
         ? await call.parts.publicCourses.findSiteById(siteId)
         : undefined
     return {
@@ -74,7 +74,7 @@ export const signInTool = defineTool({
 })
 
 /** Returns the access that a call requires. Invalid arguments require none, so the call fails without a sign-in. */
-function accessForWish(values: unknown): ToolAccess {
+function requestedAccess(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
   if (change !== undefined && change !== null) {
@@ -87,9 +87,7 @@ function accessForWish(values: unknown): ToolAccess {
   return as === undefined || as === null ? anyToken : { kind: 'public' }
 }
 
-/**
- * Describes the client and the person. Shows only what the scopes also open at UserInfo or the Member API (design 15).
- */
+/** Describes the client and the person. Reveals no more than UserInfo and the Member API do (design 15). */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {
@@ -104,7 +102,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
 }
 
 /** Whether a client with this token may see its site: with `profile`, `account:read` or any operator scope. */
-function knowsSite({ scopes }: AccessToken): boolean {
+function maySeeSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }
 

@@ -4,10 +4,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { demandScopes, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
-/**
- * The tool endpoints. The first endpoint accepts requests without a token. The others require a token from the first
- * request, for clients that sign in only while connecting (design 23).
- */
+/** The tool endpoints. Only the first accepts requests without a token (design 23). */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
   { path: paths.mcpMember, audience: 'member', resource: 'mcpMember' },

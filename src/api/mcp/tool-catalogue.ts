@@ -39,10 +39,7 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/**
- * Lists the tools that a caller may use at an endpoint: "only the tools the caller's granted scopes permit" (MCP
- * 2026-07-28, tools). Cached by the relevant scopes, which are the same for all callers with one application.
- */
+/** Lists the tools that a caller may use at an endpoint. Cached by the scopes that tools need. */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)

@@ -50,16 +50,9 @@ export interface Tool {
   readonly effect: 'reads' | 'changes' | 'destroys'
   /** Returns the JSON Schema of the arguments, which is created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
-  /**
-   * The GraphQL document that the tool runs, if any, and the path to the part of the result that it returns.
-   * docs/reference/tools.md derives the results from it; clients do not see it (decision 15).
-   */
+  /** The GraphQL document that the tool runs, and the path to the part of its result that the tool returns. */
   readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
-  /**
-   * Checks the arguments and runs the tool. Returns text, or an object to send as JSON.
-   *
-   * @throws ToolProblem for a mistake by the caller; every other error is a refusal or a fault
-   */
+  /** Runs the tool. Returns text, or an object to send as JSON. @throws ToolProblem for a mistake by the caller */
   readonly run: (values: unknown, call: ToolCall) => Promise<object | string>
 }
 
@@ -69,16 +62,12 @@ export interface ToolCall {
   /** The request, for the audit trail. */
   readonly request: NamedRequest
   /** Called if the result reports a mistake by the caller. */
-  readonly hearProblem: () => void
+  readonly onProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
 }
 
-/**
- * Returns the caller of a tool that is not public.
- *
- * @throws Error without a caller, because the endpoint should have rejected the request
- */
+/** Returns the caller of a tool that is not public. @throws Error for a call without a token */
 export function signedInCaller({ caller }: ToolCall): AccessToken {
   if (!caller) throw new Error('a tool that needs a token was called without a token')
   return caller

@@ -15,10 +15,7 @@ import { makeQueryTool } from '../graphql/query-tool.ts'
 import { makeMemberApi, memberCaller, schemaText } from './member-api.ts'
 import type { DownloadAddress } from './resolvers.ts'
 
-/**
- * Creates the endpoint of the Member API (specification, Member API): GraphQL over HTTP, one operation per request. A
- * browser gets a page that explains the API.
- */
+/** Creates the endpoint of the Member API (specification, Member API). A browser gets a page that explains the API. */
 export function memberEndpoint(
   ports: EndpointPorts,
   limits: ApiLimits,

@@ -48,10 +48,7 @@ export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
   )
 }
 
-/**
- * Returns the scope of the selected operation. Neither scope includes the other (specification, Scopes). If no
- * operation is selected, no scope is needed, and the executor rejects the document.
- */
+/** Returns the scope that the selected operation needs; none if no operation is selected. */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {
   switch (getOperationAST(document, operationName)?.operation) {
     case 'query':

@@ -170,10 +170,7 @@ const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
-/**
- * Resolvers of `schema.graphql`. They need no access checks, because every statement is limited to the data of the
- * caller. Fields without a resolver are properties of their parent.
- */
+/** Resolvers of `schema.graphql`. They need no access checks: every statement is limited to the data of the caller. */
 export const resolvers = {
   Query: query,
   Mutation: mutation,

@@ -39,7 +39,7 @@ export function makeAttemptLimits(limits: Counts) {
     return { taken: wanted }
   }
 
-  const ofStranger = async ({ login, address }: Attempt): Promise<AttemptStart> => {
+  const beginUnknown = async ({ login, address }: Attempt): Promise<AttemptStart> => {
     const account = sha256(login)
     const network = networkOf(address)
     // If the network's limit is exhausted, do not charge the limits of the account.
@@ -66,7 +66,7 @@ export function makeAttemptLimits(limits: Counts) {
       const { login, browserId } = attempt
       const exceeded = limits.exceeded('signIns', sha256(login))
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
-      if (browserId === undefined) return await ofStranger(attempt)
+      if (browserId === undefined) return await beginUnknown(attempt)
       return await takeAll([['attemptsOfBrowser', `${sha256(login)}:${browserId}`]])
     },
     signedIn(login: string): void {

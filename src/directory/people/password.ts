@@ -126,10 +126,7 @@ const MEMORY_KIB_MAX = 262_144
 const WORK_KIB_MAX = 1_048_576
 const LANES_MAX = 16
 
-/**
- * Returns why an imported password hash is not acceptable, as the end of a sentence. Returns undefined if the hash is
- * valid and cheap enough to check at a sign-in.
- */
+/** Returns why an imported hash is rejected, as the end of a sentence; undefined if it is valid and cheap enough. */
 export function problemOfPasswordHash(text: string): string | undefined {
   const [, memory = '', passes = '', lanes = '', ...encoded] = hashFormat.exec(text) ?? []
   if (memory === '' || !encoded.every(isBase64)) {

@@ -52,11 +52,7 @@ export function makePersonStore({ kysely }: Database) {
       return { account, standIn }
     },
 
-    /**
-     * Finds a person whose account is not disabled.
-     *
-     * @param sessionId the browser session; if given, also reads whether that session was signed out
-     */
+    /** Finds a person whose account is not disabled, and reads whether the session `sessionId` was signed out. */
     async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')

@@ -1,7 +1,4 @@
-/**
- * The table of all scopes, for discovery, consent, documents and protected resources. `policy.ts` decides which
- * client may request which scope.
- */
+/** The table of all scopes. `policy.ts` decides which client may request which scope. */
 
 export type Audience = 'identity' | 'operator' | 'member'
 export type ScopeAccess = 'identity' | 'read' | 'write'

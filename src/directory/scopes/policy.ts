@@ -47,7 +47,7 @@ export function needsOperator(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'operator')
 }
 
-/** Whether any of the scopes gives access to the member's own data, which requires `resource`. */
+/** Whether any of the scopes requires the parameter `resource`, as all member scopes do. */
 export function needsResource(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'member')
 }

@@ -8,11 +8,7 @@ interface ScopedAddress {
 
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
-/**
- * Creates the lookup of the URLs of this deployment at which an operator scope grants access.
- *
- * @param list returns the URLs; called once, at the first lookup
- */
+/** Creates the lookup of the URLs at which an operator scope grants access. Calls `list` once, at the first lookup. */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
   const addressesOf = (name: string): readonly string[] => {

@@ -47,7 +47,7 @@ export function makePublicSites({ kysely }: Database) {
       ),
 
     /** Lists up to `limit` slugs of public sites that begin with `start`, in order. */
-    async slugsLike(start: string, limit: number, nowMs: number): Promise<string[]> {
+    async slugsStartingWith(start: string, limit: number, nowMs: number): Promise<string[]> {
       const range = { from: start, until: `${start}${AFTER_SLUGS}` }
       const { rows } = await beginning({ ...range, limit, nowMs })
       return rows.map(({ slug }) => slug)

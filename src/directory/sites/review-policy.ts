@@ -6,7 +6,7 @@ export interface Decision {
   readonly fingerprint: string | null
 }
 
-/** The reviews of a metadata document: for all sites, and for one site. */
+/** The reviews of a metadata document: by the platform for all sites, and by one site. */
 export interface Decisions {
   readonly platform: Decision | undefined
   /** The decision of the site's operators; undefined if they made none, or without a site. */

@@ -10,10 +10,7 @@ export const MCP_CONNECTIONS = 'mcp_connections'
 /** A site with the roles of one person. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
-/**
- * Finds a site by slug or id, with the roles that the person has there, if any. A slug cannot equal an id, because ids
- * contain an underscore.
- */
+/** Finds a site by slug or id, with the roles that the person has there. A slug never equals an id. */
 export async function findAdminSite({ kysely }: Database, name: string, personId: string) {
   const rows = await kysely
     .selectFrom('site')
@@ -43,11 +40,7 @@ export async function listOperatedSites(database: Database, personId: string): P
   return sites.filter(({ roles }) => operates(roles))
 }
 
-/**
- * Switches MCP connections on or off for a site. If the setting changes, records an audit event.
- *
- * @returns whether the setting changed
- */
+/** Switches MCP connections on or off. If the setting changes, records an audit event and returns true. */
 export async function switchMcpConnections(
   { kysely }: Database,
   siteId: string,

@@ -78,10 +78,7 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   return site ? { kind: 'bound', site } : { kind: 'choose', sites }
 }
 
-/**
- * Creates the query for the sites where a person has a role, sorted by name. Given a client, the query also returns the
- * review of its metadata document at each site. Compiled once, because it runs often.
- */
+/** Creates the query for a person's sites, sorted by name, with the person's roles and the reviews of a client. */
 export function makeFindHeldSites({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>
     kysely
