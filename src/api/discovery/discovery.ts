@@ -32,7 +32,7 @@ import type { ServiceFacts } from './service-facts.ts'
 
 const preflightMaxAgeSeconds = 3600
 
-/** Creates the routes of the discovery documents, the cache of those that the engine serves, and lookups. */
+/** Creates the routes of the discovery documents, the cache of those of the engine, and lookups of their content. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
     scopeUses: facts.scopeUses,

@@ -120,7 +120,7 @@ interface ListedPage {
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
-/** Finds a purchase by id, among the first thousand of a list. @throws ToolProblem if there is none */
+/** Finds a purchase by id, among the first thousand purchases of a list. @throws ToolProblem if there is none */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {

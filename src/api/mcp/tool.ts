@@ -105,7 +105,7 @@ interface ToolDefinition<Input extends z.ZodType>
 /** Creates a tool that only reads. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
   const { takes, run, ...described } = definition
-  // Arguments with a default are optional (`io: 'input'`).
+  // With `io: 'input'`, arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,

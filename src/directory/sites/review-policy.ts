@@ -9,7 +9,7 @@ export interface Decision {
 /** The reviews of a metadata document: by the platform for all sites, and by one site. */
 export interface Decisions {
   readonly platform: Decision | undefined
-  /** The decision of the site's operators; undefined if they made none, or without a site. */
+  /** The decision of the site's operators, if there is a site and they made a decision. */
   readonly site: Decision | undefined
 }
 
