@@ -136,7 +136,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** Converts a platform to a client. Reads only whether it is disabled from the database. */
+/** Converts a platform to a client, and reads from the database whether it is disabled. */
 async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -7,6 +7,7 @@ import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.t
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 import type { ClientKeys } from './optional-protocols.ts'
 
+/** A client of any origin. */
 export interface Client {
   readonly clientId: string
   readonly origin: AnyOrigin

@@ -15,8 +15,9 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds and prolongs the grant that an authorization request continues: that of the consent page just submitted, or
- * that of the session. Ignores a grant for another version of the document or another site.
+ * Finds the grant that an authorization request continues: that of the consent page just submitted, or that of the
+ * session. Prolongs the grant, but ignores one for another version of the document or another site. For our own pages,
+ * creates the grant if there is none.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
@@ -65,6 +66,7 @@ async function findOwnGrant(
   return await provider.Grant.find(id)
 }
 
+/** Generates a grant id of 256 random bits. */
 export function newGrantId(): string {
   return randomBytes(32).toString('base64url')
 }

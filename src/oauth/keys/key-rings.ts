@@ -10,7 +10,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
 export interface KeySettings {
-  /** Root secrets, the current one first. If undefined, a secret is generated in `dataDir`. */
+  /** Root secrets, the current one first. If undefined, uses the secret in `dataDir`, which is created if missing. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly policy: KeyDependencies['policy']

@@ -31,6 +31,7 @@ export interface AuthorizationCode {
   readonly record: object
 }
 
+/** Converts the engine's record of a code. */
 export function readCode(record: object): AuthorizationCode {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
@@ -137,7 +138,7 @@ export function makeExchange(dependencies: TokenRequests) {
   return {
     /**
      * Returns the code of a token request, with `usedAt` if this use is a replay. Returns undefined if the code is
-     * unknown or its grant has ended. Rejects a request with a wrong or missing resource.
+     * unknown or its grant has ended. Rejects a wrong resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
@@ -206,7 +207,7 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
   return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }
 
-/** Replaces the requested resource with the audience, or rejects a wrong or missing one (design 3). */
+/** Replaces the requested resource with the audience. Rejects a wrong one, or a missing one if required (design 3). */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
   { token }: AuthorizationCode,

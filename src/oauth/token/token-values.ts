@@ -100,6 +100,7 @@ export interface IssuedAccessToken
   readonly has: readonly string[]
 }
 
+/** Generates the seed of a new family: 128 random bits. */
 export function newSeed(): string {
   return randomBytes(16).toString('base64url')
 }
