@@ -86,7 +86,7 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
   await Promise.all(turns.values())
 }
 
-/** Finds the applications whose notices have waited longest, except `others`, so that a limited number is active. */
+/** Finds the applications whose due notices have waited longest. Skips `others`; `taken` counts toward the maximum. */
 async function dueClients(
   { database, now }: SignOutPorts,
   others: readonly string[],

@@ -119,7 +119,7 @@ function reviewedClientOf(row: Row) {
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // If both decisions agree, show the one for all sites, which operators of this site cannot change.
+  // If both decisions agree, show the decision for all sites, because operators of this site cannot change it.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

@@ -9,9 +9,9 @@ export interface OptionalProtocols {
   readonly backChannelLogout: boolean
   /** Whether clients may push authorization requests (RFC 9126). */
   readonly pushedAuthorizationRequests: boolean
-  /** Whether clients may bind tokens to a key by DPoP (RFC 9449). */
+  /** Whether clients may bind tokens to a key with DPoP (RFC 9449). */
   readonly dpop: boolean
-  /** Whether clients may authenticate by a signed JWT (RFC 7523 §2.2). */
+  /** Whether clients may authenticate with a signed JWT (RFC 7523 §2.2). */
   readonly privateKeyJwt: boolean
   /** Hosts, with ports, that may have private addresses. Used for fetching keys and sending sign-out notices. */
   readonly privateHosts: readonly string[]

@@ -63,7 +63,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       // Read usage only for the people on this page: a very large number of people may have connected the client.
       const people = page.rows.map(({ id }) => id)
-      // PostgreSQL rejects an empty list.
+      // PostgreSQL rejects `in ()`.
       if (people.length === 0) return { ...page, rows: [] }
       const grants = liveGrants(kysely, now())
         .where('g.client_id', '=', clientId)

@@ -34,7 +34,7 @@ export type GrantStore = ReturnType<typeof makeGrantStore>
 /** The request that creates or ends a grant, for the audit trail. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
-/** Audit actions by end reason, for grants that end because of a client's request. */
+/** Audit actions for grants that end because of a client's request, by end reason. */
 const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },

@@ -90,8 +90,8 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Time within which a second use of a code does not count as a replay, because some pages run their callback twice
- * (design 11). Does not apply to clients that chose the FAPI 2.0 Security Profile.
+ * Time within which a second use of a code is rejected without ending the grant, because some pages run their callback
+ * twice (design 11). Does not apply to clients that chose the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5
 
