@@ -5,7 +5,6 @@ import { expect } from 'chai'
 
 import { agents } from './agents/client-table.ts'
 import {
-  anchorOf,
   documents,
   exampleFiles,
   quotedIn,
@@ -13,7 +12,9 @@ import {
   renewDocument,
 } from './interop/libraries-document.ts'
 import { libraries, pages } from './interop/library-table.ts'
+import { products } from './interop/product-table.ts'
 import { unfit, untested } from './interop/untested-table.ts'
+import { anchorOf } from './support/markdown.ts'
 
 const root = join(import.meta.dirname, '..')
 const headingsOf = (file: string) =>
@@ -51,12 +52,17 @@ describe('tables of libraries and clients', () => {
   })
 
   it('name every program of examples', () => {
-    // test/system/resource-server-examples.test.ts runs those of resource servers.
+    // test/system/resource-server-examples.test.ts runs those of resource servers, test/interop/products.ts the products.
     const programs = globSync('examples/*/*', { cwd: root }).filter(
-      (file) => !file.startsWith('examples/resource-servers/'),
+      (file) => !/^examples\/(resource-servers|products)\//.test(file),
     )
     const named = libraries.map(({ family, example }) => `examples/${family}/${example}`)
     expect(programs).to.have.members([...new Set(named)])
+  })
+
+  it('give each product that runs here a section', () => {
+    const headings = headingsOf('docs/libraries/products.md')
+    expect(headings).to.include.members(products.map(({ name }) => name))
   })
 
   it('give each library without a program a section, and no row among the others', () => {

@@ -4,7 +4,6 @@ import { basename, dirname, join } from 'node:path'
 import { expect } from 'chai'
 
 import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
-import { anchorOf } from './interop/libraries-document.ts'
 import {
   annotationsOf,
   joinLines,
@@ -14,6 +13,7 @@ import {
 } from './support/annotations.ts'
 import { attackers, nameOfSection } from './support/data-documents.ts'
 import { caseTables } from './support/hostile-document.ts'
+import { anchorOf } from './support/markdown.ts'
 import { renderReference } from './support/reference.ts'
 import {
   attackClasses,

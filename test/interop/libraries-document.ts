@@ -1,8 +1,9 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 
-import { renderTable } from '../support/markdown.ts'
+import { anchorOf, renderTable } from '../support/markdown.ts'
 import { type Library, libraries, pages } from './library-table.ts'
+import { productRows } from './product-table.ts'
 import { unfit, untested } from './untested-table.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -39,7 +40,7 @@ export function exampleFiles({ family, example, shown }: Library): string[] {
 
 const languages: Readonly<Record<string, string>> = {
   ...{ '.mjs': 'js', '.js': 'js', '.ts': 'ts', '.py': 'python', '.go': 'go', '.rs': 'rust' },
-  ...{ '.java': 'java', '.yaml': 'yaml', '.conf': 'apache' },
+  ...{ '.java': 'java', '.yaml': 'yaml', '.json': 'json', '.conf': 'apache' },
 }
 
 function quote(file: string): string {
@@ -74,19 +75,12 @@ const tables: Readonly<Record<string, () => string>> = {
         resource,
       ]),
     ),
+  products: () => renderTable(['product', 'version', 'setting', 'known from'], productRows),
   unfit: () =>
     renderTable(
       ['library', 'version', 'why not', 'use instead'],
       unfit.map(({ name, version, because, instead }) => [name, version, because, instead]),
     ),
-}
-
-/** The anchor of a heading, as viewers of Markdown make it. */
-export function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
 }
 
 export function writeLibraries(): void {

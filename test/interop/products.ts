@@ -1,5 +1,7 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 import { decodeJwt } from 'jose'
 import type { Page } from 'playwright-core'
@@ -23,45 +25,25 @@ export interface StartedProduct extends AsyncDisposable {
 }
 
 const START_TIMEOUT_MS = 90_000
-const noPkce = { id: 'no-pkce', secret: 'a client that cannot send PKCE' }
+const examples = join(import.meta.dirname, '../../examples/products')
+const PRODUCT_SECRET = 'a secret of this test'
+
+/** An example with the values of this run. */
+function fill(example: string, settings: Settings): string {
+  const values: Readonly<Record<string, string>> = {
+    ...{ ...settings, PRODUCT_SECRET, PRODUCT_REDIRECT_URI: settings.ARRIVAL },
+  }
+  const text = readFileSync(join(examples, example), 'utf8')
+  return text.replaceAll(/\$([A-Z_]+)/g, (_all, name: string) => values[name] ?? '')
+}
 
 /** Keycloak signs in a client without PKCE, and is itself a client with PKCE. */
 export async function keycloak(settings: Settings, folder: string): Promise<StartedProduct> {
   const home = join(folder, 'keycloak')
   rmSync(join(home, 'data'), { recursive: true, force: true })
   mkdirSync(join(home, 'data/import'), { recursive: true })
-  const discovery = await fetch(`${settings.ISSUER}/.well-known/openid-configuration`)
-  const metadata = (await discovery.json()) as Readonly<Record<string, string>>
-  writeFileSync(
-    join(home, 'data/import/school-realm.json'),
-    JSON.stringify({
-      ...{ realm: 'school', enabled: true, sslRequired: 'none' },
-      clients: [
-        {
-          ...{ clientId: noPkce.id, secret: noPkce.secret, protocol: 'openid-connect' },
-          redirectUris: [settings.ARRIVAL],
-        },
-      ],
-      identityProviders: [
-        {
-          ...{ alias: 'gatehouse', providerId: 'oidc', enabled: true, trustEmail: true },
-          config: {
-            ...{ issuer: settings.ISSUER, clientId: settings.CLIENT_ID },
-            ...{ clientSecret: settings.CLIENT_SECRET, clientAuthMethod: 'client_secret_post' },
-            authorizationUrl: metadata['authorization_endpoint'],
-            ...{ tokenUrl: metadata['token_endpoint'], jwksUrl: metadata['jwks_uri'] },
-            ...{
-              useJwksUrl: 'true',
-              validateSignature: 'true',
-              defaultScope: 'openid profile email',
-            },
-            ...{ pkceEnabled: 'true', pkceMethod: 'S256' },
-          },
-        },
-      ],
-    }),
-  )
-  const url = `${settings.APP_URL}/realms/school/protocol/openid-connect`
+  const realm = fill('keycloak-realm.json', settings)
+  writeFileSync(join(home, 'data/import/school-realm.json'), realm)
   const program = await startCommand(
     [
       ...[join(home, 'bin/kc.sh'), 'start-dev', '--import-realm', '--http-host=127.0.0.1'],
@@ -71,6 +53,7 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
     `${settings.APP_URL}/realms/school`,
     START_TIMEOUT_MS,
   )
+  const url = `${settings.APP_URL}/realms/school/protocol/openid-connect`
   return {
     ...broker(settings, url, { kc_idp_hint: 'gatehouse' }),
     ...program,
@@ -86,25 +69,8 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
 
 /** Dex signs in a client without PKCE, and is itself a client with PKCE. */
 export async function dex(settings: Settings): Promise<StartedProduct> {
-  const file = join(temporaryFolder(), 'dex.json')
-  writeFileSync(
-    file,
-    JSON.stringify({
-      ...{ issuer: settings.APP_URL, storage: { type: 'memory' } },
-      ...{ web: { http: `127.0.0.1:${settings.PORT}` }, oauth2: { skipApprovalScreen: true } },
-      staticClients: [{ ...noPkce, name: 'No PKCE', redirectURIs: [settings.ARRIVAL] }],
-      connectors: [
-        {
-          ...{ type: 'oidc', id: 'gatehouse', name: 'Gatehouse' },
-          config: {
-            ...{ issuer: settings.ISSUER, redirectURI: settings.REDIRECT_URI },
-            ...{ clientID: settings.CLIENT_ID, clientSecret: settings.CLIENT_SECRET },
-            scopes: ['openid', 'profile', 'email'],
-          },
-        },
-      ],
-    }),
-  )
+  const file = join(temporaryFolder(), 'dex.yaml')
+  writeFileSync(file, fill('dex.yaml', settings))
   const { APP_URL: url } = settings
   const program = await startCommand(['dex', 'serve', file], {}, url, START_TIMEOUT_MS)
   return { ...broker(settings, url), ...program }
@@ -113,20 +79,18 @@ export async function dex(settings: Settings): Promise<StartedProduct> {
 /** The client of a broker: the code flow without PKCE. */
 function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string, string>> = {}) {
   const query = new URLSearchParams({
-    ...{ client_id: noPkce.id, response_type: 'code', redirect_uri: ARRIVAL, state: 's' },
+    ...{ client_id: 'product', response_type: 'code', redirect_uri: ARRIVAL, state: 's' },
     ...{ scope: 'openid email', ...more },
   })
   return {
     signInUrl: `${url}/auth?${query}`,
     async person(arrived: URL) {
-      const response = await fetch(`${url}/token`, {
-        method: 'POST',
-        body: new URLSearchParams({
-          ...{ grant_type: 'authorization_code', redirect_uri: ARRIVAL },
-          code: arrived.searchParams.get('code') ?? '',
-          ...{ client_id: noPkce.id, client_secret: noPkce.secret },
-        }),
+      const body = new URLSearchParams({
+        ...{ grant_type: 'authorization_code', redirect_uri: ARRIVAL },
+        code: arrived.searchParams.get('code') ?? '',
+        ...{ client_id: 'product', client_secret: PRODUCT_SECRET },
       })
+      const response = await fetch(`${url}/token`, { method: 'POST', body })
       const { id_token } = (await response.json()) as { id_token: string }
       return decodeJwt(id_token)['email']
     },
@@ -136,11 +100,13 @@ function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string
 /** A chat server, which names its people by their e-mail address here. */
 export async function synapse(settings: Settings, folder: string): Promise<StartedProduct> {
   const place = temporaryFolder()
-  const file = join(place, 'homeserver.yaml')
+  const [own, provider] = [join(place, 'homeserver.yaml'), join(place, 'provider.yaml')]
+  // Verification is off only because this issuer is not https.
+  writeFileSync(provider, `${fill('synapse.yaml', settings)}    skip_verification: true\n`)
   writeFileSync(
-    file,
+    own,
     JSON.stringify({
-      ...{ server_name: 'school.example', public_baseurl: `${settings.APP_URL}/` },
+      server_name: 'school.example',
       listeners: [
         {
           ...{ port: Number(settings.PORT), bind_addresses: ['127.0.0.1'], type: 'http' },
@@ -150,35 +116,19 @@ export async function synapse(settings: Settings, folder: string): Promise<Start
       database: { name: 'sqlite3', args: { database: join(place, 'homeserver.db') } },
       ...{ signing_key_path: join(place, 'signing.key'), media_store_path: join(place, 'media') },
       ...{ macaroon_secret_key: 'a secret of this test', form_secret: 'another of this test' },
-      ...{
-        report_stats: false,
-        trusted_key_servers: [],
-        sso: { client_whitelist: [settings.ARRIVAL] },
-      },
-      oidc_providers: [
-        {
-          ...{ idp_id: 'gatehouse', idp_name: 'Gatehouse', issuer: settings.ISSUER },
-          ...{ client_id: settings.CLIENT_ID, client_secret: settings.CLIENT_SECRET },
-          ...{ scopes: ['openid', 'profile', 'email'], client_auth_method: 'client_secret_post' },
-          // Only because this issuer is not https.
-          skip_verification: true,
-          user_mapping_provider: {
-            config: { localpart_template: "{{ user.email.split('@')[0] }}" },
-          },
-        },
-      ],
+      ...{ report_stats: false, trusted_key_servers: [] },
+      sso: { client_whitelist: [settings.ARRIVAL] },
     }),
   )
   const python = join(folder, 'bin/python')
-  const server = [python, '-m', 'synapse.app.homeserver', '-c', file]
-  await using _keys = await startCommand([...server, '--generate-keys'], {}, 'none:', 0).catch(
-    () => undefined,
-  )
+  const server = [python, '-m', 'synapse.app.homeserver', '-c', own, '-c', provider]
+  await promisify(execFile)(python, [...server.slice(1), '--generate-keys'])
   const program = await startCommand(server, {}, settings.APP_URL, START_TIMEOUT_MS)
   const path = `${settings.APP_URL}/_matrix/client/v3/login`
+  const query = new URLSearchParams({ redirectUrl: settings.ARRIVAL })
   return {
     ...program,
-    signInUrl: `${path}/sso/redirect/oidc-gatehouse?${new URLSearchParams({ redirectUrl: settings.ARRIVAL })}`,
+    signInUrl: `${path}/sso/redirect/oidc-gatehouse?${query}`,
     async person(arrived) {
       const token = arrived.searchParams.get('loginToken')
       const body = JSON.stringify({ type: 'm.login.token', token })

@@ -15,3 +15,11 @@ export const page = (...parts: readonly string[]) => parts.join('\n\n')
 /** Values as code: "`a`, `b`". */
 export const code = (...values: readonly string[]) =>
   values.map((value) => `\`${value}\``).join(', ')
+
+/** The anchor of a heading, as viewers of Markdown make it. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+}
