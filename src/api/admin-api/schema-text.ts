@@ -80,7 +80,7 @@ function repeatParts(text: string): string {
 }
 
 const idempotencyKey = `
-  "A key chosen by the client. Repeating a request with the same key creates nothing new."
+  "A key chosen by the client. Repeating the request with the same key within seven days creates nothing new."
   idempotencyKey: String
 `
 

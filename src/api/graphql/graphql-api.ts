@@ -102,7 +102,7 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   )
 }
 
-/** Throws the first refusal of a resolver, such as storageUnavailable, so no partial result is sent. */
+/** Throws the first refusal of a resolver, if any, such as storageUnavailable. So no partial result is sent. */
 export function throwRefusal(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError

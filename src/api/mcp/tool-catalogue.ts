@@ -39,7 +39,7 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/** Lists the tools that a caller may use at an endpoint. Cached by the scopes that tools need. */
+/** Lists sign_in and the tools that a caller may use at an endpoint. Cached by the scopes that tools need. */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)

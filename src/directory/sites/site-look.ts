@@ -14,7 +14,7 @@ export interface SiteColors {
 /** The appearance of a site's pages. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** Finds the appearance of a site; undefined if its operators never changed it. */
+/** Finds the appearance of a site; undefined if none was ever set. */
 export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
