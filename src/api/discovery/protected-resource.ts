@@ -61,7 +61,7 @@ export function protectedResourceMetadata(
     resource: `${baseUrl}${suffix}`,
     authorization_servers: [baseUrl],
     scopes_supported: protectedResourceScopes({ scopeUses }, resource),
-    // Omit `body` and `query` (RFC 6750 §2), because query strings end up in logs.
+    // List neither `body` nor `query`, because RFC 6750 §2 discourages both.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,
