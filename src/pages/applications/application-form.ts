@@ -42,7 +42,7 @@ const NAME_LENGTH_MAX = 80
 const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
-/** The scopes that an operator may choose, with the descriptions for members. Identity scopes need no choice. */
+/** The scopes that an operator may choose, with descriptions. Applications may always request identity scopes. */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
   .map((scope) => ({ name: scope.name, words: describeScope(scope) }))

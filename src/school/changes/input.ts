@@ -25,7 +25,7 @@ export function line(lengthMax: number) {
   )
 }
 
-/** The name under which a file is saved. */
+/** The schema of a name under which a file is saved. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
   'must be a plain file name: no slash, no control character, no leading dot',

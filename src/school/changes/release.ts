@@ -16,7 +16,7 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
   return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
 }
 
-/** Returns the SQL condition for the rows for which `releaseStateOf` returns a state. */
+/** Returns the SQL condition for rows in a release state, equivalent to `releaseStateOf`. */
 export function isInState(state: ReleaseState, nowMs: number) {
   switch (state) {
     case 'ARCHIVED':

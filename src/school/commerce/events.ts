@@ -95,7 +95,7 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for an event. Renews a cancelled registration; otherwise a no-op if there is one.
+ * Registers a person of the site for an event, or renews a cancelled registration. No-op if already registered.
  *
  * @returns the id of the registration, which is always the same for this person and event
  * @throws ChangeRefused for an unknown event or person, and for an archived event

@@ -144,7 +144,7 @@ export async function updateLecture(
   })
 }
 
-/** Moves a lecture within its course: to another section, and to a position there or the end. @throws ChangeRefused */
+/** Moves a lecture to a section of its course, and to a position in it or to its end. @throws ChangeRefused */
 export async function moveLecture(
   database: Database,
   actor: SiteActor,

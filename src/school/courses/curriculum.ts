@@ -86,7 +86,7 @@ interface Place {
   readonly position: number
 }
 
-/** Returns the rows with another row at a position, or at the end. */
+/** Returns the other rows with the row inserted at a position, or at the end. */
 export function placeAmong<Row extends Place>(
   others: readonly Row[],
   row: Row,

@@ -80,7 +80,7 @@ async function sendDownload(
     ETag: etag,
   })
   ctx.type = mediaType
-  // Ignore the range if the rest of the file that the client has is outdated (If-Range, RFC 9110 §13.1.5).
+  // Ignore the range if If-Range names another version of the file (RFC 9110 §13.1.5).
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {
@@ -96,7 +96,7 @@ async function sendDownload(
   if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** Opens a file of the storage. If it is missing there, throws nothingHere and logs the cause. */
+/** Opens a file in the storage. If the file is missing, logs the cause and throws nothingHere. */
 async function openFile(
   ctx: Context,
   files: Files,

@@ -65,7 +65,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Selects roles with their people. `cross join` makes SQLite read the roles first, sorted by their index. */
+/** Selects the roles at a site, with their people. `cross join` makes SQLite read the roles first, in index order. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -84,7 +84,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts people of a site. Students, who are nearly all, are counted in an index, the others one by one. */
+/** Counts people of a site. Nearly all are students, who are counted from an index; others are checked one by one. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -107,7 +107,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Up to this many roles at a site, a search reads the people of the site; above it, the index of all people. */
+/** A search reads the people of the site if they have at most this many roles; otherwise, the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
@@ -199,7 +199,7 @@ function listStudentsOfCourse(
   return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
 }
 
-/** Selects enrolments with their students. `cross join` makes SQLite read the enrolments first, sorted by an index. */
+/** Selects enrolments with their students. `cross join` makes SQLite read the enrolments first, in index order. */
 function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')

@@ -38,7 +38,7 @@ const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly i
 }
 
 interface CourseFilter {
-  /** Selects only purchases with current access, or only those whose access has ended. */
+  /** Only purchases with current access, or only those whose access has ended; all by default. */
   readonly access?: 'ACTIVE' | 'ENDED' | null
 }
 

@@ -32,15 +32,15 @@ export function makeViewerData(database: Database, now: () => number) {
 
 export type ViewerData = ReturnType<typeof makeViewerData>
 
-/** The table of a GraphQL type, and the function that finds a row of it. */
+/** The table of a GraphQL type, and the function that finds a member's row by id. */
 type NodeSource = readonly [
   table: string,
   find: (membership: Membership, id: string) => Promise<object | undefined>,
 ]
 
 /**
- * Creates a function that finds a member's node by id, at the site of the token. It runs one statement for the type and
- * one for the row. Imports reject an id that another purchase table contains.
+ * Creates a function that finds a node by id, among the member's data at the token's site. It runs one statement to
+ * find the type, and one to find the row.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
