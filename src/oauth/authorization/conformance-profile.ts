@@ -10,7 +10,6 @@ import type { SuiteClaims } from '../token/claims.ts'
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
 
 export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
-  /** URL of the conformance suite. */
   readonly suiteBaseUrl: string
   /** The name of this service in the suite, which is part of the suite's redirect URIs. */
   readonly alias: string

@@ -214,7 +214,6 @@ export function makeCurrentEngine(signOuts: SignOuts | undefined) {
     },
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },
-    /** Notifies an application of a sign-out. */
     sendSignOut: (async (notice) => await current?.send(notice)) satisfies SendNotice,
   }
 }

@@ -62,10 +62,7 @@ export function makeInteractions(
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/**
- * Finds the pending interaction of this browser, and its client. @throws interactionGone if there is none, or if the
- * client may no longer make the request
- */
+/** Finds the pending interaction of this browser, and its client. @throws interactionGone if either is gone */
 async function findWaiting(ctx: Context, provider: Provider) {
   // Replace the engine's error, whose message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {

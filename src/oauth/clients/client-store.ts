@@ -99,7 +99,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Creates the query for an application's secret digests, redirect URIs, post-logout URIs and scopes. */
+/** Creates the query for a client's secret digests, redirect URIs, post-logout URIs and scopes. */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`

@@ -51,7 +51,6 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Whether the person may decide for all sites. */
     async decidesForAll(personId: string): Promise<boolean> {
       return await hasPlatformRole(kysely, personId)
     },

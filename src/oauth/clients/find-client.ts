@@ -36,7 +36,7 @@ interface ClientSources {
 /**
  * Combines the sources of clients. The format of a client_id determines the source, so a client from one source cannot
  * impersonate a client from another. The client_id of a document client is a URL, and that of a loopback client is
- * `loopback_` with 128 random bits. All others belong to applications, resource servers and platforms.
+ * `loopback_` with 128 random bits. All others belong to applications, resource servers, platforms and our own pages.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
@@ -95,9 +95,10 @@ export type FindKeptClient = (clientId: string, version?: number) => Promise<Kep
 const CLIENTS_MAX = 1000
 
 /**
- * Caches clients with their engine metadata until the client's version in the database changes. Triggers increment the
- * version (platform/store/migrations), and the query for a token or code reads it anyway. So an unchanged client costs
- * no query. A change takes effect at the next request in every process, even if it was made by hand.
+ * Caches clients with their engine metadata until the client's version in the database changes or one of its secrets
+ * expires. Triggers increment the version (platform/store/migrations), and the query for a token or code reads it
+ * anyway. So an unchanged client costs no query. A change takes effect at the next request in every process, even if it
+ * was made by hand.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,

@@ -81,7 +81,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return row !== undefined && row.expires_at > now()
     },
 
-    /** Marks a callback as used by the person who consented, and extends its lifetime. Writes at most once a day. */
+    /** Extends the lifetime of a callback after a consent, and counts it for the first person who consented. */
     async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
       const { numUpdatedRows } = await kysely

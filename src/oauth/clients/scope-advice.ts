@@ -14,7 +14,7 @@ export interface WantedScopes {
 
 /** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** The held and needed scopes; empty if the client cannot get the needed ones. */
+  /** The held and needed scopes that the client may request; empty if it cannot get the needed ones. */
   readonly scopes: readonly string[]
   /** If `scopes` is empty, what the person can do instead. A clause that follows the names of the missing scopes. */
   readonly remedy?: string

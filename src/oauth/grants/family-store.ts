@@ -117,7 +117,7 @@ export function makeFamilyStore({ kysely }: Database) {
 /** Operations for tokens that are bound to a key (DPoP). */
 function boundFamilies(kysely: Database['kysely']) {
   return {
-    /** Records a refresh that keeps the refresh token. @returns false if the family has ended or has a new generation */
+    /** Records a refresh that keeps the refresh token. @returns false if the family ended or has a new generation */
     async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')

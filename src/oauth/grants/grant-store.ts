@@ -41,7 +41,7 @@ const endedByClient: { readonly [Reason in EndReason]?: { readonly action: Chang
   'a replaced refresh token was used again': { action: 'refresh_token.reused' },
 }
 
-/** Number of days for which calls are counted. */
+/** Number of days for which daily call counts are kept and shown. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000

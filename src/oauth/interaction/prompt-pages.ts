@@ -97,8 +97,8 @@ export const cancelAddresses = {
 } as const
 
 /**
- * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). The interaction cookie already
- * prevents forged forms with SameSite=Lax; the token also protects browsers that do not support SameSite.
+ * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). It protects browsers that do not
+ * support SameSite; in others, the SameSite=Lax cookie of the interaction already prevents forged forms.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')

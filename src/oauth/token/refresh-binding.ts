@@ -22,7 +22,6 @@ export interface RefreshBinding {
 }
 
 export type BindingChoice =
-  /** The binding does not change. */
   | { readonly kind: 'keep' }
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
