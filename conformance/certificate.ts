@@ -15,10 +15,11 @@ const VALID_DAYS = 30
 
 /**
  * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is a
- * name or an IP address, as in the issuer.
+ * name or an IP address, as in the issuer. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
+ * suites for RSA keys.
  */
 export function makeCertificate(host: string, now = Date.now()): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const publicInfo = publicKey.export({ type: 'spki', format: 'der' })
   const name = sequence(set(sequence(identifier(2, 5, 4, 3), utf8('Gatehouse conformance'))))
   // A serial number must be positive and have at most 20 octets; this one has 19.
@@ -26,7 +27,7 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
   const certified = sequence(
     tagged(0, integer(Buffer.of(2))),
     integer(serial),
-    ecdsaWithSha256,
+    sha256WithRsa,
     name,
     sequence(time(now - VALID_BEFORE_MS), time(now + VALID_DAYS * 24 * 60 * 60 * 1000)),
     name,
@@ -34,7 +35,7 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
     tagged(3, extensions(host, createHash('sha1').update(publicInfo).digest())),
   )
   const signature = sign('sha256', certified, privateKey)
-  const der = sequence(certified, ecdsaWithSha256, bits(signature))
+  const der = sequence(certified, sha256WithRsa, bits(signature))
   return {
     certificate: pem(der),
     privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
@@ -89,7 +90,8 @@ function identifier(first: number, second: number, ...rest: readonly number[]): 
   return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(octetsOf)]))
 }
 
-const ecdsaWithSha256 = sequence(identifier(1, 2, 840, 10_045, 4, 3, 2))
+/** The parameters of an RSA algorithm are null (RFC 4055 §5). */
+const sha256WithRsa = sequence(identifier(1, 2, 840, 113_549, 1, 1, 11), element(0x05))
 
 function pem(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? []

@@ -1,15 +1,15 @@
 import type { ConformanceSettings } from '../src/oauth/authorization/conformance-profile.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
-import type { FapiClient } from './fapi-clients.ts'
-import { expectedOf, type PlanName } from './plans.ts'
+import type { KeyClient } from './key-clients.ts'
+import { expectedOf, type Plan, type PlanName, plans, serviceOf } from './plans.ts'
 
 /** The configuration of a plan, in the format of the suite. */
 export interface SuiteConfiguration {
   readonly alias: string
   readonly description: string
   readonly server: { readonly discoveryUrl: string; readonly login_hint: string }
-  readonly client: SuiteClient | FapiClient
-  readonly client2: SuiteClient | FapiClient
+  readonly client: SuiteClient | KeyClient
+  readonly client2: SuiteClient | KeyClient
   readonly client_secret_post?: SuiteClient
   /** The protected resource that FAPI 2.0 modules call with an access token. */
   readonly resource?: { readonly resourceUrl: string }
@@ -47,8 +47,8 @@ export interface About {
   readonly baseUrl: string
   readonly settings: Pick<ConformanceSettings, 'suiteBaseUrl' | 'alias' | 'clients'>
   readonly person: { readonly login: string; readonly password: string }
-  /** The two clients of the plan `fapi2`, with their private keys. */
-  readonly fapiClients?: readonly FapiClient[] | undefined
+  /** The two clients of a plan with `private_key_jwt`, with their private keys. */
+  readonly keyClients?: readonly KeyClient[] | undefined
 }
 
 const WAIT_SECONDS = 10
@@ -68,34 +68,46 @@ export function configurationOf(plan: PlanName, about: About): SuiteConfiguratio
     alias,
     description: 'Gatehouse',
     server: { discoveryUrl: `${baseUrl}${paths.openidConfiguration}`, login_hint: person.login },
-    ...(plan === 'fapi2' ? fapiClientsOf(about) : clientsOf(about)),
+    ...(isKeyed(plan) ? keyClientsOf(plan, about) : clientsOf(plan, about)),
     options: { browsercontrol_css_enable: false },
     browser: [signIn(about), signOut(about)],
     override: Object.fromEntries(override.map(([module, browser]) => [module, { browser }])),
   }
 }
 
-function clientsOf({ settings: { clients } }: About) {
-  const client = (id: string): SuiteClient => {
-    const found = clients.find(({ client_id }) => client_id === id)
-    if (!found) throw new Error(`config/conformance.json has no client ${id}.`)
-    return { client_id: found.client_id, client_secret: found.client_secret }
-  }
-  return {
-    client: client('oidf-1'),
-    client2: client('oidf-2'),
-    client_secret_post: client('oidf-post'),
-  }
+/** Whether the clients of this plan authenticate with `private_key_jwt`. */
+export function isKeyed(plan: PlanName): boolean {
+  return methodOf(plan) === 'private_key_jwt'
 }
 
-function fapiClientsOf({ baseUrl, fapiClients = [] }: About) {
-  const [client, client2] = fapiClients
+function methodOf(plan: PlanName): string | undefined {
+  const { variant }: Plan = plans[plan]
+  return variant['client_auth_type']
+}
+
+function clientsOf(plan: PlanName, { settings: { clients } }: About) {
+  const client = (id: string): SuiteClient => {
+    const { client_id, client_secret } = clients.find((each) => each.client_id === id) ?? {}
+    if (client_id === undefined || client_secret === undefined) {
+      throw new Error(`config/conformance.json has no client ${id} with a secret.`)
+    }
+    return { client_id, client_secret }
+  }
+  const post = client('oidf-post')
+  return methodOf(plan) === 'client_secret_post'
+    ? { client: post, client2: client('oidf-2') }
+    : { client: client('oidf-1'), client2: client('oidf-2'), client_secret_post: post }
+}
+
+function keyClientsOf(plan: PlanName, { baseUrl, keyClients = [] }: About) {
+  const [client, client2] = keyClients
   if (!client || !client2) {
     throw new Error(
-      'The plan fapi2 needs --data: the folder that `npm run conformance -- serve --for fapi2` printed contains the private keys of its clients.',
+      `The plan ${plan} needs --data: the folder that \`npm run conformance -- serve --for ${plan}\` printed contains the private keys of its clients.`,
     )
   }
-  return { client, client2, resource: { resourceUrl: baseUrl + paths.userinfo } }
+  const resource = { resourceUrl: baseUrl + paths.userinfo }
+  return { client, client2, ...(serviceOf(plan) === 'fapi2' && { resource }) }
 }
 
 /** Returns the browser tasks of modules in which the person acts differently or a page is uploaded. */
@@ -106,7 +118,6 @@ function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
   const notSignedOut = [signIn(about), errorAt(logout)]
   const signedOut = [signIn(about), staysAfterSignOut(about)]
   const module = 'oidcc-rp-initiated-logout'
-  const fapi = 'fapi2-security-profile-final'
   return {
     'oidcc-prompt-login': twice,
     'oidcc-max-age-1': twice,
@@ -121,6 +132,14 @@ function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
     [`${module}-no-params`]: signedOut,
     [`${module}-no-post-logout-redirect-uri`]: signedOut,
     [`${module}-only-state`]: signedOut,
+    ...fapiOverrides('final', about),
+    ...fapiOverrides('id2', about),
+  }
+}
+
+function fapiOverrides(version: string, about: About): Readonly<Record<string, readonly Visit[]>> {
+  const fapi = `fapi2-security-profile-${version}`
+  return {
     [`${fapi}-user-rejects-authentication`]: [signIn(about, { login: refuse })],
     // This module opens the sign-in page twice. The person signs in the second time.
     [`${fapi}-par-ensure-reused-request-uri-prior-to-auth-completion-succeeds`]: [

@@ -6,58 +6,99 @@ export interface Run {
   readonly plan: Plan
   readonly configuration: SuiteConfiguration
   readonly expected: ReadonlyMap<string, Result>
+  /** The modules to run; all by default. */
+  readonly only?: readonly string[]
   /** Makes the next signing key the current one, and returns when a new next key is published. */
   readonly rotateKeys: () => Promise<void>
   /** Prints the result of a module. */
   readonly say: (line: string) => void
   /** Time limit for one module. */
   readonly moduleTimeoutMs: number
+  /** Stops the run before the next module. */
+  readonly signal?: AbortSignal
 }
 
-/** How a module ended. INTERRUPTED and TIMEOUT are not results of the suite. */
-type Ending = Result | 'INTERRUPTED' | 'TIMEOUT'
+/** How a module ended. The last three are not results of the suite. */
+export type Ending = Result | 'INTERRUPTED' | 'TIMEOUT' | 'ERROR'
 
-/** The outcome of a run. */
-export interface RunReport {
-  readonly planId: string
-  readonly counted: ReadonlyMap<Ending, number>
-  /** A sentence for each module that did not end as expected. */
-  readonly differences: readonly string[]
+export interface ModuleRun {
+  readonly name: string
+  /** Undefined if the suite did not create the module. */
+  readonly id: string | undefined
+  readonly ending: Ending
+}
+
+/** The outcome of a run of one plan. */
+export interface PlanRun {
+  /** Undefined if the suite did not create the plan. */
+  readonly planId: string | undefined
+  readonly modules: readonly ModuleRun[]
+  readonly seconds: number
+  /** Why the run ended before its last module. */
+  readonly problem?: string
 }
 
 const WAIT_STEP_MS = 10_000
+/** After this number of errors in succession, the suite counts as unavailable. */
+const ERRORS_MAX = 3
 
 /**
- * Runs all modules of a plan in a suite, and compares their results with the expected ones. Runs one module at a time,
- * because they share an alias.
+ * Runs the modules of a plan in a suite. Runs one module at a time, because they share an alias. A call that fails ends
+ * its module, but not the run, so there is always a result to report.
  */
-export async function drive(suite: Suite, run: Run): Promise<RunReport> {
-  const { id: planId, modules } = await suite.createPlan(run.plan, run.configuration)
-  run.say(`${run.plan.name}: ${modules.length} modules, plan ${planId}`)
-  const endings = new Map<string, Ending>()
-  const differences: string[] = []
-  for (const [index, module] of modules.entries()) {
-    const { testModule } = module
-    const startedMs = performance.now()
-    const id = await suite.create(planId, module)
-    const ending = await endingOf(suite, run, { id, module })
-    endings.set(testModule, ending)
-    const expected = run.expected.get(testModule)
-    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
-    const mark = ending === expected ? '' : `  expected: ${expected ?? 'no such module'}`
-    run.say(
-      `${index + 1}/${modules.length}  ${ending.padEnd(11)} ${testModule}  ${seconds} s${mark}`,
-    )
-    if (ending === expected) continue
-    const faults = await suite.faults(id)
-    for (const fault of faults) run.say(`    ${fault}`)
-    differences.push(`${testModule} ended ${ending}, and ${expected ?? 'nothing'} was expected.`)
+export async function drive(suite: Suite, run: Run): Promise<PlanRun> {
+  const startedMs = performance.now()
+  const modules: ModuleRun[] = []
+  const ended = (planId?: string, problem?: string): PlanRun => {
+    const seconds = (performance.now() - startedMs) / 1000
+    return { planId, modules, seconds, ...(problem !== undefined && { problem }) }
   }
-  for (const [module, expected] of run.expected) {
-    if (!endings.has(module))
-      differences.push(`${module} was not run, and ${expected} was expected.`)
+  const created = await suite.createPlan(run.plan, run.configuration).catch(messageOf)
+  if (typeof created === 'string') return ended(undefined, created)
+  const { only = [] } = run
+  const chosen = created.modules.filter(
+    ({ testModule }) => only.length === 0 || only.includes(testModule),
+  )
+  run.say(`${run.plan.name}: ${chosen.length} modules, ${suite.planPage(created.id)}`)
+  for (const [index, module] of chosen.entries()) {
+    if (run.signal?.aborted) return ended(created.id, 'The run was stopped.')
+    const place = `${index + 1}/${chosen.length}`
+    modules.push(await runModule(suite, run, { planId: created.id, module, place }))
+    const last = modules.slice(-ERRORS_MAX)
+    if (last.length === ERRORS_MAX && last.every(({ ending }) => ending === 'ERROR')) {
+      return ended(created.id, `${ERRORS_MAX} modules in succession had an error.`)
+    }
   }
-  return { planId, counted: count(endings.values()), differences }
+  return ended(created.id)
+}
+
+async function runModule(
+  suite: Suite,
+  run: Run,
+  { planId, module, place }: { planId: string; module: Module; place: string },
+): Promise<ModuleRun> {
+  const { testModule: name } = module
+  const startedMs = performance.now()
+  let id: string | undefined
+  let ending: Ending
+  try {
+    id = await suite.create(planId, module)
+    ending = await endingOf(suite, run, { id, module })
+  } catch (error) {
+    run.say(`    ${messageOf(error)}`)
+    ending = 'ERROR'
+  }
+  const expected = run.expected.get(name)
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+  const mark = ending === expected ? '' : `  expected: ${expected ?? 'no such module'}`
+  run.say(`${place}  ${ending.padEnd(11)} ${name}  ${seconds} s${mark}`)
+  if (ending !== expected && id !== undefined) await sayFaults(suite, id, run.say)
+  return { name, id, ending }
+}
+
+async function sayFaults(suite: Suite, id: string, say: Run['say']): Promise<void> {
+  for (const fault of await suite.faults(id).catch((error) => [messageOf(error)]))
+    say(`    ${fault}`)
 }
 
 async function endingOf(
@@ -78,7 +119,10 @@ async function endingOf(
     const stepMs = Math.max(1, Math.min(WAIT_STEP_MS, untilMs - performance.now()))
     const state = await suite.waitFor(id, ['FINISHED', 'INTERRUPTED'], Math.round(stepMs))
     if (state === 'FINISHED') return (await suite.info(id)).result ?? 'UNKNOWN'
-    if (state === 'INTERRUPTED') return state
+    // The suite interrupts a module after a failure, or if another run uses the same alias.
+    if (state === 'INTERRUPTED') {
+      return (await suite.info(id)).result === 'FAILED' ? 'FAILED' : state
+    }
     // Without a matching browser task, the module would wait for a person until the timeout.
     const [visit] = await suite.waitingVisits(id)
     if (visit === undefined) continue
@@ -89,6 +133,28 @@ async function endingOf(
   return 'TIMEOUT'
 }
 
-function count(endings: Iterable<Ending>): ReadonlyMap<Ending, number> {
-  return new Map([...Map.groupBy(endings, (ending) => ending)].map(([of, all]) => [of, all.length]))
+/**
+ * Reads the results of a plan again, because the suite can still change them. For example, a module that has passed
+ * fails after a late sign-out notice.
+ */
+export async function readAgain(suite: Suite, run: PlanRun, say: Run['say']): Promise<PlanRun> {
+  const modules: ModuleRun[] = []
+  for (const module of run.modules) {
+    const { id, name } = module
+    // Only results can change.
+    const read = id !== undefined && !['INTERRUPTED', 'TIMEOUT', 'ERROR'].includes(module.ending)
+    const now = read ? await suite.info(id).catch(messageOf) : undefined
+    if (typeof now === 'string') say(`    ${name} could not be read again: ${now}`)
+    const ending = typeof now === 'object' && now.result ? now.result : module.ending
+    if (ending !== module.ending && id !== undefined) {
+      say(`    ${name} has changed from ${module.ending} to ${ending}:`)
+      await sayFaults(suite, id, say)
+    }
+    modules.push({ ...module, ending })
+  }
+  return { ...run, modules }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,18 +1,17 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 
 import { readConfig } from '../src/config/config.ts'
 import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { demoPeople } from '../src/ops/import/demo-campus.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { configurationOf, type SuiteConfiguration } from './configuration.ts'
-import { drive } from './drive.ts'
-import { readFapiClients } from './fapi-clients.ts'
-import { type Options, readOptions, usage } from './options.ts'
+import { configurationOf, isKeyed } from './configuration.ts'
+import { demandFit } from './fit.ts'
+import { readKeyClients } from './key-clients.ts'
+import { type Options, readOptions, type SuiteOptions, usage } from './options.ts'
 import { SUITE_LOGIN } from './person.ts'
-import { expectedOf, planNames, plans, type Wants, wantsOf } from './plans.ts'
-import { rotateServedKeys } from './rotation.ts'
+import { planNames, plans, serviceOf } from './plans.ts'
+import { conclude, reread, runAll, runPlan, type Setting } from './run.ts'
 import { serveOverHttps } from './serve.ts'
 import { openSuite } from './suite.ts'
 import { trustSuite } from './trust-suite.ts'
@@ -20,10 +19,10 @@ import { trustSuite } from './trust-suite.ts'
 // Runs `npm run conformance`, which tests this service with the OpenID Foundation's suite (docs/conformance.md).
 
 const configFolder = join(import.meta.dirname, '../config')
-const MODULE_TIMEOUT_MS = 4 * 60_000
 
 type Serve = Extract<Options, { command: 'serve' }>
-type PlanRun = Extract<Options, { command: 'plan' }>
+type PlanCommand = Extract<Options, { command: 'plan' }>
+type RunCommand = Extract<Options, { command: 'run' }>
 
 async function main(words: readonly string[]): Promise<void> {
   const options = understood(words)
@@ -31,6 +30,7 @@ async function main(words: readonly string[]): Promise<void> {
   try {
     if (options.command === 'help') process.stdout.write(usage)
     else if (options.command === 'serve') await serve(options)
+    else if (options.command === 'run') await run(options)
     else await plan(options)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
@@ -49,27 +49,25 @@ function understood(words: readonly string[]): Options | undefined {
 }
 
 async function serve(options: Serve): Promise<void> {
-  const { baseUrl, port, insecure, plan: name } = options
-  const { alias, ...settings } = readSettings()
-  const suiteBaseUrl = options.suiteBaseUrl ?? settings.suiteBaseUrl
-  const wants = wantsOf(name)
-  if (wants.furtherPlans && insecure) await trustSuite(suiteBaseUrl)
-  await using served = await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias, wants })
+  const { baseUrl, port, insecure, plan } = options
+  const kind = serviceOf(plan)
+  const { alias, suiteBaseUrl } = readSettings(options)
+  if (kind === 'backchannel' && insecure) await trustSuite(suiteBaseUrl)
+  await using served = await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias, kind })
   const person = await findPerson()
   const clients = [
     ...(served.config.conformance?.clients ?? []).map((client) => [
       client.client_id,
       client.token_endpoint_auth_method,
     ]),
-    ...(readFapiClients(served.folder) ?? []).map((client) => [
+    ...(kind === 'fapi2' ? (readKeyClients(served.folder) ?? []) : []).map((client) => [
       client.client_id,
       'private_key_jwt',
     ]),
   ]
   const data = `--data ${served.folder}`
-  const others = planNames.filter((other) => !isDeepStrictEqual(wantsOf(other), wants))
-  const same = `--base-url ${baseUrl} --suite-base-url ${suiteBaseUrl}`
-  process.stdout.write(`Gatehouse serves ${baseUrl} with ${described(wants)}
+  const same = `--base-url ${baseUrl} --suite-base-url ${suiteBaseUrl} --alias ${alias}`
+  process.stdout.write(`Gatehouse serves ${baseUrl} for ${planNames.filter((each) => serviceOf(each) === kind).join(', ')}
   issuer       ${baseUrl}
   discovery    ${baseUrl}${paths.openidConfiguration}
   suite        ${suiteBaseUrl} (must be equal to the suite's own base URL)
@@ -77,33 +75,32 @@ async function serve(options: Serve): Promise<void> {
   person       ${person.login}  ${person.password}
 ${clients.map(([id, method]) => `  client       ${id}  ${method}`).join('\n')}
 Next, in another terminal:
-  to paste     npm run conformance -- plan ${name} ${same}${name === 'fapi2' ? ` ${data}` : ''}
-  to run       npm run conformance -- plan ${name} ${same} --suite ${suiteBaseUrl} --insecure ${data}
-Plans: ${planNames.filter((other) => !others.includes(other)).join(', ')}. For ${others.join(', ')}, restart it with --for. Ctrl-C stops the service and removes its folder.
+  to paste     npm run conformance -- plan ${plan} ${same}${isKeyed(plan) ? ` ${data}` : ''}
+  to run       npm run conformance -- plan ${plan} ${same} --suite ${suiteBaseUrl} --insecure ${data}
+For other plans, start serve --for PLAN. Ctrl-C stops the service and removes its folder.
 `)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 }
 
-function described({ profile, furtherPlans }: Wants): string {
-  const parts = [profile && 'the conformance profile', furtherPlans && 'every further plan']
-  return parts.filter((part) => part !== false).join(' and ')
+async function plan(options: PlanCommand): Promise<void> {
+  const { plan: name, baseUrl, data: folder } = options
+  if (!options.suite) return await print(options)
+  const startedMs = performance.now()
+  const setting = await settingOf(options, options.suite)
+  const target = { baseUrl, folder, insecure: options.suite.insecure }
+  await demandFit(name, target)
+  const run = await runPlan({ plan: name, only: options.only }, target, setting)
+  const finished = await reread([{ plan: name, only: options.only, run }], setting)
+  const isExpected = await conclude(finished, setting, { ...options, startedMs })
+  if (!isExpected) process.exitCode = 1
 }
 
-async function plan(options: PlanRun): Promise<void> {
-  const settings = readSettings()
-  const suiteBaseUrl = options.suiteBaseUrl ?? settings.suiteBaseUrl
-  const configuration = configurationOf(options.plan, {
-    baseUrl: options.baseUrl,
-    settings: { ...settings, suiteBaseUrl },
-    person: await findPerson(),
-    fapiClients: options.data === undefined ? undefined : readFapiClients(options.data),
-  })
-  if (options.suite) await run(options, { suiteBaseUrl, configuration })
-  else print(options, configuration)
-}
-
-function print({ plan: name, bare }: PlanRun, configuration: SuiteConfiguration): void {
+async function print({ plan: name, bare, baseUrl, data, ...given }: PlanCommand): Promise<void> {
   const { name: planName, variant } = plans[name]
+  const configuration = configurationOf(name, {
+    ...{ baseUrl, settings: readSettings(given), person: await findPerson() },
+    keyClients: data === undefined ? undefined : readKeyClients(data),
+  })
   const text = `${JSON.stringify(configuration, null, 2)}\n`
   process.stdout.write(
     bare
@@ -112,35 +109,37 @@ function print({ plan: name, bare }: PlanRun, configuration: SuiteConfiguration)
   )
 }
 
-async function run(
-  options: PlanRun,
-  about: { readonly suiteBaseUrl: string; readonly configuration: SuiteConfiguration },
-): Promise<void> {
-  const { plan: name, baseUrl, data: folder } = options
-  const { suiteBaseUrl, configuration } = about
-  if (!options.suite) return
-  const say = (line: string) => void process.stdout.write(`${line}\n`)
-  const suite = openSuite(options.suite)
-  say(`Suite: ${await suite.version()}`)
-  const report = await drive(suite, {
-    plan: plans[name],
-    configuration,
-    expected: expectedOf(name),
-    rotateKeys: () => rotateServedKeys({ baseUrl, suiteBaseUrl, folder, say }),
-    say,
-    moduleTimeoutMs: MODULE_TIMEOUT_MS,
-  })
-  say([...report.counted].map(([ending, count]) => `${count} ${ending}`).join(', '))
-  say(`${options.suite.url}/plan-detail.html?plan=${report.planId}`)
-  for (const difference of report.differences) say(difference)
-  if (report.differences.length > 0) process.exitCode = 1
+/** Runs all plans. After Ctrl-C, finishes the current modules and prints the summary. */
+async function run(options: RunCommand): Promise<void> {
+  const startedMs = performance.now()
+  const { baseUrl, atOnce, suite, plans: chosen } = options
+  const stopping = new AbortController()
+  process.once('SIGINT', () => stopping.abort())
+  const setting = { ...(await settingOf(options, suite)), signal: stopping.signal }
+  if (suite.insecure) await trustSuite(setting.settings.suiteBaseUrl)
+  const finished = await runAll({ chosen, atOnce, baseUrl }, setting)
+  const isExpected = await conclude(finished, setting, { ...options, startedMs })
+  if (!isExpected) process.exitCode = 1
 }
 
-/** Reads the settings of the conformance profile. They do not depend on the service's URLs. */
-function readSettings() {
+async function settingOf(given: Given, asked: SuiteOptions): Promise<Setting> {
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const suite = openSuite(asked)
+  say(`Suite: ${await suite.version()}`)
+  return { suite, say, settings: readSettings(given), person: await findPerson() }
+}
+
+type Given = Pick<PlanCommand, 'suiteBaseUrl' | 'alias'>
+
+/** Reads the settings of the conformance profile. Options replace the URL and the alias of the suite. */
+function readSettings({ suiteBaseUrl, alias }: Given) {
   const { conformance } = readConfig({ CONFORMANCE_PROFILE: 'on' }, configFolder)
   if (!conformance) throw new Error('config/conformance.json is missing.')
-  return conformance
+  return {
+    ...conformance,
+    ...(suiteBaseUrl !== undefined && { suiteBaseUrl }),
+    ...(alias !== undefined && { alias }),
+  }
 }
 
 async function findPerson(): Promise<{ readonly login: string; readonly password: string }> {

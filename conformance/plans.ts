@@ -1,87 +1,119 @@
+import type { OptionalProtocols } from '../src/oauth/clients/optional-protocols.ts'
 import expectedResults from './expected.json' with { type: 'json' }
 
-/** How a module of the suite may end. A person has to look at a page where it says REVIEW. */
+/** The result of a module. REVIEW means that a person must check a page. */
 export type Result = 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'UNKNOWN'
 
 export interface Plan {
-  /** What the suite calls it. */
+  /** The suite's name for the plan. */
   readonly name: string
-  /** What is chosen of a plan that has several forms. */
+  /** The suite's options for the plan. */
   readonly variant: Readonly<Record<string, string>>
   readonly meaning: string
-  /** What the service is started with for it; the profile alone, where it is left out. */
-  readonly wants?: Wants
+  /** The service that the plan needs; `plain` by default. */
+  readonly service?: ServiceKind
 }
 
-/** What of the service is on for a plan. */
-export interface Wants {
-  /** The conformance profile, for what asks without PKCE. */
+/** What a service enables. */
+export interface Service {
+  /** Whether the conformance profile is on, for modules without PKCE. */
   readonly profile: boolean
-  /** All that is off by default (operations, Further plans). */
-  readonly furtherPlans: boolean
+  readonly protocols: readonly Exclude<keyof OptionalProtocols, 'privateHosts'>[]
 }
 
-/** Plans of the suite that this service is run against, by their name on the command line. */
+/**
+ * The services for the plans. Each enables only what its plans need. For example, an unexpected sign-out notice
+ * interrupts a module.
+ */
+export const services = {
+  plain: { profile: true, protocols: [] },
+  backchannel: { profile: true, protocols: ['backChannelLogout'] },
+  keys: { profile: true, protocols: ['privateKeyJwt'] },
+  fapi2: { profile: false, protocols: ['pushedAuthorizationRequests', 'dpop', 'privateKeyJwt'] },
+} as const satisfies Record<string, Service>
+
+export type ServiceKind = keyof typeof services
+
+const staticClient = { client_registration: 'static_client' }
+const discovered = { server_metadata: 'discovery', ...staticClient }
+const everyModule = (client_auth_type: string) => ({
+  ...{ client_auth_type, response_type: 'code', response_mode: 'default', ...staticClient },
+})
+const fapi = {
+  fapi_profile: 'plain_fapi',
+  client_auth_type: 'private_key_jwt',
+  sender_constrain: 'dpop',
+  openid: 'openid_connect',
+  authorization_request_type: 'simple',
+}
+
+/** The supported plans of the suite, by their name on the command line. */
 export const plans = {
-  basic: {
-    name: 'oidcc-basic-certification-test-plan',
-    variant: { server_metadata: 'discovery', client_registration: 'static_client' },
-    meaning: 'Basic OP: the code flow',
-  },
   config: {
     name: 'oidcc-config-certification-test-plan',
     variant: {},
     meaning: 'Config OP: the discovery document',
   },
+  basic: {
+    name: 'oidcc-basic-certification-test-plan',
+    variant: discovered,
+    meaning: 'Basic OP: the code flow',
+  },
   formpost: {
     name: 'oidcc-formpost-basic-certification-test-plan',
-    variant: { server_metadata: 'discovery', client_registration: 'static_client' },
+    variant: discovered,
     meaning: 'Form Post OP: the code flow with response_mode=form_post',
   },
   logout: {
     name: 'oidcc-rp-initiated-logout-certification-test-plan',
-    variant: { client_registration: 'static_client', response_type: 'code' },
+    variant: { ...staticClient, response_type: 'code' },
     meaning: 'RP-Initiated Logout OP',
   },
   backchannel: {
     name: 'oidcc-backchannel-rp-initiated-logout-certification-test-plan',
-    variant: { client_registration: 'static_client', response_type: 'code' },
+    variant: { ...staticClient, response_type: 'code' },
     meaning: 'Back-Channel Logout OP',
-    wants: { profile: true, furtherPlans: true },
+    service: 'backchannel',
   },
   fapi2: {
     name: 'fapi2-security-profile-final-test-plan',
-    variant: {
-      fapi_profile: 'plain_fapi',
-      client_auth_type: 'private_key_jwt',
-      sender_constrain: 'dpop',
-      openid: 'openid_connect',
-      authorization_request_type: 'simple',
-    },
+    variant: fapi,
     meaning: 'FAPI 2.0 Security Profile',
-    wants: { profile: false, furtherPlans: true },
+    service: 'fapi2',
+  },
+  'fapi2-id2': {
+    name: 'fapi2-security-profile-id2-test-plan',
+    variant: fapi,
+    meaning: 'FAPI 2.0 Security Profile, second implementer’s draft',
+    service: 'fapi2',
   },
   all: {
     name: 'oidcc-test-plan',
-    variant: {
-      client_auth_type: 'client_secret_basic',
-      response_type: 'code',
-      response_mode: 'default',
-      client_registration: 'static_client',
-    },
-    meaning: 'no certificate: every module that applies, the one of key rotation among them',
+    variant: everyModule('client_secret_basic'),
+    meaning: 'all applicable modules, including key rotation; not for certification',
+  },
+  'all-post': {
+    name: 'oidcc-test-plan',
+    variant: everyModule('client_secret_post'),
+    meaning: 'the same, with the secret in the form',
+  },
+  'all-keys': {
+    name: 'oidcc-test-plan',
+    variant: everyModule('private_key_jwt'),
+    meaning: 'the same, with a key instead of a secret',
+    service: 'keys',
   },
 } as const satisfies Record<string, Plan>
 
 export type PlanName = keyof typeof plans
 export const planNames = Object.keys(plans) as PlanName[]
 
-export function wantsOf(plan: PlanName): Wants {
-  const { wants = { profile: true, furtherPlans: false } }: Plan = plans[plan]
-  return wants
+export function serviceOf(plan: PlanName): ServiceKind {
+  const { service = 'plain' }: Plan = plans[plan]
+  return service
 }
 
-/** What every module of a plan is expected to end with, as `expected.json` has it. */
+/** Returns the expected result of each module of a plan, from `expected.json`. */
 export function expectedOf(plan: PlanName): ReadonlyMap<string, Result> {
   return new Map(Object.entries(expectedResults[plan])) as ReadonlyMap<string, Result>
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,8 +11,8 @@ import { openGatehouse } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { makeCertificate } from './certificate.ts'
-import { enterFapiClients } from './fapi-clients.ts'
-import { type Wants, wantsOf } from './plans.ts'
+import { enterFapiClients, makeProfileClients } from './key-clients.ts'
+import { type Service, type ServiceKind, services } from './plans.ts'
 
 export interface ServeOptions {
   readonly port: number
@@ -22,7 +22,7 @@ export interface ServeOptions {
   /** The alias under which the suite runs the plan. */
   readonly alias: string
   /** What to enable; by default, only the conformance profile. */
-  readonly wants?: Wants
+  readonly kind?: ServiceKind
 }
 
 /** A running service for the suite. */
@@ -30,6 +30,7 @@ export interface ServedOverHttps extends AsyncDisposable {
   readonly config: Config
   /** The folder with its database, secret, certificate and private key. Removed when the service stops. */
   readonly folder: string
+  readonly baseUrl: string
 }
 
 /**
@@ -38,7 +39,7 @@ export interface ServedOverHttps extends AsyncDisposable {
  */
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'],
-  ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
+  ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'],
 ].join(':')
 
 const configFolder = join(import.meta.dirname, '../config')
@@ -58,12 +59,12 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
   writeFileSync(join(folder, 'private-key.pem'), privateKey, { mode: 0o600 })
   writeFileSync(join(folder, 'secret'), randomBytes(32).toString('hex'), { mode: 0o600 })
 
-  const config = readServedConfig(folder, options)
+  const { kind, baseUrl } = options
+  const clients = kind === 'keys' ? await makeProfileClients(folder) : undefined
+  const config = readServedConfig(folder, options, clients)
   const logger = pino({ base: null, level: config.logLevel }, pino.destination({ dest: 2 }))
   const service = opening.use(await openGatehouse(config, logger))
-  if (config.service.furtherPlans.privateKeyJwt) {
-    await enterFapiClients(config, folder, options)
-  }
+  if (kind === 'fapi2') await enterFapiClients(config, folder, options)
   const server = createServer(
     { key: privateKey, cert: certificate, ciphers },
     (request, response) => {
@@ -71,7 +72,7 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
     },
   )
   const listening = once(server, 'listening')
-  server.listen(options.port, isLoopbackUrl(options.baseUrl) ? 'localhost' : '0.0.0.0')
+  server.listen(options.port, isLoopbackUrl(baseUrl) ? 'localhost' : '0.0.0.0')
   await listening.catch((error: unknown) => {
     throw new Error(`Cannot listen on port ${options.port}: ${String(error)}`, {
       cause: error,
@@ -83,50 +84,55 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
     await once(server, 'close')
   })
   const open = opening.move()
-  return { config, folder, [Symbol.asyncDispose]: () => open.disposeAsync() }
+  return { config, folder, baseUrl, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Returns the configuration of a service that `serveOverHttps` started with the same URLs. */
+type ProfileClients = NonNullable<Config['conformance']>['clients']
+
+/**
+ * Returns the configuration of a service that `serveOverHttps` started with the same URLs.
+ *
+ * @param clients the clients of the profile; by default those of config/conformance.json
+ */
 export function readServedConfig(
   folder: string,
-  { baseUrl, suiteBaseUrl, wants }: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl' | 'wants'>,
+  options: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl' | 'kind'> & { readonly alias?: string },
+  clients?: ProfileClients,
 ): Config {
-  const isOpen = !isLoopbackUrl(baseUrl)
+  const { baseUrl, suiteBaseUrl, alias, kind = 'plain' } = options
   const config = readConfig(
     {
       BASE_URL: baseUrl,
       DATA_DIR: folder,
       SECRET_FILE: join(folder, 'secret'),
       DEMO_DATA: 'on',
-      CONFORMANCE_PROFILE: isOpen ? 'forced' : 'on',
+      CONFORMANCE_PROFILE: isLoopbackUrl(baseUrl) ? 'on' : 'forced',
       LOG_LEVEL: 'error',
     },
     configFolder,
   )
-  const { profile, furtherPlans } = wants ?? wantsOf('basic')
-  const conformance =
-    profile && config.conformance ? { ...config.conformance, suiteBaseUrl } : undefined
-  if (!furtherPlans) return { ...config, conformance }
+  const { profile, protocols }: Service = services[kind]
+  const conformance = profile &&
+    config.conformance && {
+      ...{ ...config.conformance, suiteBaseUrl },
+      ...(alias !== undefined && { alias }),
+      ...(clients && { clients }),
+    }
+  const on = Object.fromEntries(protocols.map((protocol) => [protocol, true]))
+  // The service sends sign-out notices to the suite, which is usually on a private host.
+  const privateHosts = [new URL(suiteBaseUrl).host]
+  const furtherPlans = { ...config.service.furtherPlans, ...on, privateHosts }
   return {
     ...config,
-    conformance,
-    service: { ...config.service, furtherPlans: everyPlan(new URL(suiteBaseUrl).host) },
+    conformance: conformance || undefined,
+    service: { ...config.service, furtherPlans },
   }
 }
 
-/**
- * Enables all optional protocols. The service sends sign-out notices to the suite, which is usually on a private host.
- */
-function everyPlan(suiteHost: string): Config['service']['furtherPlans'] {
-  return {
-    ...{ backChannelLogout: true, pushedAuthorizationRequests: true, dpop: true },
-    ...{ privateKeyJwt: true, privateHosts: [suiteHost] },
-  }
-}
-
-/** Reads the certificate of a service, for clients that must trust it. */
-export function readCertificate(folder: string): string {
-  return readFileSync(certificateFile(folder), 'utf8')
+/** Reads the certificate of a service, for clients that must trust it; undefined if the folder has none. */
+export function readCertificate(folder: string): string | undefined {
+  const file = certificateFile(folder)
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
 
 function certificateFile(folder: string): string {

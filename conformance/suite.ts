@@ -1,9 +1,6 @@
-import { type RequestOptions, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { text } from 'node:stream/consumers'
-
 import { z } from 'zod'
 
+import { ask } from './ask.ts'
 import type { SuiteConfiguration } from './configuration.ts'
 import type { Plan } from './plans.ts'
 
@@ -48,7 +45,12 @@ const log = z.array(
 export type Module = z.output<typeof createdPlan>['modules'][number]
 
 export function openSuite(address: SuiteAddress) {
-  const call = makeCall(address)
+  const base = bareUrl(address.url)
+  const send = makeSend(address)
+  const call = async (method: string, path: string, about: Call = {}): Promise<unknown> => {
+    const content = (await send(method, path, about)).content.toString()
+    return content === '' ? undefined : JSON.parse(content)
+  }
   return {
     version: async () => JSON.stringify(await call('GET', '/api/server')),
     createPlan: async ({ name, variant }: Plan, configuration: SuiteConfiguration) =>
@@ -75,6 +77,12 @@ export function openSuite(address: SuiteAddress) {
     async waitingVisits(id: string): Promise<readonly string[]> {
       return running.parse(await call('GET', `/api/runner/${id}`)).browser?.urls ?? []
     },
+    /** Returns the logs of a plan as a zip of HTML and JSON, signed by the suite. */
+    exportPlan: async (planId: string) =>
+      (await send('GET', `/api/plan/exporthtml/${planId}`, {})).content,
+    // Pages for people: of a plan, and of a module with its screenshots.
+    planPage: (planId: string) => `${base}/plan-detail.html?plan=${planId}`,
+    modulePage: (id: string) => `${base}/log-detail.html?log=${id}`,
     /** Lists the failures and warnings of a module. */
     async faults(id: string): Promise<readonly string[]> {
       return log
@@ -90,45 +98,32 @@ interface Call {
   readonly body?: object
 }
 
-function makeCall({ url, token, insecure }: SuiteAddress) {
-  const base = url.replace(/\/$/, '')
-  return async (method: string, path: string, { query, body }: Call = {}): Promise<unknown> => {
+function makeSend({ url, token, insecure }: SuiteAddress) {
+  const base = bareUrl(url)
+  return async (method: string, path: string, { query, body }: Call) => {
     const target = new URL(base + path)
     target.search = new URLSearchParams(query).toString()
-    const { status, content } = await send(target, {
+    const answer = await ask(target, {
       method,
       rejectUnauthorized: !insecure,
+      timeoutMs: CALL_TIMEOUT_MS,
       // The suite decides by this header, even without a body, that the caller is a program.
       headers: {
-        accept: 'application/json',
+        accept: 'application/json, application/zip',
         'content-type': 'application/json',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
       ...(body && { body: JSON.stringify(body) }),
+    }).catch((cause: Error) => {
+      throw new Error(`The suite at ${target.origin} cannot be asked: ${cause.message}`, { cause })
     })
+    const { status, content } = answer
     if (status < 200 || status > 299) {
-      throw new Error(`${method} ${path} of the suite answered ${status}: ${content.slice(0, 500)}`)
+      const said = content.toString().slice(0, 500)
+      throw new Error(`${method} ${path} of the suite answered ${status}: ${said}`)
     }
-    return content === '' ? undefined : JSON.parse(content)
+    return answer
   }
 }
 
-type Sent = RequestOptions & { readonly rejectUnauthorized: boolean; readonly body?: string }
-
-async function send(target: URL, { body, ...options }: Sent) {
-  const send = target.protocol === 'https:' ? requestHttps : requestHttp
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; content: string }>()
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
-  const sent = send(target, { ...options, signal }, (answer) => {
-    text(answer).then((content) => resolve({ status: answer.statusCode ?? 0, content }), reject)
-  })
-  sent.once('error', (error) => {
-    reject(
-      new Error(`The suite at ${target.origin} cannot be asked: ${error.message}`, {
-        cause: error,
-      }),
-    )
-  })
-  sent.end(body)
-  return await promise
-}
+const bareUrl = (url: string) => url.replace(/\/$/, '')

@@ -51,8 +51,14 @@ const conformanceSettings = z.strictObject({
     z.strictObject({
       client_id: z.string().min(1),
       // The suite signs with this secret as an HMAC key, which needs at least 32 bytes.
-      client_secret: z.string().min(32),
-      token_endpoint_auth_method: z.enum(['client_secret_basic', 'client_secret_post']),
+      client_secret: z.string().min(32).optional(),
+      /** The public keys of a client with `private_key_jwt`. */
+      jwks: z.strictObject({ keys: z.array(z.looseObject({})) }).optional(),
+      token_endpoint_auth_method: z.enum([
+        'client_secret_basic',
+        'client_secret_post',
+        'private_key_jwt',
+      ]),
     }),
   ),
   claims: z.record(z.string(), z.unknown()),

@@ -7,7 +7,13 @@ import { listen } from './listen.ts'
 
 /** How a module behaves in the suite below. */
 export type ModuleScript =
-  | { readonly ends: 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'INTERRUPTED' }
+  | {
+      readonly ends: 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'INTERRUPTED'
+      /** The result from the second time on that it is read. */
+      readonly later?: 'FAILED'
+    }
+  /** The status of the answer to every call about the module. */
+  | { readonly breaks: number }
   /** No browser task fits this address, and the module waits for a person. */
   | { readonly wants: string }
 
@@ -25,12 +31,13 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
   const calls: string[] = []
   const token = 'a-token-of-the-suite'
   const runs: { readonly name: string; started: boolean }[] = []
+  const read = new Set<number>()
   let configuration: unknown
   const scriptOf = (id: number) => modules[runs[id]?.name ?? ''] ?? { wants: '' }
   const stateOf = (id: number) => {
     if (!runs[id]?.started) return 'CONFIGURED'
     const script = scriptOf(id)
-    if ('wants' in script) return 'WAITING'
+    if (!('ends' in script)) return 'WAITING'
     return script.ends === 'INTERRUPTED' ? 'INTERRUPTED' : 'FINISHED'
   }
   const answers: Readonly<Record<string, (call: Call) => unknown>> = {
@@ -57,7 +64,12 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
     },
     'GET /api/info/:id': ({ id }) => {
       const script = scriptOf(id)
-      return { status: 'FINISHED', result: 'ends' in script ? script.ends : null }
+      const isRead = read.has(id)
+      read.add(id)
+      if (!('ends' in script) || script.ends === 'INTERRUPTED') {
+        return { status: 'FINISHED', result: null }
+      }
+      return { status: 'FINISHED', result: (isRead && script.later) || script.ends }
     },
     'GET /api/log/:id': () => [
       { src: 'CheckAll', result: 'SUCCESS', msg: 'well' },
@@ -75,6 +87,9 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
       return
     }
     calls.push(`${request.method} ${request.url}`)
+    if (pathname.startsWith('/api/plan/exporthtml/')) return void response.end('a zip')
+    const script = modules[query.get('test') ?? '']
+    if (script && 'breaks' in script) return void response.writeHead(script.breaks).end('down')
     const [status, answer] = answerTo(request, { pathname, query, body: await text(request) })
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })

@@ -1,13 +1,14 @@
 import { randomUUID, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
 import { expect } from 'chai'
-import { importJWK, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import type { Page } from 'playwright-core'
 
 import { makeCertificate } from '../../conformance/certificate.ts'
@@ -17,10 +18,18 @@ import {
   type SuiteConfiguration,
   type Visit,
 } from '../../conformance/configuration.ts'
-import { drive } from '../../conformance/drive.ts'
-import { type FapiClient, readFapiClients } from '../../conformance/fapi-clients.ts'
+import { drive, readAgain } from '../../conformance/drive.ts'
+import { demandFit } from '../../conformance/fit.ts'
+import { type KeyClient, readKeyClients } from '../../conformance/key-clients.ts'
 import { readOptions } from '../../conformance/options.ts'
-import { expectedOf, planNames, plans, type Result, wantsOf } from '../../conformance/plans.ts'
+import {
+  expectedOf,
+  planNames,
+  plans,
+  type Result,
+  type ServiceKind,
+} from '../../conformance/plans.ts'
+import { differencesOf } from '../../conformance/report.ts'
 import { rotateServedKeys } from '../../conformance/rotation.ts'
 import { readCertificate, type ServedOverHttps, serveOverHttps } from '../../conformance/serve.ts'
 import { openSuite } from '../../conformance/suite.ts'
@@ -36,11 +45,7 @@ import { type ModuleScript, type SuiteServer, startSuite } from '../support/suit
 
 const root = join(import.meta.dirname, '../..')
 const settings = JSON.parse(readFileSync(join(root, 'config/conformance.json'), 'utf8'))
-const fapiClients = ['fapi-1', 'fapi-2'].map((client_id) => ({
-  client_id,
-  scope: 'openid email',
-  jwks: { keys: [] },
-}))
+const keyClients = ['key-1', 'key-2'].map((client_id) => ({ client_id, jwks: { keys: [] } }))
 const about = { baseUrl: 'https://localhost:3443', settings, person: sam }
 const basic = configurationOf('basic', about)
 
@@ -75,7 +80,7 @@ describe('npm run conformance -- plan', () => {
 
   for (const plan of planNames) {
     it(`${plan}: keeps a page of exactly the modules that a person reviews`, () => {
-      const { override } = configurationOf(plan, { ...about, fapiClients })
+      const { override } = configurationOf(plan, { ...about, keyClients })
       const kept = Object.entries(override).filter(([, entry]) =>
         JSON.stringify(entry).includes('"update-image-placeholder'),
       )
@@ -108,17 +113,53 @@ describe('npm run conformance -- plan', () => {
   it('ends with 1 for an unexpected result and with 2 for wrong options', async () => {
     await using suite = await startSuite()
     const { url, token } = suite
-    const words = ['plan', 'config', '--suite', url, '--token', token, '--insecure']
-    const { code, stdout } = await runConformance(words)
+    const to = ['--suite', url, '--token', token, '--insecure']
+    const port = String(await freePort())
+    const { code, stdout } = await runConformance([
+      'run',
+      '--only',
+      'config',
+      '--port',
+      port,
+      ...to,
+    ])
     expect(code).to.equal(1)
     expect(stdout).to.include('oidcc-discovery-endpoint-verification was not run')
     expect(stdout).to.not.include(token)
+    const absent = await runConformance([
+      'plan',
+      'config',
+      '--base-url',
+      'https://localhost:1',
+      ...to,
+    ])
+    expect(absent.code).to.equal(1)
+    expect(absent.stderr).to.include('https://localhost:1 cannot be asked')
     const misunderstood = await runConformance(['plan', 'hybrid'])
     expect(misunderstood.code).to.equal(2)
-    expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: basic,')
+    expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: config,')
+  })
+
+  it('reads what run is limited to', () => {
+    const words = ['--only', 'basic/oidcc-server', '--only', 'basic/oidcc-display-page']
+    const run = (more: string[]) =>
+      readOptions(['run', '--suite', 'https://suite.example/', ...words, ...more])
+    const only = ['oidcc-server', 'oidcc-display-page']
+    expect(run(['--only', 'fapi2', '--alias', 'mine'])).to.deep.include({
+      plans: [
+        { plan: 'basic', only },
+        { plan: 'fapi2', only: [] },
+      ],
+      ...{ alias: 'mine', suiteBaseUrl: 'https://suite.example', atOnce: 3 },
+    })
+    expect(run(['--only', 'basic'])).to.deep.include({ plans: [{ plan: 'basic', only: [] }] })
   })
 
   for (const [words, problem] of [
+    ['run', 'run needs --suite'],
+    ['run --suite https://suite.example --only hybrid/x', 'no plan hybrid'],
+    ['serve --alias a/b', '--alias'],
+    ['run --suite https://suite.example --at-once 0', '--at-once'],
     ['serve --for hybrid', 'no plan hybrid'],
     ['help me', 'no such command: help me'],
     ['serve --port x', '--port'],
@@ -209,6 +250,17 @@ describe('npm run conformance -- serve', () => {
     await visit(page, authorize(undefined, 'login'), twice)
   })
 
+  it('fits the plans without further needs only', async () => {
+    const address = { baseUrl, folder: served.folder }
+    await demandFit('logout', address)
+    for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const) {
+      const problem = await demandFit(plan, address).catch(String)
+      expect(problem)
+        .to.include(`serve --for ${plan}`)
+        .and.match(/must be o(n|ff)/)
+    }
+  })
+
   it('publishes a further key after a rotation', async () => {
     const kids = async () => {
       const { keys } = await askJson(`${baseUrl}/api/oauth/jwks`, served)
@@ -227,44 +279,81 @@ describe('npm run conformance -- serve', () => {
   })
 })
 
-describe('npm run conformance -- serve --for fapi2', () => {
-  it('enables every plan but the profile, and two applications whose keys the plan has', async () => {
+describe('npm run conformance -- serve --for', () => {
+  /** Starts a service of a kind, with a suite that answers. */
+  async function withService(
+    kind: ServiceKind,
+    use: (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>,
+  ) {
     await using suite = await startSuite()
     const [port, { alias }] = [await freePort(), settings]
     const baseUrl = `https://localhost:${port}`
     await using served = await serveOverHttps({
-      ...{ port, baseUrl, suiteBaseUrl: suite.url, alias, wants: wantsOf('fapi2') },
+      port,
+      baseUrl,
+      suiteBaseUrl: suite.url,
+      alias,
+      kind,
     })
     const metadata = await askJson(`${baseUrl}/.well-known/openid-configuration`, served)
-    expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
-    expect(metadata['backchannel_logout_supported']).to.equal(true)
-    expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
-    expect(metadata['claims_supported']).to.not.include('address')
+    await use(served, suite, metadata)
+  }
 
-    const here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }
-    expect(() => configurationOf('fapi2', here)).to.throw(/needs --data: .*serve --for fapi2/)
-    const fapi = configurationOf('fapi2', { ...here, fapiClients: readFapiClients(served.folder) })
-    expect(fapi.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
-    const callback = `${suite.url}/test/a/${alias}/callback`
-    const addresses = { client: callback, client2: `${callback}?dummy1=lorem&dummy2=ipsum` }
-    for (const place of ['client', 'client2'] as const) {
-      const { client_id, scope, jwks } = fapi[place] as FapiClient
-      const [key = {}] = jwks.keys
-      const now = Math.floor(Date.now() / 1000)
-      const claims = { iss: client_id, sub: client_id, aud: baseUrl, iat: now, exp: now + 60 }
-      const assertion = await new SignJWT({ ...claims, jti: randomUUID() })
-        .setProtectedHeader({ alg: key.alg ?? '', kid: key.kid ?? '' })
-        .sign(await importJWK(key))
-      const address = String(metadata['pushed_authorization_request_endpoint'])
-      const form = new URLSearchParams({
-        ...{ response_type: 'code', scope, redirect_uri: addresses[place], client_id },
-        ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
-        ...{ client_assertion_type: ASSERTION_TYPE, client_assertion: assertion },
-      })
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-      const pushed = await askJson(address, served, { method: 'POST', headers }, `${form}`)
-      expect(pushed['request_uri'], JSON.stringify(pushed)).to.be.a('string')
-    }
+  /** Sends a form with the assertion of a client, as the suite does. */
+  async function sendAs({ client_id, jwks }: KeyClient, served: ServedOverHttps, to: Sent) {
+    const [key = {}] = jwks.keys
+    const now = Math.floor(Date.now() / 1000)
+    const times = { iat: now, exp: now + 60, jti: randomUUID() }
+    const claims = { iss: client_id, sub: client_id, aud: served.baseUrl, ...times }
+    const assertion = await new SignJWT(claims)
+      .setProtectedHeader({ alg: key.alg ?? '', kid: key.kid ?? '' })
+      .sign(await importJWK(key))
+    const form = new URLSearchParams({
+      ...{ ...to.fields, client_id, client_assertion: assertion },
+      client_assertion_type: ASSERTION_TYPE,
+    })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    return await askJson(String(to.address), served, { method: 'POST', headers }, `${form}`)
+  }
+
+  it('fapi2: enables what FAPI 2.0 needs, and two applications whose keys the plan has', async () => {
+    await withService('fapi2', async (served, suite, metadata) => {
+      expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
+      expect(metadata['backchannel_logout_supported'] ?? false).to.equal(false)
+      expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
+      expect(metadata['claims_supported']).to.not.include('address')
+      const { baseUrl, folder } = served
+      await demandFit('fapi2-id2', { baseUrl, folder })
+      const here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }
+      expect(() => configurationOf('fapi2', here)).to.throw(/needs --data: .*serve --for fapi2/)
+      const fapi = configurationOf('fapi2', { ...here, keyClients: readKeyClients(folder) })
+      expect(fapi.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
+      const callback = `${suite.url}/test/a/${settings.alias}/callback`
+      const addresses = { client: callback, client2: `${callback}?dummy1=lorem&dummy2=ipsum` }
+      for (const place of ['client', 'client2'] as const) {
+        const client = fapi[place] as KeyClient
+        const fields = {
+          ...{ response_type: 'code', scope: client.scope ?? '', redirect_uri: addresses[place] },
+          ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
+        }
+        const address = metadata['pushed_authorization_request_endpoint']
+        const pushed = await sendAs(client, served, { address, fields })
+        expect(pushed['request_uri'], JSON.stringify(pushed)).to.be.a('string')
+      }
+    })
+  })
+
+  it('all-keys: has clients of the profile that authenticate with their keys', async () => {
+    await withService('keys', async (served, suite, metadata) => {
+      await demandFit('all-keys', { baseUrl: served.baseUrl, folder: served.folder })
+      const fields = { grant_type: 'authorization_code', code: 'x', redirect_uri: suite.url }
+      for (const client of readKeyClients(served.folder) ?? []) {
+        const to = { address: metadata['token_endpoint'], fields }
+        expect((await sendAs(client, served, to))['error']).to.equal('invalid_grant')
+        const forged = { ...client, jwks: (await otherKeys(client)).jwks }
+        expect((await sendAs(forged, served, to))['error']).to.equal('invalid_client')
+      }
+    })
   })
 
   it('registers sign-out addresses for the back-channel plan only', async () => {
@@ -296,7 +385,7 @@ describe('npm run conformance -- serve --for fapi2', () => {
 
   it('shows the sign-in page first and signs in the second time for a reused request_uri', () => {
     const name = 'par-ensure-reused-request-uri-prior-to-auth-completion-succeeds'
-    const { override } = configurationOf('fapi2', { ...about, fapiClients })
+    const { override } = configurationOf('fapi2', { ...about, keyClients })
     const [first, second] = override[`fapi2-security-profile-final-${name}`]?.browser ?? []
     expect([first?.['match-limit'], second?.['match-limit']]).to.deep.equal([1, undefined])
     expect(first?.tasks.map(({ task }) => task)).to.deep.equal(['Look'])
@@ -304,34 +393,58 @@ describe('npm run conformance -- serve --for fapi2', () => {
   })
 })
 
+type Metadata = Readonly<Record<string, unknown>>
+
+interface Sent {
+  readonly address: unknown
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** The client with another key of the same kind. */
+async function otherKeys(client: KeyClient): Promise<KeyClient> {
+  const [{ alg = '', kid = '' } = {}] = client.jwks.keys
+  const { privateKey } = await generateKeyPair(alg, { extractable: true })
+  return { ...client, jwks: { keys: [{ ...(await exportJWK(privateKey)), alg, kid }] } }
+}
+
 describe('npm run conformance -- plan --suite', () => {
   const run = async (
     modules: Readonly<Record<string, ModuleScript>>,
-    expected: Readonly<Record<string, Result>>,
+    results: Readonly<Record<string, Result>>,
+    only: readonly string[] = [],
   ) => {
     await using suite = await startSuite(modules)
     const lines: string[] = []
+    const say = (line: string) => void lines.push(line)
     let rotations = 0
-    const report = await drive(openSuite({ url: suite.url, token: suite.token, insecure: true }), {
+    const asked = openSuite({ url: suite.url, token: suite.token, insecure: true })
+    const expected = new Map(Object.entries(results))
+    const first = await drive(asked, {
       plan: { name: 'a-plan', variant: { response_type: 'code' }, meaning: 'of a test' },
-      configuration: basic,
-      expected: new Map(Object.entries(expected)),
+      ...{ configuration: basic, expected, only, say, moduleTimeoutMs: 2000 },
       rotateKeys: async () => {
         rotations += 1
       },
-      say: (line) => lines.push(line),
-      moduleTimeoutMs: 2000,
     })
-    return { report, lines, calls: suite.calls, rotations, sent: suite.configuration() }
+    const again = await readAgain(asked, first, say)
+    const differences = differencesOf({ plan: 'basic', only, run: again }, expected)
+    const endings = again.modules.map(({ ending }) => ending)
+    return {
+      differences,
+      endings,
+      lines,
+      calls: suite.calls,
+      rotations,
+      sent: suite.configuration(),
+    }
   }
 
   it('creates the plan and each module in turn, and prints each result', async () => {
-    const { report, lines, calls, sent } = await run(
+    const { differences, endings, lines, calls, sent } = await run(
       { 'oidcc-server': { ends: 'PASSED' }, 'oidcc-prompt-login': { ends: 'REVIEW' } },
       { 'oidcc-server': 'PASSED', 'oidcc-prompt-login': 'REVIEW' },
     )
-    expect(report.differences).to.deep.equal([])
-    expect(Object.fromEntries(report.counted)).to.deep.equal({ PASSED: 1, REVIEW: 1 })
+    expect([differences, endings]).to.deep.equal([[], ['PASSED', 'REVIEW']])
     expect(sent).to.deep.equal(basic)
     expect(calls.filter((call) => call.startsWith('POST'))).to.deep.equal([
       'POST /api/plan?planName=a-plan&variant=%7B%22response_type%22%3A%22code%22%7D',
@@ -344,36 +457,67 @@ describe('npm run conformance -- plan --suite', () => {
 
   it('rotates the keys where the suite waits for it, and starts that module by hand', async () => {
     const name = 'oidcc-server-rotate-keys'
-    const { report, calls, rotations } = await run(
+    const { differences, calls, rotations } = await run(
       { [name]: { ends: 'PASSED' } },
       { [name]: 'PASSED' },
     )
-    expect([report.differences, rotations]).to.deep.equal([[], 1])
+    expect([differences, rotations]).to.deep.equal([[], 1])
     expect(calls).to.include('POST /api/runner/0')
   })
 
   it('names every difference: worse, better, missing and unknown', async () => {
-    const { report, lines } = await run(
+    const { differences, lines } = await run(
       {
         ...{ worse: { ends: 'FAILED' }, better: { ends: 'PASSED' } },
         ...{ broken: { ends: 'INTERRUPTED' }, unknown: { ends: 'PASSED' } },
       },
       { worse: 'PASSED', better: 'WARNING', broken: 'PASSED', missing: 'PASSED' },
     )
-    expect(report.differences).to.deep.equal([
+    expect(differences).to.deep.equal([
       'worse ended FAILED, and PASSED was expected.',
       'better ended PASSED, and WARNING was expected.',
-      'broken ended INTERRUPTED, and PASSED was expected.',
+      'broken ended INTERRUPTED, and PASSED was expected. Another run may use the same alias: choose another --alias.',
       'unknown ended PASSED, and nothing was expected.',
       'missing was not run, and PASSED was expected.',
     ])
     expect(lines.join('\n')).to.include('FAILURE CheckOne: not well').and.not.include('CheckAll')
   })
 
+  it('reads results again, because the suite can still change them', async () => {
+    const { differences, lines } = await run(
+      { late: { ends: 'PASSED', later: 'FAILED' } },
+      { late: 'PASSED' },
+    )
+    expect(differences).to.deep.equal(['late ended FAILED, and PASSED was expected.'])
+    expect(lines.join('\n')).to.include('late has changed from PASSED to FAILED')
+  })
+
+  it('runs the chosen modules only', async () => {
+    const modules = { one: { ends: 'PASSED' }, other: { ends: 'FAILED' } } as const
+    const { differences, endings } = await run(modules, { one: 'PASSED', other: 'PASSED' }, ['one'])
+    expect([differences, endings]).to.deep.equal([[], ['PASSED']])
+    const none = await run(modules, { one: 'PASSED' }, ['nothing'])
+    expect(none.differences).to.deep.equal(['There is no module nothing.'])
+  })
+
+  it('sums up although the suite answers with errors, and stops when it is gone', async () => {
+    const broken = { breaks: 502 } as const
+    const { differences, endings, lines } = await run(
+      { a: broken, b: { ends: 'PASSED' }, c: broken, d: broken, e: broken, f: { ends: 'PASSED' } },
+      { a: 'PASSED', b: 'PASSED' },
+    )
+    expect(endings).to.deep.equal(['ERROR', 'PASSED', 'ERROR', 'ERROR', 'ERROR'])
+    expect(differences.slice(0, 2)).to.deep.equal([
+      '3 modules in succession had an error.',
+      'a ended ERROR, and PASSED was expected.',
+    ])
+    expect(lines.join('\n')).to.include('answered 502')
+  })
+
   it('does not wait for a person where no browser task fits', async () => {
     const wants = 'https://localhost:3443/elsewhere'
-    const { report, lines, calls } = await run({ stuck: { wants } }, { stuck: 'PASSED' })
-    expect(report.differences).to.deep.equal(['stuck ended TIMEOUT, and PASSED was expected.'])
+    const { differences, lines, calls } = await run({ stuck: { wants } }, { stuck: 'PASSED' })
+    expect(differences).to.deep.equal(['stuck ended TIMEOUT, and PASSED was expected.'])
     expect(lines.join('\n')).to.include(wants)
     expect(calls).to.include('DELETE /api/runner/0')
   })
@@ -388,6 +532,42 @@ describe('npm run conformance -- plan --suite', () => {
       const asking = openSuite({ url, token, insecure: true, ...change }).version()
       expect(await asking.catch(String)).to.include(problem)
     }
+  })
+})
+
+describe('npm run conformance -- run', () => {
+  it('starts a service, runs the plan, saves its logs and lists the pages to look at', async () => {
+    const [name, reviewed] = ['oidcc-discovery-endpoint-verification', 'oidcc-prompt-login']
+    await using suite = await startSuite({
+      [name]: { ends: 'PASSED' },
+      [reviewed]: { ends: 'REVIEW' },
+    })
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-export-'))
+    const to = ['--suite', suite.url, '--token', suite.token, '--insecure', '--export', folder]
+    const port = String(await freePort())
+    const { code, stdout } = await runConformance([
+      'run',
+      '--port',
+      port,
+      '--only',
+      `config/${name}`,
+      ...to,
+    ])
+    expect([code, stdout]).to.deep.equal([0, stdout])
+    expect(stdout)
+      .to.match(/^config +1 +1 +0 +0 +0 +0 +0/m)
+      .and.include('All results are as expected')
+    expect(readFileSync(join(folder, 'config.zip'), 'utf8')).to.equal('a zip')
+    const { alias, server } = suite.configuration() as SuiteConfiguration
+    expect([alias, server.discoveryUrl.startsWith(`https://localhost:${port}/`)]).to.deep.equal([
+      ...['gatehouse-config', true],
+    ])
+    const both = await runConformance(['run', '--port', port, '--only', 'config', ...to])
+    expect(both.code).to.equal(1)
+    expect(both.stdout).to.match(
+      /person must review:\n {2}config\/oidcc-prompt-login {2}https:.*log=/,
+    )
+    rmSync(folder, { recursive: true })
   })
 })
 

@@ -15,8 +15,12 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   readonly alias: string
   readonly clients: readonly {
     readonly client_id: string
-    readonly client_secret: string
-    readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post'
+    readonly client_secret?: string | undefined
+    readonly jwks?: ClientMetadata['jwks']
+    readonly token_endpoint_auth_method:
+      | 'client_secret_basic'
+      | 'client_secret_post'
+      | 'private_key_jwt'
   }[]
 }
 
@@ -59,7 +63,7 @@ export async function makeConformanceProfile(
         ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
         scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
         x_facts: { origin: 'integration', state: 'active' },
-        x_secret_digests: [sha256(client.client_secret)],
+        x_secret_digests: digestsOf(client),
       }),
     ),
     /** An RS256 key that is published but never signs, because no client requests RS256. */
@@ -77,13 +81,17 @@ export async function makeConformanceProfile(
         client && {
           clientId,
           origin: 'integration',
-          authMethod: 'client_secret_post',
+          authMethod: client.jwks ? 'private_key_jwt' : 'client_secret_post',
           state: 'active',
-          secretDigests: [sha256(client.client_secret)],
+          secretDigests: digestsOf(client),
         }
       )
     },
   }
+}
+
+function digestsOf({ client_secret: secret }: ConformanceSettings['clients'][number]): string[] {
+  return secret === undefined ? [] : [sha256(secret)]
 }
 
 /** Returns the engine's settings with the exceptions of the conformance profile. */

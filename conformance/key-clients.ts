@@ -10,20 +10,21 @@ import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { SUITE_LOGIN } from './person.ts'
 
 /**
- * The two clients and the person of the FAPI 2.0 plan. The clients are ordinary imported applications, without the
- * conformance profile.
+ * The suite's clients with `private_key_jwt`. Those of the plan `all-keys` belong to the conformance profile. Those of
+ * the FAPI 2.0 plans are ordinary imported applications, without the conformance profile.
  */
 
 /** A client, as the suite needs it. */
-export interface FapiClient {
+export interface KeyClient {
   readonly client_id: string
-  readonly scope: string
+  /** Only for FAPI 2.0, whose modules do not choose the scopes. */
+  readonly scope?: string
   /** The key set with the private key, with which the suite signs. */
   readonly jwks: { readonly keys: readonly JWK[] }
 }
 
 /** The algorithm of each client's key. They differ, so the run covers both. */
-const algorithms = { 'fapi-1': 'PS256', 'fapi-2': 'ES256' } as const
+const algorithms = ['PS256', 'ES256'] as const
 
 /**
  * Two scopes, because one module reverses their order. Not `profile`, which adds claims to the id_token (site and
@@ -36,18 +37,23 @@ const SITE = 'sit_northlight'
 /** The query that the suite adds to the redirect URI of its second client. */
 const SECOND_QUERY = '?dummy1=lorem&dummy2=ipsum'
 
-/**
- * Creates both clients with new keys, and imports them. Stores the private keys in the folder, for `readFapiClients`.
- */
+/** Creates two clients of the profile with new keys. Stores the private keys in the folder, for `readKeyClients`. */
+export async function makeProfileClients(folder: string) {
+  const made = await makeClients('oidf-key', folder)
+  return made.map(({ client: { client_id }, publicJwk }) => ({
+    ...{ client_id, token_endpoint_auth_method: 'private_key_jwt' as const },
+    jwks: { keys: [publicJwk] },
+  }))
+}
+
+/** Creates both FAPI 2.0 clients with new keys, and imports them. Stores the private keys as `makeProfileClients` does. */
 export async function enterFapiClients(
   config: Config,
   folder: string,
   { suiteBaseUrl, alias }: { readonly suiteBaseUrl: string; readonly alias: string },
 ): Promise<void> {
   const callback = `${suiteBaseUrl}/test/a/${alias}/callback`
-  const made = await Promise.all(
-    Object.entries(algorithms).map(async ([clientId, alg]) => await makeClient(clientId, alg)),
-  )
+  const made = await makeClients('fapi', folder, SCOPE)
   const now = new Date().toISOString()
   const records = made.map(({ client, publicJwk }) => ({
     type: 'application',
@@ -70,12 +76,10 @@ export async function enterFapiClients(
   const lines = [person, ...records].map((record) => `${JSON.stringify(record)}\n`)
   writeFileSync(file, lines.join(''))
   await importCampus(config, file, {})
-  const clients: readonly FapiClient[] = made.map(({ client }) => client)
-  writeFileSync(privateFile(folder), JSON.stringify(clients), { mode: 0o600 })
 }
 
-/** Reads the clients that `enterFapiClients` stored in a folder; undefined if there are none. */
-export function readFapiClients(folder: string): readonly FapiClient[] | undefined {
+/** Reads the clients and private keys in the folder of a service; undefined if there are none. */
+export function readKeyClients(folder: string): readonly KeyClient[] | undefined {
   const file = privateFile(folder)
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }
@@ -92,17 +96,24 @@ async function everyClaimOfPerson(demoFolder: string, now: string) {
   }
 }
 
-async function makeClient(clientId: string, alg: string) {
-  const pair = await generateKeyPair(alg, { extractable: true })
-  const named = { kid: randomUUID(), alg, use: 'sig' }
-  const client: FapiClient = {
-    client_id: clientId,
-    scope: SCOPE,
-    jwks: { keys: [{ ...(await exportJWK(pair.privateKey)), ...named }] },
-  }
-  return { client, publicJwk: { ...(await exportJWK(pair.publicKey)), ...named } }
+async function makeClients(prefix: string, folder: string, scope?: string) {
+  const made = await Promise.all(
+    algorithms.map(async (alg, index) => {
+      const pair = await generateKeyPair(alg, { extractable: true })
+      const named = { kid: randomUUID(), alg, use: 'sig' }
+      const client: KeyClient = {
+        client_id: `${prefix}-${index + 1}`,
+        ...(scope !== undefined && { scope }),
+        jwks: { keys: [{ ...(await exportJWK(pair.privateKey)), ...named }] },
+      }
+      return { client, publicJwk: { ...(await exportJWK(pair.publicKey)), ...named } }
+    }),
+  )
+  const clients = made.map(({ client }) => client)
+  writeFileSync(privateFile(folder), JSON.stringify(clients), { mode: 0o600 })
+  return made
 }
 
 function privateFile(folder: string): string {
-  return join(folder, 'fapi-clients.json')
+  return join(folder, 'key-clients.json')
 }
