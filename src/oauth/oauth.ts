@@ -42,7 +42,7 @@ export async function makeOauth(
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
   const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
-  // The clients of the conformance suite count as configured platforms, so that their grants are valid.
+  // The clients of the conformance suite count as configured platforms. Otherwise, their grants would be invalid.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }

@@ -112,7 +112,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       byPattern,
     },
     redirectUri,
-    /** The person who is signed in; undefined if nobody is. */
+    /** The person who is signed in, if any. */
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),

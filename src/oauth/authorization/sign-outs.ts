@@ -170,7 +170,7 @@ async function attempt(
 export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
 
 /**
- * Reasons that cause no notice. If the application has revoked a token, or the grant has expired and may be deleted, the
+ * Reasons that cause no notice. If the application has revoked a token, or the grant has expired or is missing, the
  * application decides about its own session. All other reasons cause a notice, even a replayed code or refresh token,
  * because the application's tokens may be stolen.
  */

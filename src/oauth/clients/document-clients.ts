@@ -132,7 +132,7 @@ type RequestDocument = () => Promise<Response>
 
 interface FetchFailure {
   readonly why: string
-  /** Whether the document is gone or invalid, so that no copy of it may be used. */
+  /** Whether the document is gone or invalid. If so, no copy of it may be used. */
   readonly gone: boolean
 }
 

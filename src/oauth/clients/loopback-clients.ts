@@ -94,7 +94,7 @@ function clientOf(
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
-  // Check the hosts at each use, so that removing localhost from the configuration affects existing clients.
+  // Check the hosts at each use, because disabling localhost must also affect existing clients.
   const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined

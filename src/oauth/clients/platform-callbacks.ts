@@ -70,7 +70,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
 
     /** Whether this redirect_uri was registered, has not expired, and still matches a pattern of the platform. */
     async admits(clientId: string, uri: string): Promise<boolean> {
-      // Check the current patterns, so that removing a pattern also disables stored callbacks.
+      // Check the current patterns, because removing a pattern must also disable stored callbacks.
       if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false
       const row = await kysely
         .selectFrom('platform_callback')

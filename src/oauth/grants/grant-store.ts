@@ -117,7 +117,7 @@ async function saveRow(
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  // Write before reading `allowed`, so that a concurrent transaction waits for this row.
+  // Write before reading `allowed`, to make a concurrent transaction wait for this row.
   const known = await trx
     .updateTable('oauth_grant')
     .set({ expires_at: expiresAt })

@@ -38,7 +38,7 @@ export function openKeys(
     /**
      * Loads the key rings. `reload` loads them again after a rotation.
      *
-     * @param forwards whether this process forwards requests, so that missing `upstreams` keys must be created
+     * @param forwards whether this process forwards requests. If so, missing `upstreams` keys are created.
      */
     async openRings(forwards: boolean) {
       const readUpstreams = forwards ? loadKeyRing : readKeyRing
