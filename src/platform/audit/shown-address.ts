@@ -5,7 +5,7 @@ const IPV6_NETWORK_BITS = 48
 
 /**
  * Creates the function that shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or IPv6 /48, which
- * identifies a provider or place but rarely a person. `none`, and text that is not an IP address, become undefined.
+ * identifies a provider or place but rarely a person. With `none`, or without a valid IP address, it returns undefined.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   return (address: string) => {

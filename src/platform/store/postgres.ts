@@ -189,7 +189,9 @@ async function connectGuarded(
   }
 }
 
-/** Migrates on a separate connection, because a migration may take longer than the time limit of queries. */
+/**
+ * Migrates on a separate connection, because that may take longer than a query may. @throws if a restore is unfinished
+ */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {
