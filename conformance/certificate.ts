@@ -42,10 +42,7 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
   }
 }
 
-/**
- * Returns the extensions: subject key identifier, alternative name, and CA. Clients can thus trust the certificate
- * itself.
- */
+/** Returns the extensions. They mark the certificate as a CA, so clients can add it to their trusted certificates. */
 function extensions(host: string, keyId: Buffer): Buffer {
   const address = host.replace(/^\[|\]$/g, '')
   const alternative = isIP(address)

@@ -10,7 +10,7 @@ export interface Run {
   readonly only?: readonly string[]
   /** Makes the next signing key the current one, and returns when a new next key is published. */
   readonly rotateKeys: () => Promise<void>
-  /** Prints the result of a module. */
+  /** Prints a line about the run. */
   readonly say: (line: string) => void
   /** Time limit for one module. */
   readonly moduleTimeoutMs: number
@@ -18,7 +18,7 @@ export interface Run {
   readonly signal?: AbortSignal
 }
 
-/** How a module ended. The last three are not results of the suite. */
+/** How a module ended: a result of the suite, or why there is none. */
 export type Ending = Result | 'INTERRUPTED' | 'TIMEOUT' | 'ERROR'
 
 export interface ModuleRun {
@@ -39,12 +39,12 @@ export interface PlanRun {
 }
 
 const WAIT_STEP_MS = 10_000
-/** After this number of errors in succession, the suite counts as unavailable. */
+/** After this number of consecutive errors, the run ends, because the suite is probably down. */
 const ERRORS_MAX = 3
 
 /**
- * Runs the modules of a plan in a suite. Runs one module at a time, because they share an alias. A call that fails ends
- * its module, but not the run, so there is always a result to report.
+ * Runs the modules of a plan in a suite, one at a time, because they share an alias. Never rejects: if a call to the
+ * suite fails, the module ends with ERROR.
  */
 export async function drive(suite: Suite, run: Run): Promise<PlanRun> {
   const startedMs = performance.now()
@@ -134,8 +134,8 @@ async function endingOf(
 }
 
 /**
- * Reads the results of a plan again, because the suite can still change them. For example, a module that has passed
- * fails after a late sign-out notice.
+ * Reads the results of a plan again, because the suite may have changed them. For example, a late sign-out notice makes
+ * a passed module fail.
  */
 export async function readAgain(suite: Suite, run: PlanRun, say: Run['say']): Promise<PlanRun> {
   const modules: ModuleRun[] = []

@@ -31,7 +31,7 @@ ${planNames.map((name) => `  ${name.padEnd(20)}${plans[name].meaning}`).join('\n
                       runs only this plan or module; can be repeated. For plan: --only MODULE
   --export FOLDER     saves the suite's signed logs of each plan in the folder
   --port N            the port of serve (3443); run uses this and the following ports
-  --base-url URL      the service's issuer (https://localhost:PORT), of run: of its first service
+  --base-url URL      the service's issuer (https://localhost:PORT); for run, that of the first service
   --at-once N         the number of plans that run at the same time (3)
   --for PLAN          the plan for which serve starts a service (basic)
   --data FOLDER       the folder that serve printed. plan rotates the keys in it when the suite waits

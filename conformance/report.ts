@@ -9,7 +9,7 @@ export interface Finished {
   readonly run: PlanRun
 }
 
-/** Returns a sentence for each module that did not end as expected. */
+/** Returns a sentence for each difference from the expected results. */
 export function differencesOf(
   { run: { modules, problem }, only }: Finished,
   expectedResults: ReadonlyMap<string, Result>,
@@ -43,7 +43,7 @@ const columns = ['PASSED', 'FAILED', 'WARNING', 'REVIEW', 'SKIPPED'] as const
 /**
  * Formats the summary: a table, the pages that a person must review, and the differences.
  *
- * @param seconds the duration of the whole run, because plans run at the same time
+ * @param seconds the duration of the whole run, which is not the sum of its plans: they run at the same time
  */
 export function summaryOf(
   suite: Suite,

@@ -52,8 +52,8 @@ export interface RunAll {
 }
 
 /**
- * Starts a service with its own alias for each plan, and runs several plans at the same time. Keeps all services until
- * the last plan has ended, so that a repeated sign-out notice still reaches the suite.
+ * Starts a service with its own alias for each plan, and runs several plans at the same time. Stops the services after
+ * the last plan, because they may repeat sign-out notices until then.
  */
 export async function runAll(
   { chosen, atOnce, baseUrl }: RunAll,
@@ -83,7 +83,7 @@ export async function runAll(
   return await reread([...finished.values()], setting)
 }
 
-/** Orders the longest plans first, but after the plan whose result may change longest. */
+/** Returns the priority of a plan. Long plans start first, but after `backchannel`, whose results may change late. */
 function weightOf(plan: PlanName): number {
   return serviceOf(plan) === 'backchannel' ? Number.POSITIVE_INFINITY : expectedOf(plan).size
 }
@@ -108,7 +108,7 @@ async function startFor(
   return await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias, kind: serviceOf(plan) })
 }
 
-/** Reads all results again. Returns them in the order of `plans`. */
+/** Reads all results again, and returns them in the order of `plans`. */
 export async function reread(
   finished: readonly Finished[],
   { suite, say }: Setting,

@@ -21,7 +21,7 @@ export interface ServeOptions {
   readonly suiteBaseUrl: string
   /** The alias under which the suite runs the plan. */
   readonly alias: string
-  /** What to enable; by default, only the conformance profile. */
+  /** What to enable; `plain` by default. */
   readonly kind?: ServiceKind
 }
 
@@ -45,8 +45,7 @@ const ciphers = [
 const configFolder = join(import.meta.dirname, '../config')
 
 /**
- * Starts the service with the conformance profile, the demo campus and a self-signed certificate, in a temporary
- * folder.
+ * Starts a service with the demo campus, clients for the suite and a self-signed certificate, in a temporary folder.
  *
  * @throws Error if the port is in use or a URL is invalid
  */
