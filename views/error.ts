@@ -66,8 +66,7 @@ export function errorPage(page: ErrorPage): Page {
     body: html`<h1>${heading}</h1>
 <p id="error-description">${description}</p>
 <h2>What you can do</h2>
-${signOutHref !== undefined && html`<p>You are still signed in. <a id="sign-out-here" href="${signOutHref}">Sign out without going back to the application</a></p>`}
-<p>${signOutHref === undefined ? (adviceByCode.get(code) ?? usualAdvice) : repairAddress}</p>
+${signOutHref !== undefined && html`<p>You are still signed in. <a id="sign-out-here" href="${signOutHref}">Sign out without going back to the application</a></p>\n`}<p>${sentAddress === undefined ? (adviceByCode.get(code) ?? usualAdvice) : repairAddress}</p>
 ${connecting(code, connectHref)}<dl class="facts">
 <div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
 ${sentAddress !== undefined && html`<div><dt>Address that the application sent</dt><dd><code id="sent-address">${sentAddress}</code></dd></div>`}

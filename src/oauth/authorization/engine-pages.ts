@@ -42,15 +42,16 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the rejected redirect URI to show on the error page, and for a sign-out a link to sign out without it. */
+/** Returns the rejected redirect URI to show on the error page, and for a sign-out a link to sign out here. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
-  const isSignOut = out.error_description === UNREGISTERED_AFTER_SIGN_OUT
-  if (!isSignOut && out.error !== 'invalid_redirect_uri') return {}
+  const isSignOut = ctx.oidc.route === 'end_session'
+  const isRejected =
+    out.error === 'invalid_redirect_uri' || out.error_description === UNREGISTERED_AFTER_SIGN_OUT
   const sent = params[isSignOut ? 'post_logout_redirect_uri' : 'redirect_uri']
   return {
     // The page shows the URI as text, because it must not link to an unregistered URI.
-    ...(typeof sent === 'string' && { sentAddress: shownUri(sent) }),
+    ...(isRejected && typeof sent === 'string' && { sentAddress: shownUri(sent) }),
     ...(isSignOut && { signOutHref: paths.endSession }),
   }
 }
