@@ -23,14 +23,14 @@ export type Ending = Result | 'INTERRUPTED' | 'TIMEOUT' | 'ERROR'
 
 export interface ModuleRun {
   readonly name: string
-  /** Undefined if the suite did not create the module. */
+  /** The suite's id of the module run; undefined if the suite did not create it. */
   readonly id: string | undefined
   readonly ending: Ending
 }
 
 /** The outcome of a run of one plan. */
 export interface PlanRun {
-  /** Undefined if the suite did not create the plan. */
+  /** The suite's id of the plan; undefined if the suite did not create it. */
   readonly planId: string | undefined
   readonly modules: readonly ModuleRun[]
   readonly seconds: number

@@ -8,7 +8,7 @@ export interface AccountHomePage {
   readonly person: { readonly name: string; readonly email: string }
   readonly sites: readonly AccountSite[]
   readonly appsHref: string
-  /** Undefined if the person has no role at any site. */
+  /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
   readonly signOutEverywhereHref: string
 }
@@ -16,7 +16,7 @@ export interface AccountHomePage {
 export interface AccountSite {
   readonly name: string
   readonly roles: readonly string[]
-  /** Undefined unless the person is owner or admin of the site. */
+  /** The administration of the site; undefined unless the person is its owner or admin. */
   readonly adminHref: string | undefined
   readonly connectHref: string
 }

@@ -64,14 +64,14 @@ export interface ApplicationPage {
     readonly disabledAt: number | undefined
   }
   readonly secrets: readonly SecretView[]
-  /** False if two secrets are already valid. */
+  /** Whether another secret can be created: at most two are valid at a time. */
   readonly mayAddSecret: boolean
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
   readonly people: number
   readonly hrefs: {
     readonly edit: string
-    /** Undefined if no optional protocol is enabled. */
+    /** The page for optional protocols; undefined if none is enabled. */
     readonly security: string | undefined
     readonly people: string
     readonly refusals: string

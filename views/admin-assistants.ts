@@ -7,7 +7,7 @@ import type { Page } from './layout.ts'
 export interface AssistantsPage {
   readonly area: AreaView
   readonly siteName: string
-  /** Undefined if MCP connections are on. */
+  /** The action that switches MCP connections on; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
   /** The URL to which the chosen assistant is posted. */

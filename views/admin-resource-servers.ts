@@ -74,7 +74,7 @@ export interface ResourceServerPage {
     readonly disabledAt: number | undefined
   }
   readonly secrets: readonly SecretView[]
-  /** False if two secrets are already valid. */
+  /** Whether another secret can be created: at most two are valid at a time. */
   readonly mayAddSecret: boolean
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined

@@ -6,7 +6,7 @@ import { timeOf } from './time.ts'
 export interface SecretView {
   readonly hint: string
   readonly createdAt: number
-  /** Undefined for the only secret, which cannot be removed. */
+  /** The page that removes the secret; undefined for the only secret, which must stay. */
   readonly removeHref: string | undefined
 }
 
@@ -20,7 +20,7 @@ export function secretNotice(secret: string): Html {
 
 interface SecretSection {
   readonly secrets: readonly SecretView[]
-  /** False if two secrets are already valid. */
+  /** Whether another secret can be created: at most two are valid at a time. */
   readonly mayAddSecret: boolean
   readonly action: string
   readonly csrf: string

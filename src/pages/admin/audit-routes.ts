@@ -80,7 +80,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-/** Formats a value. A number whose name ends in `At` is a time, in epoch milliseconds. */
+/** Formats a value. A number in a field whose name ends in `At` is a time, in epoch milliseconds. */
 function textOf(name: string, value: unknown): string {
   const isMoment = name.endsWith('At') && typeof value === 'number'
   return isMoment ? new Date(value).toISOString() : String(value)

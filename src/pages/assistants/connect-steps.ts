@@ -65,7 +65,7 @@ function serverName({ slug }: NamedSite): string {
 export interface Values {
   /** The URL of the MCP endpoint. */
   readonly url: string
-  /** Empty if the assistant registers itself. */
+  /** The client_id to enter; empty if the assistant registers itself. */
   readonly clientId: string
   /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string

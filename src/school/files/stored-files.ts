@@ -188,7 +188,7 @@ export async function holdFile(
 
 export interface ProductFile {
   readonly productId: string
-  /** Null removes the file; buyers then have no download. */
+  /** The file; null removes the current one, and buyers then have no download. */
   readonly fileId: string | null
 }
 
