@@ -28,7 +28,7 @@ export async function countSignIns(
   })
 }
 
-/** Counts the API calls with tokens of the site, by day, as far back as they are stored. */
+/** Counts the uses of the tokens of a site, by day, as far back as they are stored. */
 export async function countCalls(
   kysely: Kysely<Schema>,
   question: Question,
