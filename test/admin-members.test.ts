@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
-import { amir, noor, sam } from './support/gatehouse.ts'
-import { askMember, memberToken, readMember } from './support/member-api.ts'
+import { amir, june, noor, policyWith, sam } from './support/gatehouse.ts'
+import { callTool } from './support/mcp.ts'
+import { askMember, memberToken, readMember, readOnly } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 const add = mutationOf('addMember', 'id roles { role }')
@@ -152,5 +153,39 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     expect(others).to.be.empty
     const survivor = winner === 'per_olivia' ? operator() : other
     expect((await survivor.ask('{ site { id } }')).status).to.equal(200)
+  })
+})
+
+forEachDatabase('the Admin API: people whom operators add', (start) => {
+  const policy = policyWith({ limits: { memberAdditionsPerSiteAndDayMax: 2 } })
+  const { running, ask, value } = operatorSite(start, { policy })
+
+  it('have the entered name for operators, and their own name everywhere else', async () => {
+    const input = { email: june.login, name: 'Entered', roles: ['LECTURER'] }
+    const { id } = await value(add, { input })
+    const fields = '{ id name email }'
+    const shown = { id, name: 'Entered', email: 'june@openkitchen.example' }
+    expect(await value(`{ member(id: "${id}") ${fields} }`)).to.deep.equal(shown)
+    const { nodes } = await value(`{ lecturers(search: "enter") { nodes ${fields} } }`)
+    expect(nodes).to.deep.equal([shown])
+    const { url } = running()
+    const token = await memberToken(url, readOnly, { person: june })
+    expect(await readMember({ url, token }, '{ viewer { name } }')).to.deep.equal({
+      viewer: { name: 'June Okafor' },
+    })
+  })
+
+  it('are limited per site and day, for every operator and client', async () => {
+    const adding = async (email: string) =>
+      await ask(add, { input: { email, name: 'Entered', roles: ['STUDENT'] } })
+    expect((await adding('one@example.com')).body.errors).to.equal(undefined)
+    const { errors = [] } = (await adding('two@example.com')).body
+    expect(errors[0]?.extensions).to.deep.equal({ code: 'LIMIT_REACHED' })
+    expect(errors[0]?.message).to.match(/^a site can add 2 people in 24 hours; add more after 2/)
+    const other = await startOperator(running(), amirHere)
+    const input = { email: 'two@example.com', name: 'Entered', roles: ['STUDENT'] }
+    expect(await other.refused(add, { input })).to.equal('LIMIT_REACHED')
+    const { body } = await callTool(other.url, 'add_member', { values: input, token: other.token })
+    expect(JSON.stringify(body)).to.include('a site can add 2 people in 24 hours')
   })
 })

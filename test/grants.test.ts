@@ -166,7 +166,7 @@ withDatabases('grants and applications', (open) => {
     }
     const ended = await store.end({ clientId: 'planner' }, 'an operator ended it')
     expect(new Set(ended).size).to.equal(2501)
-    const people = await makeGrantLists(database, time).listPeople('planner', page)
+    const people = await makeGrantLists(database, time).listPeople('site', 'planner', page)
     expect(people).to.deep.include({ rows: [], hasNextPage: false })
   })
 
@@ -268,8 +268,11 @@ withDatabases('grants and applications', (open) => {
     clock = now + 1
     await save({}, { id: 'g2' })
     const lists = makeGrantLists(database, time)
-    const first = await lists.listPeople('planner', { first: 1, after: undefined })
-    const second = await lists.listPeople('planner', { first: 1, after: first.places.at(-1) })
+    const first = await lists.listPeople('site', 'planner', { first: 1, after: undefined })
+    const second = await lists.listPeople('site', 'planner', {
+      first: 1,
+      after: first.places.at(-1),
+    })
     expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
     expect([second.hasNextPage, await lists.countPeople('planner')]).to.deep.equal([false, 2])
     const ended = await store.end({ clientId: 'planner', personId: 'sam' }, 'an operator ended it')

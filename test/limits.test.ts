@@ -533,6 +533,8 @@ describe('limits: the table', () => {
     const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
     expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
       'limits.windowSeconds',
+      // Counted in the database (test/store/member-additions.test.ts).
+      'limits.memberAdditionsPerSiteAndDayMax',
     ])
     for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
   })

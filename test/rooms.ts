@@ -33,7 +33,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
-        postgres redis-durability redis-memory redis remove-expired schema search settings`,
+        person-at-site postgres redis-durability redis-memory redis remove-expired schema search
+        settings unused-people`,
     },
   },
   directory: {

@@ -3,6 +3,8 @@ import type { Consumption, StateStore } from '../src/platform/store/oauth-state.
 import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
+import type { SiteActor } from '../src/school/changes/change.ts'
+import { addMember } from '../src/school/members/change-members.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 
 /** The store that child processes race for. */
@@ -11,6 +13,7 @@ export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocati
 export type WorkerTask =
   | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
   | { task: 'deliver'; location: DatabaseLocation }
+  | { task: 'add'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
@@ -45,6 +48,18 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
     await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
     await postDelivery({ database, now: Date.now }, 1).run(new AbortController().signal)
+    return { outcomes: [] }
+  }
+  if (task.task === 'add') {
+    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
+    await prepared()
+    const { actor, emails, max } = task
+    const adding = emails.map(async (email) => {
+      await addMember(database, actor, { email, name: 'Added', roles: ['student'] }, max)
+    })
+    for (const added of await Promise.allSettled(adding)) {
+      if (added.status === 'rejected' && added.reason?.code !== 'LIMIT_REACHED') throw added.reason
+    }
     return { outcomes: [] }
   }
   await using store = await openStore(task.place)

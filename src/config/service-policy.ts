@@ -31,6 +31,7 @@ const requestLimits = z
     uploadsPerPersonMax: perWindow(600),
     forwardedRequestsPerPersonMax: perWindow(6000),
     pagesPerPersonMax: perWindow(1200),
+    memberAdditionsPerSiteAndDayMax: z.int().min(1).max(100_000).default(200),
   })
   .prefault({})
 

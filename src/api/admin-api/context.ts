@@ -15,6 +15,7 @@ export interface AdminParts {
   readonly cursors: Cursors
   readonly storage: FileStorage
   readonly now: () => number
+  readonly memberAdditionsMax: number
 }
 
 /** The context of one request. A type alias, because graphql-http does not accept an interface. */

@@ -20,11 +20,12 @@ import { type Admission, uploadRoute } from './upload-route.ts'
 export function adminEndpoint(
   ports: EndpointPorts,
   limits: ApiLimits,
+  memberAdditionsMax: number,
   { files, uploadLimits }: { files: Files; uploadLimits: UploadLimits },
 ) {
   const { platform, cursors, discovery } = ports
   const { database, requestLimits, now } = platform
-  const parts = { database, cursors, now, storage: files.storage }
+  const parts = { database, cursors, now, storage: files.storage, memberAdditionsMax }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
     callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),

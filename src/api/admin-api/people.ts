@@ -19,7 +19,7 @@ import {
 } from '../../school/members/people-list.ts'
 import { findMember, type HeldRole, listHeldRoles } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, creates, deletes, found, listed, updates } from './resolver-factories.ts'
+import { batched, deletes, found, listed, updates } from './resolver-factories.ts'
 
 type RoleName = Uppercase<SiteRole>
 
@@ -27,6 +27,7 @@ interface NamedRoles {
   readonly roles: readonly RoleName[]
 }
 
+type NewMember = Omit<MemberAddition, 'roles'> & NamedRoles
 type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
 
 export const rolesOf = batched('roles', listHeldRoles, [])
@@ -40,11 +41,12 @@ export const memberResolvers = {
     member: personWith(),
   },
   Mutation: {
-    addMember: creates(
-      (database, actor, input: Omit<MemberAddition, 'roles'> & NamedRoles) =>
-        addMember(database, actor, { ...input, roles: input.roles.map(roleOf) }),
-      rolesAfter,
-    ),
+    addMember: async (_source: unknown, { input }: { input: NewMember }, context: AdminContext) => {
+      const { database, memberAdditionsMax } = context.parts
+      const addition = { ...input, roles: input.roles.map(roleOf) }
+      const id = await addMember(database, actorOf(context), addition, memberAdditionsMax)
+      return rolesAfter(id, context)
+    },
     setMemberRoles: updates(
       (database, actor, { id, roles }: NamedRoles & { readonly id: string }) =>
         setMemberRoles(database, actor, { id, roles: roles.map(roleOf) }),

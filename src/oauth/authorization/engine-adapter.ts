@@ -163,12 +163,11 @@ function sessionAdapter(
 }
 
 /** Stores interactions without the id of the browser session, which the engine adds but does not read. */
-function interactionAdapter(records: StateAdapter): Pick<Adapter, 'upsert'> {
+function interactionAdapter({ upsert }: StateAdapter): Pick<Adapter, 'upsert'> {
+  const idOnly = { cookie: undefined }
   return {
-    async upsert(id, { session, ...payload }, ttlSeconds) {
-      const { cookie: _, ...known } = session ?? {}
-      await records.upsert(id, { ...payload, ...(session && { session: known }) }, ttlSeconds)
-    },
+    upsert: async (id, { session, ...payload }, ttlSeconds) =>
+      await upsert(id, { ...payload, session: session && { ...session, ...idOnly } }, ttlSeconds),
   }
 }
 

@@ -2,12 +2,14 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { sql } from 'kysely'
 import type { Logger } from 'pino'
 
 import { STALE_MS } from '../../oauth/clients/document-clients.ts'
 import { CALL_DAYS, dayOf } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type ExpiringRows, removeExpired } from '../../platform/store/remove-expired.ts'
+import { isUnused } from '../../platform/store/unused-people.ts'
 
 export interface CleanUpPorts {
   readonly database: Database
@@ -37,6 +39,7 @@ type Expiring = ExpiringRows & {
 }
 
 const DAY_MS = 86_400_000
+const UNUSED_PERSON_DAYS = 7
 const ROWS_MAX = 1000
 
 /** Returns which rows to delete, and when. docs/reference/retention.md lists them. */
@@ -60,6 +63,14 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       until: msAgo(auditDays * DAY_MS),
       rowsMax: 500,
     },
+    {
+      // Deleting a person also deletes subscriptions and notifications.
+      table: 'person',
+      expiry: 'unused_at',
+      only: isUnused,
+      until: msAgo(UNUSED_PERSON_DAYS * DAY_MS),
+      rowsMax: 100,
+    },
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
@@ -73,7 +84,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       // Authorization requests create these rows. Reviewed documents are kept.
       table: 'document_client',
       expiry: 'fetched_at',
-      unset: 'review',
+      only: sql`review is null`,
       until: msAgo(STALE_MS + tokensLiveSeconds * 1000 + 1),
       rowsMax: 500,
     },

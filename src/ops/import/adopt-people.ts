@@ -47,7 +47,7 @@ export async function markImported(
 ): Promise<void> {
   await trx
     .updateTable('person')
-    .set({ imported_at: nowMs })
+    .set({ imported_at: nowMs, unused_at: null })
     .where(
       'id',
       'in',

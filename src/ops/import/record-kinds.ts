@@ -87,10 +87,18 @@ export const kinds = {
         }),
         1000,
       ),
+      /** The sites at which operators added the person, with the name that they gave; null if confirmed since. */
+      additions: list(
+        z.strictObject({ site: id('sit'), name: text(120).nullable(), addedAt: time }),
+        1000,
+      ),
     }),
     inner: {
       parent: 'person_id',
-      lists: [{ field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] }],
+      lists: [
+        { field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] },
+        { field: 'additions', table: 'member_addition', key: ['person_id', 'site_id'] },
+      ],
     },
     unkept: ['password', 'accessEndedAt'],
     derived: {

@@ -136,6 +136,14 @@ async function upsert(
     on conflict (${columnList(key)}) ${taken.length === 0 ? sql`do nothing` : takingOver(table, taken)}`.execute(
     trx,
   )
+  if (table === 'site_role' || table === 'customer_order') await confirmMemberships(trx, rows)
+}
+
+/** Lets operators see the own names of people whose role or order comes from the platform. */
+async function confirmMemberships(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
+  const pairs = rows.map((row) => sql`(${row['person_id']}, ${row['site_id']})`)
+  await sql`update member_addition set name = null
+    where name is not null and (person_id, site_id) in (values ${sql.join(pairs)})`.execute(trx)
 }
 
 function takingOver(table: string, columns: readonly string[]): RawBuilder<unknown> {

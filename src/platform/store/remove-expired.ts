@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
@@ -11,8 +11,8 @@ export type ExpiringRows = {
     readonly table: Table
     /** The column with the expiry, which must be the first column of an index. */
     readonly expiry: keyof Schema[Table] & string
-    /** A column that must be null in the rows to delete, as in the index. */
-    readonly unset?: keyof Schema[Table] & string
+    /** A condition that the rows to delete must also meet. */
+    readonly only?: RawBuilder<boolean>
   }
 }[keyof Schema]
 
@@ -25,11 +25,11 @@ export type ExpiringRows = {
  */
 export async function removeExpired(
   database: Database,
-  { table, expiry, unset }: ExpiringRows,
+  { table, expiry, only }: ExpiringRows,
   { from, until, rowsMax }: Readonly<Record<'from' | 'until' | 'rowsMax', number>>,
 ): Promise<readonly number[] | undefined> {
   const column = sql.ref(expiry)
-  const condition = unset === undefined ? sql`` : sql`and ${sql.ref(unset)} is null`
+  const condition = only === undefined ? sql`` : sql`and ${only}`
   const expired = sql`from ${sql.table(table)}
     where ${column} >= ${from} and ${column} <= ${until} ${condition}
     order by ${column} limit ${rowsMax}`

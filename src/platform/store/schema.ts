@@ -54,7 +54,9 @@ export interface Schema {
     disabled_at: number | null
     created_at: number
     imported_at: number | null
+    unused_at: number | null
   }
+  member_addition: { person_id: string; site_id: string; name: string | null; added_at: number }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
@@ -11,31 +11,24 @@ export function containsText(column: string, words: string) {
 /** A character that sorts after every other. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
-type Engine = Pick<Database, 'engine'>
-
-/** The columns that have prefix search. Each has an index on exactly this expression. */
-const foldedColumns = {
-  name: sql<string>`lower(person.name)`,
-  address: sql<string>`person.email_canonical`,
-} as const
-
-/** Returns the indexed expression of a column: in lower case, compared byte by byte. SQLite folds only A to Z. */
-export function folded({ engine }: Engine, column: keyof typeof foldedColumns) {
+/**
+ * Returns a folded text, compared byte by byte. `lower(person.name)` and `person.email_canonical` have indexes for prefix
+ * search on exactly this. SQLite folds only A to Z.
+ */
+export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<unknown>) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
-  return sql<string>`${foldedColumns[column]} ${order}`
+  return sql<string>`${text} ${order}`
 }
 
 /**
- * Returns the condition that the name or address of a person begins with a prefix. Uses an index range.
+ * Returns the condition that a folded text begins with a prefix. Uses an index range.
  *
  * @param from the start of a later page, used instead of the prefix: SQLite uses only one lower bound
  */
 export function beginsWith(
-  database: Engine,
-  column: keyof typeof foldedColumns,
+  value: RawBuilder<string>,
   { words, from }: { readonly words: string; readonly from: string | undefined },
 ) {
-  const value = folded(database, column)
   const first = sql`lower(${words.replaceAll('\0', '')})`
   return sql<boolean>`${value} >= ${from ?? first} and ${value} < ${first} || ${LAST_LETTER}`
 }

@@ -5,9 +5,10 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import { isUnused } from '../../platform/store/unused-people.ts'
 import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX, readInput } from '../changes/input.ts'
-import { conflict } from '../changes/refusals.ts'
+import { conflict, limitReached } from '../changes/refusals.ts'
 import { grantRoles, mustHaveRoles, takeRoles } from './site-roles.ts'
 
 const roles = z
@@ -24,16 +25,18 @@ export type MemberAddition = z.input<typeof addition>
 
 /**
  * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if the address
- * is unknown. A known person keeps their name and password. The response, the audit event and the statements are the
- * same in both cases, so they do not reveal who has an account.
+ * is unknown. A known person keeps their name and password, but operators of the site see the name in the input. The
+ * response, the audit event and the statements are the same in both cases, so they do not reveal who has an account.
  *
+ * @param additionsMax how many people the site can add in 24 hours
  * @returns the id of the person
- * @throws ChangeRefused for an invalid value, or if a non-owner adds an owner
+ * @throws ChangeRefused for an invalid value, if a non-owner adds an owner, or if the site has added too many people
  */
 export async function addMember(
   database: Database,
   actor: SiteActor,
   input: MemberAddition,
+  additionsMax: number,
 ): Promise<string> {
   const wanted = readInput(addition, input)
   return await changeSite(database, actor, async (trx, record) => {
@@ -42,6 +45,7 @@ export async function addMember(
     const added = wanted.roles.filter((role) => !before.includes(role))
     if (added.length === 0) return id
     await mustBeAllowedToChangeOwners(trx, actor, added)
+    if (before.length === 0) await noteAddition(trx, actor, { id, name: wanted.name }, additionsMax)
     await grantRoles(trx, actor, id, added)
     await subscribe(trx, actor, id)
     const change = { before: { roles: before }, after: { roles: [...before, ...added].sort() } }
@@ -94,6 +98,9 @@ export async function removeMember(
     const ofMember = { personId: id, siteId: actor.siteId }
     const ending = { reason: 'an operator ended it', nowMs: actor.now } as const
     const { length: grants } = await endGrants(trx, ofMember, ending)
+    // Clean-up checks this again before it deletes the person.
+    const person = trx.updateTable('person').set({ unused_at: actor.now }).where('id', '=', id)
+    await person.where(isUnused).execute()
     const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
     await record('member.remove', { kind: 'person', id }, change)
   })
@@ -116,24 +123,51 @@ async function subscribe(
     .execute()
 }
 
-/** Finds or creates a person, with the same two statements for known and unknown addresses. */
+/** Finds or creates a person, with the same statement for known and unknown addresses. */
 async function findOrCreatePerson(
   trx: Transaction<Schema>,
   { email, name }: z.output<typeof addition>,
   nowMs: number,
 ): Promise<string> {
   const email_canonical = canonicalEmail(email)
-  await trx
+  const { id } = await trx
     .insertInto('person')
     .values({ id: newId('per'), email, email_canonical, name, created_at: nowMs })
-    .onConflict((known) => known.column('email_canonical').doNothing())
-    .execute()
-  const { id } = await trx
-    .selectFrom('person')
-    .select('id')
-    .where('email_canonical', '=', email_canonical)
+    // This also locks a known person, whom clean-up could otherwise delete before the role is granted.
+    .onConflict((known) => known.column('email_canonical').doUpdateSet({ unused_at: null }))
+    .returning('id')
     .executeTakeFirstOrThrow()
   return id
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Records an addition, with the name that operators then see. The row outlives the membership, so that removing members
+ * does not allow more additions.
+ */
+async function noteAddition(
+  trx: Transaction<Schema>,
+  { siteId, now }: SiteActor,
+  { id, name }: { readonly id: string; readonly name: string },
+  max: number,
+): Promise<void> {
+  const { additions, first } = await trx
+    .selectFrom('member_addition')
+    .select(({ fn }) => [fn.countAll().as('additions'), fn.min('added_at').as('first')])
+    .where('site_id', '=', siteId)
+    .where('added_at', '>', now - DAY_MS)
+    .executeTakeFirstOrThrow()
+  if (Number(additions) >= max) {
+    const next = new Date(Number(first) + DAY_MS).toISOString()
+    throw limitReached(`a site can add ${max} people in 24 hours; add more after ${next}`)
+  }
+  const row = { name, added_at: now }
+  await trx
+    .insertInto('member_addition')
+    .values({ person_id: id, site_id: siteId, ...row })
+    .onConflict((known) => known.columns(['person_id', 'site_id']).doUpdateSet(row))
+    .execute()
 }
 
 /** Throws ChangeRefused if the actor is not an owner, but adds or removes one. Reads the actor's current roles. */

@@ -14,6 +14,7 @@ import {
   readPage,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
+import { enteredName, nameAt, personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, folded } from '../../platform/store/search.ts'
 
@@ -24,8 +25,6 @@ export interface SitePerson {
   readonly email: string
   readonly picture: string | null
 }
-
-const personColumns = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
   /** When the person received the role that the list filters by or, without a filter, their first role. */
@@ -72,7 +71,7 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
     .crossJoin('person')
     .whereRef('person.id', '=', 'held.person_id')
     .where('held.site_id', '=', siteId)
-    .select([...personColumns, 'held.granted_at as since'])
+    .select(['person.id', ...personAt(siteId), 'held.granted_at as since'])
 }
 
 /**
@@ -111,52 +110,55 @@ async function countHolders(
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
-  const column = words.includes('@') ? 'address' : 'name'
-  const order = orderBy(`folded_${column}`, 'asc', folded(database, column), 'person.id')
   const query = async (after?: PageRequest['after']) => {
     const roles = database.kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
     const count = await countRowsUpTo(database.kysely, roles, FEW_ROLES_MAX + 1)
-    const found =
-      count > FEW_ROLES_MAX ? amongMany(database, question) : amongFew(database, question)
+    const find = count > FEW_ROLES_MAX ? amongMany : amongFew
+    const [found, by] = find(database, question, words.includes('@'))
     const from = after === undefined ? undefined : String(after[0])
-    return found.where(beginsWith(database, column, { words, from }))
+    const order = orderBy('sortedBy', 'asc', by, 'person.id')
+    return { found: found.where(beginsWith(by, { words, from })), order }
   }
   return {
-    page: async (request: PageRequest) =>
-      await readPage(await query(request.after), order, request),
-    count: async () => await countRowsUpTo(database.kysely, await query(), SEARCH_COUNT_MAX),
+    page: async (request: PageRequest) => {
+      const { found, order } = await query(request.after)
+      return await readPage(found, order, request)
+    },
+    count: async () =>
+      await countRowsUpTo(database.kysely, (await query()).found, SEARCH_COUNT_MAX),
   }
 }
 
-function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
-  return holders(database.kysely, siteId)
+function amongFew(database: Database, question: PeopleQuestion, byAddress: boolean) {
+  const { siteId, role, among = sql`true` } = question
+  const by = folded(database, byAddress ? ADDRESS : sql`lower(${nameAt(siteId)})`)
+  const found = holders(database.kysely, siteId)
     .where(role == null ? isFirstRole : sql<boolean>`held.role = ${role}`)
-    .$if(among !== undefined, (query) => query.where(among ?? sql<boolean>`true`))
-    .select(foldedFields(database))
+    .where(sql<boolean>`${among}`)
+    .select(by.as('sortedBy'))
+  return [found, by] as const
 }
 
 /**
  * Selects from all people, and looks up the role of each. A search then reads its index in order. If one in fifty
- * people belongs to the site, a page of twenty is complete after about a thousand people.
+ * people belongs to the site, a page of twenty is complete after about a thousand people. There is no index of the names
+ * that operators entered, so people with such a name are found by address only.
  */
-function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
+function amongMany(database: Database, question: PeopleQuestion, byAddress: boolean) {
+  const { siteId, role, among = sql`true` } = question
   const since = sql<number>`(select min(held.granted_at) from site_role as held
     where held.person_id = person.id and held.site_id || '' = ${siteId}
       ${role == null ? sql`` : sql`and held.role = ${role}`})`
-  return database.kysely
+  const by = folded(database, byAddress ? ADDRESS : sql`lower(person.name)`)
+  const found = database.kysely
     .selectFrom('person')
-    .where(sql<boolean>`${since} is not null`)
-    .$if(among !== undefined, (query) => query.where(among ?? sql<boolean>`true`))
-    .select([...personColumns, since.as('since')])
-    .select(foldedFields(database))
+    .where(sql<boolean>`${since} is not null and ${among}`)
+    .$if(!byAddress, (query) => query.where(sql<boolean>`${enteredName(siteId)} is null`))
+    .select(['person.id', ...personAt(siteId), since.as('since'), by.as('sortedBy')])
+  return [found, by] as const
 }
 
-function foldedFields(database: Database) {
-  return [
-    folded(database, 'name').as('folded_name'),
-    folded(database, 'address').as('folded_address'),
-  ] as const
-}
+const ADDRESS = sql`person.email_canonical`
 
 interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
   /** Only students with a current or past enrolment in this course. */
@@ -211,6 +213,6 @@ function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
     .where('held.role', '=', 'student')
     .where(sql<boolean>`exists (
       select 1 from course where course.id = bought.course_id and course.site_id = ${siteId})`)
-    .select([...personColumns, 'held.granted_at as since'])
+    .select(['person.id', ...personAt(siteId), 'held.granted_at as since'])
     .select(['bought.id as purchaseId', 'bought.purchased_at as purchasedAt'])
 }

@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
+import { personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { findRoles, type SiteActor } from '../changes/change.ts'
 import { notFound } from '../changes/refusals.ts'
@@ -19,7 +20,7 @@ export async function findMember(
 ): Promise<SitePerson | undefined> {
   return await kysely
     .selectFrom('person')
-    .select(['id', 'name', 'email', 'picture'])
+    .select(['id', ...personAt(siteId)])
     .where('id', '=', id)
     .where(({ exists, selectFrom }) =>
       exists(

@@ -6,7 +6,8 @@
 -- People.
 
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
--- operator added. An import may replace the id of such a person, so references follow the id.
+-- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such a
+-- person lost the last role while nothing else referred to them. Clean-up deletes these people.
 create table person (
   id text not null primary key,
   email text not null,
@@ -21,8 +22,10 @@ create table person (
   disabled_at bigint,
   created_at bigint not null,
   updated_at bigint,
-  imported_at bigint
+  imported_at bigint,
+  unused_at bigint
 );
+create index person_unused on person (unused_at) where unused_at is not null;
 
 -- When a person last signed out everywhere. All earlier sessions of that person are invalid.
 create table signed_out_everywhere (
@@ -70,6 +73,19 @@ create index site_role_by_site on site_role (site_id, person_id);
 create index site_role_by_time on site_role (site_id, role, granted_at, person_id);
 -- Lists members by the time of their oldest role.
 create index site_role_by_age on site_role (site_id, granted_at, person_id);
+
+-- People whom operators added to a site, with the time of the last addition. A row outlives the membership. `name` is
+-- what operators of the site see, as they entered it (platform/store/person-at-site.ts). It is null once the platform
+-- has imported a role or an order of the person at this site.
+create table member_addition (
+  person_id text not null references person (id) on update cascade on delete cascade,
+  site_id text not null references site (id) on delete cascade,
+  name text,
+  added_at bigint not null,
+  primary key (person_id, site_id)
+);
+-- Counts the additions of a day.
+create index member_addition_by_time on member_addition (site_id, added_at);
 
 -- The beta features that a site has enabled.
 create table site_feature (
