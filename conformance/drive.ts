@@ -140,19 +140,24 @@ async function endingOf(
 export async function readAgain(suite: Suite, run: PlanRun, say: Run['say']): Promise<PlanRun> {
   const modules: ModuleRun[] = []
   for (const module of run.modules) {
-    const { id, name } = module
-    // Only results can change.
-    const read = id !== undefined && !['INTERRUPTED', 'TIMEOUT', 'ERROR'].includes(module.ending)
-    const now = read ? await suite.info(id).catch(messageOf) : undefined
-    if (typeof now === 'string') say(`    ${name} could not be read again: ${now}`)
-    const ending = typeof now === 'object' && now.result ? now.result : module.ending
-    if (ending !== module.ending && id !== undefined) {
-      say(`    ${name} has changed from ${module.ending} to ${ending}:`)
+    const { id, name, ending } = module
+    const isResult = !['INTERRUPTED', 'TIMEOUT', 'ERROR'].includes(ending)
+    const now = id !== undefined && isResult ? await endingNow(suite, id) : ending
+    if (now !== ending && id !== undefined) {
+      say(`    ${name} has changed from ${ending} to ${now}:`)
       await sayFaults(suite, id, say)
     }
-    modules.push({ ...module, ending })
+    modules.push({ ...module, ending: now })
   }
   return { ...run, modules }
+}
+
+async function endingNow(suite: Suite, id: string): Promise<Ending> {
+  try {
+    return (await suite.info(id)).result ?? 'UNKNOWN'
+  } catch {
+    return 'ERROR'
+  }
 }
 
 function messageOf(error: unknown): string {

@@ -15,19 +15,20 @@ export function differencesOf(
   expectedResults: ReadonlyMap<string, Result>,
 ): readonly string[] {
   const isChosen = (name: string) => only.length === 0 || only.includes(name)
-  const expected = [...expectedResults].filter(([name]) => isChosen(name))
   const endings = new Map(modules.map(({ name, ending }) => [name, ending]))
+  const missing = [...expectedResults].filter(([name]) => isChosen(name) && !endings.has(name))
+  const notRun =
+    problem === undefined
+      ? missing.map(([name, result]) => `${name} was not run, and ${result} was expected.`)
+      : [`${problem} ${missing.length} modules were not run.`]
   return [
-    ...(problem === undefined ? [] : [problem]),
     ...modules
       .filter(({ name, ending }) => ending !== expectedResults.get(name))
       .map(({ name, ending }) => {
         const other = expectedResults.get(name) ?? 'nothing'
         return `${name} ended ${ending}, and ${other} was expected.${explained.get(ending) ?? ''}`
       }),
-    ...expected
-      .filter(([name]) => !endings.has(name))
-      .map(([name, result]) => `${name} was not run, and ${result} was expected.`),
+    ...notRun,
     ...only
       .filter((name) => !endings.has(name) && !expectedResults.has(name))
       .map((name) => `There is no module ${name}.`),

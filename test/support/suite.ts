@@ -9,8 +9,8 @@ import { listen } from './listen.ts'
 export type ModuleScript =
   | {
       readonly ends: 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'INTERRUPTED'
-      /** The result from the second time on that it is read. */
-      readonly later?: 'FAILED'
+      /** The result from the second time on that it is read; GONE is answered 404. */
+      readonly later?: 'FAILED' | 'GONE'
     }
   /** The status of the answer to every call about the module. */
   | { readonly breaks: number }
@@ -69,6 +69,7 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
       if (!('ends' in script) || script.ends === 'INTERRUPTED') {
         return { status: 'FINISHED', result: null }
       }
+      if (isRead && script.later === 'GONE') return undefined
       return { status: 'FINISHED', result: (isRead && script.later) || script.ends }
     },
     'GET /api/log/:id': () => [
