@@ -15,7 +15,7 @@ export interface SuiteConfiguration {
   readonly resource?: { readonly resourceUrl: string }
   readonly options: { readonly browsercontrol_css_enable: boolean }
   readonly browser: readonly Visit[]
-  /** The browser tasks of modules that need other tasks than `browser`. */
+  /** The browser tasks that replace `browser` in individual modules. */
   readonly override: Readonly<Record<string, { readonly browser: readonly Visit[] }>>
 }
 

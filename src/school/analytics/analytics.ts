@@ -56,7 +56,6 @@ export function siteFigures(
   }
 }
 
-/** Lists the courses of the site, sorted by slug. */
 function listCourses({ kysely }: Database, siteId: string) {
   const found = kysely
     .selectFrom('course')

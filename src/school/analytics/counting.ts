@@ -31,9 +31,8 @@ export function daysOf({ firstDay, lastDay }: Period) {
 export interface Question {
   readonly siteId: string
   readonly period: Period
-  /** The start of the period, in epoch milliseconds. */
   readonly fromMs: number
-  /** The end of the period (exclusive), in epoch milliseconds. */
+  /** The end of the period, exclusive. */
   readonly untilMs: number
 }
 

@@ -42,7 +42,6 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   const people = await countPeople(kysely, siteId, period)
   const refused = await countRefusals(kysely, siteId, period)
   return {
-    /** When the figures were counted, in epoch milliseconds. */
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,

@@ -40,7 +40,6 @@ export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
 
-/** The file storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
   /** The folder for drafts. A disk storage uses the same disk, so storing a draft there is a rename. */

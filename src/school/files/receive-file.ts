@@ -24,7 +24,6 @@ import { type SiteLimits, storeFile } from './stored-files.ts'
 
 export interface UploadLimits extends SiteLimits {
   readonly fileBytesMax: number
-  /** Time limit for one upload, in seconds. */
   readonly uploadSeconds: number
 }
 

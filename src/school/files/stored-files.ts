@@ -8,7 +8,6 @@ import { changeSite, differenceOf, newId, type SiteActor } from '../changes/chan
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
-/** Limits for the files of one site. */
 export interface SiteLimits {
   readonly siteBytesMax: number
   readonly siteFilesMax: number

@@ -11,7 +11,6 @@ import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { grantRoles, mustHaveRoles } from './site-roles.ts'
 
-/** Maximum number of enrolments that `listEnrolments` returns per person. */
 const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
