@@ -24,8 +24,8 @@ const addition = z.strictObject({
 export type MemberAddition = z.input<typeof addition>
 
 /**
- * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if the address
- * is unknown. A known person keeps their name and password, but operators of the site see the name in the input. The
+ * Grants roles at the site to the person with this e-mail address. Creates the person, without a password, if the
+ * address is unknown. A known person keeps their name and password, but operators of the site see the entered name. The
  * response, the audit event and the statements are the same in both cases, so they do not reveal who has an account.
  *
  * @param additionsMax how many people the site can add in 24 hours
@@ -98,7 +98,7 @@ export async function removeMember(
     const ofMember = { personId: id, siteId: actor.siteId }
     const ending = { reason: 'an operator ended it', nowMs: actor.now } as const
     const { length: grants } = await endGrants(trx, ofMember, ending)
-    // Clean-up checks this again before it deletes the person.
+    // Mark a person whom nothing refers to. Clean-up checks this again before it deletes the person.
     const person = trx.updateTable('person').set({ unused_at: actor.now }).where('id', '=', id)
     await person.where(isUnused).execute()
     const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
@@ -143,8 +143,8 @@ async function findOrCreatePerson(
 const DAY_MS = 86_400_000
 
 /**
- * Records an addition, with the name that operators then see. The row outlives the membership, so that removing members
- * does not allow more additions.
+ * Records an addition, with the name that operators see. Removing the member keeps the row, so it does not allow more
+ * additions. Throws ChangeRefused at the limit.
  */
 async function noteAddition(
   trx: Transaction<Schema>,
