@@ -13,6 +13,7 @@ import { locationOf, openDatabase } from '../../platform/store/open-stores.ts'
 import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
+import { acceptRestore } from '../doctor/restore-checks.ts'
 import { pathOfFile } from '../doctor/store-checks.ts'
 import { CommandRefused } from './command-output.ts'
 import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
@@ -165,6 +166,7 @@ async function settle(
   await using database = await openDatabase(location, patience)
   const { now } = await openStoreClock(database)
   const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants
+  if (keepGrants) await acceptRestore(database)
   await recordCommand(database.kysely, now(), {
     action: 'backup.restored',
     subject: { kind: 'backup', id: madeAt },
@@ -191,6 +193,7 @@ async function confirm(question: string): Promise<boolean> {
 async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
+  await acceptRestore(database)
   // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than this time.
   await delay(1000 - (nowMs % 1000))
   return ended

@@ -20,6 +20,11 @@ export const checks = {
   'clock.differs': wrong('synchronize them, because tokens would expire too early or too late'),
   'keys.absent': note('the first start creates them'),
   'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
+  'restore.older': wrong('run `npm run gatehouse -- grants end-all`; revoked tokens work again'),
+  'restore.timeline': weak(
+    'run `npm run gatehouse -- grants end-all`, unless a standby that lacked nothing took over: then run ' +
+      "`delete from setting where name = 'restore_marker'`",
+  ),
   'site.renamed': note('rename the site if people look for it there'),
   'demo.present': note('use an empty database for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
@@ -32,6 +37,9 @@ export const checks = {
   'database.readable': wrong('make it readable only by its owner'),
 
   'files.unwritable': wrong('give the service user write access to the folder'),
+  'files.other-folder': wrong(
+    "mount one folder on all hosts, or set FILES_S3_*; for a new folder, `delete from setting where name = 'files_folder'`",
+  ),
   'files.missing': wrong('let all hosts share DATA_DIR/files, use S3, or copy the files there'),
   'files.little-room': weak('free space, or move DATA_DIR to a larger disk'),
   'files.no-room': wrong('free space now, before writes fail'),

@@ -15,10 +15,12 @@ import { openRedis } from '../../platform/store/redis.ts'
 import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
+import { folderOfFiles, isFilesFolder } from '../../school/files/shared-folder.ts'
 import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
+import { lookForRestore } from './restore-checks.ts'
 
 type Findings = AsyncGenerator<Finding>
 
@@ -53,6 +55,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
   yield* checkFiles(config, database)
+  yield* orFound('redis.silent', 'Redis does not respond', () => checkRestore(config, database))
   yield* checkDemo(config, database)
 }
 
@@ -145,14 +148,25 @@ export function pathOfFile(id: string): string {
   return diskPath(storageKey(id))
 }
 
-/** Finds files that the database names but DATA_DIR lacks, for example because hosts do not share it. Skips S3. */
-async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
-  if (filesS3) return
+/** Finds a folder that the other hosts do not use, and files that the database names but the folder lacks. Skips S3. */
+async function* checkFiles(config: Config, { kysely }: Database): Findings {
+  const folder = folderOfFiles(config)
+  if (folder === undefined) return
+  const isOther = !(await isFilesFolder({ kysely }, folder))
+  if (isOther) yield found('files.other-folder', `${folder} is not the folder of the other hosts`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
-  const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
+  const missing = files.filter(({ id }) => !existsSync(join(folder, pathOfFile(id))))
   if (missing.length === 0) return
-  const said = `${dataDir}/files lacks ${missing.length} of the files that the database names`
+  const said = `${folder} lacks ${missing.length} of the files that the database names`
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
+}
+
+/** Looks for a restore without the `restore` command. A Redis that does not respond has a finding of its own. */
+async function* checkRestore(config: Config, database: Database): Findings {
+  const redis = await openRedisOf(config).catch(() => undefined)
+  const looking = lookForRestore({ database, redis }, folderOfFiles(config))
+  const { finding } = await looking.finally(() => redis?.disconnect())
+  if (finding) yield finding
 }
 
 const DAY_MS = 86_400_000
@@ -180,13 +194,10 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
 }
 
 /** Checks Redis, if it is configured. */
-export async function* checkRedis({ redis: address, service }: Config): Findings {
-  if (!address) return
+export async function* checkRedis(config: Config): Findings {
   yield* orFound('redis.silent', 'Redis does not respond', async function* () {
-    const redis = await openRedis(address, {
-      answerWithinMs: service.storage.answerWithinMs,
-      readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
-    })
+    const redis = await openRedisOf(config)
+    if (!redis) return
     try {
       await redis.ping()
       const servers = await readDurability(redis)
@@ -204,4 +215,9 @@ export async function* checkRedis({ redis: address, service }: Config): Findings
       redis.disconnect()
     }
   })
+}
+
+async function openRedisOf({ redis, service }: Config) {
+  const { answerWithinMs } = service.storage
+  return redis && openRedis(redis, { answerWithinMs, readyTimeoutMs: REDIS_READY_TIMEOUT_MS })
 }

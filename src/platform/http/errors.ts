@@ -142,6 +142,13 @@ export function storageUnavailable(cause: unknown): Refusal {
 
 // Errors of file uploads and of the platform API.
 
+/** This host does not have the folder for files that the other hosts use. */
+export const otherFilesFolder = (): Refusal =>
+  custom(
+    503,
+    'temporarily_unavailable',
+    'this host does not share the folder for files; its administrator must mount one folder on all hosts, or set FILES_S3_*',
+  )
 export const unsupportedFile = (why: string): Refusal =>
   custom(415, 'unsupported_file', `the file was rejected: ${why}`)
 export const badUpload = (description: string): Refusal => invalidRequest(400, description)

@@ -42,6 +42,8 @@ export class FileMissing extends Error {
 
 export interface Files {
   readonly storage: FileStorage
+  /** The folder that all hosts must share; undefined for S3. */
+  readonly sharedFolder: string | undefined
   /** The folder for drafts. A disk storage uses the same disk, so storing a draft there is a rename. */
   readonly draftFolder: string
 }
@@ -62,7 +64,8 @@ export async function openFiles(
     const found = await stat(path).catch(() => undefined)
     if (found && found.mtimeMs < nowMs - STALE_MS) await rm(path, { force: true })
   }
-  return { storage: s3 ? s3Storage(s3) : diskStorage(folder), draftFolder }
+  const storage = s3 ? s3Storage(s3) : diskStorage(folder)
+  return { storage, sharedFolder: s3 ? undefined : folder, draftFolder }
 }
 
 /** Returns the storage key of a file: a digest of its id, which may contain any characters if it was imported. */
@@ -105,7 +108,8 @@ async function persistFolder(folder: string): Promise<void> {
   }
 }
 
-async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Runs file system calls. @throws FileMissing, or storageUnavailable for any other failure */
+export async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (cause) {
