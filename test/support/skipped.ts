@@ -28,7 +28,8 @@ export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }
 
-function skipAndSay(context: Mocha.Context, name: string): never {
+/** Skips a suite, and says so at the end of the run: for what this machine cannot do, in CI too. */
+export function skipAndSay(context: Mocha.Context, name: string): never {
   const runnable = context.currentTest ?? context.test
   notes.add(`${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}`)
   return context.skip()
@@ -39,7 +40,7 @@ export const mochaGlobalSetup = notes.begin
 /** The run ends with the list of skipped suites. */
 export function mochaGlobalTeardown(): void {
   for (const [name, skipped] of Map.groupBy(notes.take(), (line) => line.split('\t')[0])) {
-    process.stdout.write(`\n  Skipped, because ${name} is not installed here:\n`)
+    process.stdout.write(`\n  Skipped, because this machine has no ${name}:\n`)
     for (const line of skipped) process.stdout.write(`    - ${line.split('\t')[1]}\n`)
   }
 }

@@ -1,0 +1,185 @@
+import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import { type Kysely, sql } from 'kysely'
+import pg from 'pg'
+
+import type { Schema } from '../../src/platform/store/schema.ts'
+import { readMarker } from '../../src/school/files/shared-folder.ts'
+import { policyWith, startService } from '../support/gatehouse.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { dataFolderWithDemo, runGatehouse, type Variables } from '../support/process.ts'
+import { eventually, temporaryFolder } from '../support/programs.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { sharedProgram } from '../support/skipped.ts'
+
+const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
+
+/** Starts a service that marks its stores almost at once. */
+const start = (environment: Record<string, string>) =>
+  startService({ environment, policy: policyWith({ storage: { sweepSeconds: 0.02 } }) })
+
+/** Waits until the database was marked after this moment. */
+async function marked(kysely: Kysely<Schema>): Promise<void> {
+  const sinceMs = Date.now()
+  await eventually(10_000, async () => {
+    const marker = kysely
+      .selectFrom('setting')
+      .select('updated_at')
+      .where('name', '=', 'restore_marker')
+    expect((await marker.executeTakeFirst())?.updated_at).to.be.above(sinceMs)
+  })
+}
+
+/** Runs a service until all its stores are marked anew. */
+async function serve(environment: Record<string, string>): Promise<void> {
+  await using service = await start(environment)
+  await marked(service.kysely)
+  await marked(service.kysely)
+}
+
+async function run(words: readonly string[], variables: Variables): Promise<void> {
+  const { code, stdout, stderr } = await runGatehouse(words, variables)
+  expect(code, stdout + stderr).to.equal(0)
+}
+
+/** What doctor says about a restore, or a store that does not respond. */
+async function restoreFindings(variables: Variables): Promise<string[]> {
+  const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
+  return findings
+    .filter(({ check = '' }: { check?: string }) =>
+      /^restore|^(database|redis)\.silent/.test(check),
+    )
+    .map(({ severity, check }: { severity: string; check: string }) => `${severity} ${check}`)
+}
+
+describe('a database that was restored without restore', () => {
+  it('is older than the files beside it until grants end-all [191]', async () => {
+    const DATA_DIR = await dataFolderWithDemo()
+    const [file, earlier] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'earlier.db')]
+    expect(await restoreFindings({ DATA_DIR }), 'before the first start').to.deep.equal([])
+    const backup = join(temporaryFolder(), 'backup')
+    {
+      await using service = await start({ DATA_DIR })
+      await marked(service.kysely)
+      await sql.raw(`vacuum into '${earlier}'`).execute(service.kysely)
+      await run(['backup', backup], { DATA_DIR })
+      await marked(service.kysely)
+      await marked(service.kysely)
+    }
+    expect(await restoreFindings({ DATA_DIR }), 'after a stop').to.deep.equal([])
+    renameSync(file, join(temporaryFolder(), 'lost.db'))
+    copyFileSync(earlier, file)
+    expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
+
+    // A service that runs on it says so, and keeps the sign.
+    const before = await readMarker(join(DATA_DIR, 'files'), 'restore_marker')
+    await using service = await start({ DATA_DIR })
+    await eventually(10_000, async () =>
+      expect(service.log.join()).to.match(/before the folder for files; run .* grants end-all/),
+    )
+    expect(await readMarker(join(DATA_DIR, 'files'), 'restore_marker')).to.equal(before)
+    expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
+    await run(['grants', 'end-all', '--yes'], { DATA_DIR })
+    await marked(service.kysely)
+    expect(await restoreFindings({ DATA_DIR })).to.deep.equal([])
+
+    const restored = { DATA_DIR: join(temporaryFolder(), 'data') }
+    await run(['restore', backup], restored)
+    expect(await restoreFindings(restored), 'our own restore').to.deep.equal([])
+    expect(existsSync(join(backup, 'files', 'restore_marker'))).to.equal(false)
+    expect(readFileSync(join(backup, 'manifest.json'), 'utf8')).not.to.include('restore_marker')
+  })
+
+  describe('into PostgreSQL', () => {
+    const [postgres, redisFile] = [sharedProgram('postgres'), sharedProgram('redis-server')]
+    let server: PostgresServer
+    let redis: RedisServer
+    before(async () => {
+      // Without an archive, a recovery ends at once, on a new timeline.
+      const settings = ['restore_command=false', 'synchronous_commit=on']
+      server = await startPostgres(postgres(), settings)
+      redis = await startRedis(redisFile())
+    })
+    after(async () => {
+      await redis?.[Symbol.asyncDispose]()
+      await server?.[Symbol.asyncDispose]()
+    })
+
+    const query = async (url: string, text: string) => {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      const { rows } = await client.query(text)
+      await client.end()
+      return rows
+    }
+    /** A database that belongs to an ordinary role. */
+    const newDatabase = async (content: 'demo' | 'nothing') => {
+      const url = new URL(await server.createDatabase(content))
+      const role = `owner_of_${url.pathname.slice(1)}`
+      await query(url.href, `create role ${role} login`)
+      await query(url.href, `grant all on schema public to ${role}`)
+      await query(url.href, `grant all on all tables in schema public to ${role}`)
+      url.username = role
+      return url.href
+    }
+    const variablesOf = (DATABASE_URL: string, more: Record<string, string> = {}) => ({
+      ...{ SECRET, DATA_DIR: temporaryFolder(), DEMO_DATA: 'on', DATABASE_URL },
+      ...more,
+    })
+
+    // [security 3]
+    it('is older than Redis, or another database, but not if Redis was emptied', async () => {
+      const REDIS_URL = redis.url
+      const [original, copy] = [await newDatabase('demo'), await newDatabase('nothing')]
+      const variables = variablesOf(original, { REDIS_URL })
+      await serve(variables)
+      const backup = join(temporaryFolder(), 'backup')
+      await run(['backup', backup], variables)
+      const names = [original, copy].map((url) => new URL(url).pathname.slice(1))
+      const admin = new URL(copy)
+      Object.assign(admin, { username: 'postgres', pathname: '/postgres' })
+      await query(admin.href, `drop database ${names[1]}`)
+      await query(admin.href, `create database ${names[1]} template ${names[0]}`)
+      await serve(variables)
+      expect(await restoreFindings(variables)).to.deep.equal([])
+      const elsewhere = variablesOf(copy, { REDIS_URL })
+      const asAdmin = { ...elsewhere, DATABASE_URL: copy.replace(/owner_\w+@/, 'postgres@') }
+      expect(await restoreFindings(asAdmin)).to.deep.equal(['wrong restore.older'])
+
+      const target = variablesOf(await server.createDatabase('nothing'), { REDIS_URL })
+      await run(['restore', backup, '--keep-grants'], target)
+      expect(await restoreFindings(target), 'our own restore').to.deep.equal([])
+
+      await redis.ask('FLUSHALL')
+      expect(await restoreFindings(variables)).to.deep.equal([])
+      expect(await restoreFindings(asAdmin)).to.deep.equal(['weak restore.timeline'])
+    })
+
+    it('is on another timeline, until grants end-all or until a failover is accepted', async () => {
+      const url = await newDatabase('demo')
+      const variables = variablesOf(url)
+      await serve(variables)
+      const [{ setting }] = await query(
+        url.replace(/owner_\w+@/, 'postgres@'),
+        "select setting from pg_settings where name = 'data_directory'",
+      )
+      const recover = async () => {
+        writeFileSync(join(setting, 'recovery.signal'), '')
+        await server.restart()
+      }
+      await recover()
+      expect(await restoreFindings(variables)).to.deep.equal(['weak restore.timeline'])
+      await run(['grants', 'end-all', '--yes'], variables)
+      expect(await restoreFindings(variables)).to.deep.equal([])
+      await serve(variables)
+      await recover()
+      expect(await restoreFindings(variables)).to.deep.equal(['weak restore.timeline'])
+      await query(url, "delete from setting where name = 'restore_marker'")
+      expect(await restoreFindings(variables)).to.deep.equal([])
+      await serve(variables)
+      expect(await restoreFindings(variables)).to.deep.equal([])
+    })
+  })
+})

@@ -1,0 +1,81 @@
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { startOperator } from '../support/admin-api.ts'
+import { pdf, sendFile } from '../support/files.ts'
+import { type RunningService, startService } from '../support/gatehouse.ts'
+import { runGatehouse } from '../support/process.ts'
+import { temporaryFolder } from '../support/programs.ts'
+import { sharedProgram } from '../support/skipped.ts'
+import { postgresWithDemo } from '../support/storages.ts'
+
+/** The marker of a folder; the setting has the same name. */
+const MARKER = 'files_folder'
+
+const upload = async (host: RunningService, name: string) => {
+  const operator = await startOperator(host)
+  return await sendFile({ ...operator, name: `${name}.pdf`, bytes: pdf })
+}
+const statusOf = async (host: RunningService, name: string) => (await upload(host, name)).status
+
+describe('hosts with one PostgreSQL', () => {
+  const postgres = sharedProgram('postgres')
+  let hosts: [RunningService, RunningService]
+  let variables: Awaited<ReturnType<typeof postgresWithDemo>>
+  const opened = new AsyncDisposableStack()
+  before(async () => {
+    variables = await postgresWithDemo(postgres())
+    const host = async () => {
+      const environment = { ...variables, DATA_DIR: temporaryFolder() }
+      return opened.use(await startService({ environment }))
+    }
+    hosts = [await host(), await host()]
+  })
+  after(() => opened.disposeAsync())
+
+  const folderOf = ({ config }: RunningService) => join(config.dataDir, 'files')
+  const doctor = async ({ config }: RunningService): Promise<string[]> => {
+    const place = { ...variables, DATA_DIR: config.dataDir }
+    const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], place)).stdout)
+    return findings.flatMap(({ check = '' }) => (/^files\.[mo]/.test(check) ? check : []))
+  }
+
+  it('refuse uploads at hosts with another folder for files, until they share it [192]', async () => {
+    const [first, second] = hosts
+    expect(await doctor(second), 'before the first upload').to.deep.equal([])
+    const names = ['one', 'two', 'three']
+    const sent = await Promise.all(names.map((name) => statusOf(first, name)))
+    expect(sent, 'the first ones, at once').to.deep.equal([201, 201, 201])
+
+    const before = readdirSync(folderOf(second))
+    const refused = await upload(second, 'four')
+    expect([refused.status, refused.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+    expect(refused.body.error_description).to.equal(
+      'this host does not share the folder for files; its administrator must mount one folder on all hosts, or set FILES_S3_*',
+    )
+    expect(readdirSync(folderOf(second))).to.deep.equal(before)
+    expect(await doctor(second)).to.deep.equal(['files.other-folder', 'files.missing'])
+    expect(await doctor(first)).to.deep.equal([])
+
+    cpSync(folderOf(first), folderOf(second), { recursive: true })
+    expect(await statusOf(second, 'four'), 'in a copy').to.equal(201)
+    expect(await doctor(second)).to.deep.equal([])
+  })
+
+  it('take a new folder in place of a lost one once the setting is deleted', async () => {
+    const [first] = hosts
+    rmSync(folderOf(first), { recursive: true })
+    expect(await statusOf(first, 'five')).to.equal(503)
+    await first.kysely.deleteFrom('setting').where('name', '=', MARKER).execute()
+    expect(await statusOf(first, 'five')).to.equal(201)
+    expect(await statusOf(hosts[1], 'six'), 'the old one').to.equal(503)
+  })
+
+  it('need no marker with SQLite, which has one host', async () => {
+    await using host = await startService()
+    expect(await statusOf(host, 'one')).to.equal(201)
+    expect(existsSync(join(folderOf(host), MARKER))).to.equal(false)
+  })
+})
