@@ -348,7 +348,7 @@ describe('back-channel logout', () => {
     expect(decodeJwt((await signInAtPortal(off)).idToken)).to.not.have.property('sid')
   })
 
-  // [Back-Channel Logout §2.2]
+  // [Back-Channel Logout §2.2; 206]
   it('is configured by operators, with public addresses only', async () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)
@@ -359,7 +359,7 @@ describe('back-channel logout', () => {
         demand: 'logout_session',
       })
     expect((await enter('https://192.168.0.7/out')).status).to.equal(422)
-    // Neither 443 nor the port of a callback [security 11].
+    // Neither 443 nor the port of a callback.
     expect((await enter('https://portal.example:22/out')).status).to.equal(422)
     expect((await enter(logoutUri)).status).to.equal(200)
     expect((await page.visit(security)).text).to.include(logoutUri)

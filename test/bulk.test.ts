@@ -356,7 +356,7 @@ withDatabases('import of wrong lines', (open) => {
     expect([report.written, report.rejectedCount]).to.deep.equal([{ coursePurchase: 1 }, 1])
   })
 
-  it('rejects a text with NUL by its line, and a slug that an operator took', async () => {
+  it('rejects a text with NUL by its line, and a slug that an operator took [197, 198]', async () => {
     await using database = await open()
     await importRecords(database, [site])
     const taken = { site_id: 'sit_pottery', slug: 'wheel', title: 'Taken', summary: 'Taken' }
@@ -381,7 +381,7 @@ withDatabases('import of wrong lines', (open) => {
     expect(report.written).to.deep.equal({ person: 1, course: 1 })
   })
 
-  it('isolates ten wrong lines among a thousand', async () => {
+  it('isolates ten wrong lines among a thousand [199]', async () => {
     await using database = await open()
     const wrong = (at: number) => at % 100 === 99
     const lines = Array.from({ length: 1000 }, (_, at) =>
@@ -404,6 +404,7 @@ withDatabases('import of wrong lines', (open) => {
 })
 
 withDatabases('import of people whom operators added', (open) => {
+  // [195]
   it('gives a person who never had a credential the id of the platform, with their roles', async () => {
     await using database = await open()
     await importRecords(database, [site])
@@ -428,7 +429,7 @@ withDatabases('import of people whom operators added', (open) => {
     ['has a password', { password_hash: 'hash' }],
     ['was imported', { imported_at: 1 }],
   ] as const) {
-    it(`takes over no person who ${what}`, async () => {
+    it(`takes over no person who ${what} [196]`, async () => {
       await using database = await open()
       await importRecords(database, [site])
       await addByOperator(database, 'ada@pottery.example', row)
@@ -440,7 +441,7 @@ withDatabases('import of people whom operators added', (open) => {
     })
   }
 
-  it('does not join a known person with another one of that address', async () => {
+  it('does not join a known person with another one of that address [196]', async () => {
     await using database = await open()
     await importRecords(database, [site, person('ada')])
     await addByOperator(database, 'bob@pottery.example')
@@ -483,7 +484,7 @@ withDatabases('import with --missing', (open) => {
     ],
     ['a rejected line does not identify its record', [person('ada'), { id: 'per_eve' }]],
   ] as const) {
-    it(`ends no access if ${why}`, async () => {
+    it(`ends no access if ${why} [200]`, async () => {
       await using database = await open()
       await importRecords(database, all)
       const { absent } = await importRecords(database, lines, { missing: 'end' })

@@ -7,7 +7,7 @@ import { startService } from './support/gatehouse.ts'
 import { get } from './support/wire.ts'
 
 describe('a full disk', () => {
-  // [security 6]
+  // [193]
   it('answers changes with 503 and the first error, is not ready, and recovers', async () => {
     await using running = await startService()
     const { kysely } = running

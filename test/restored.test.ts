@@ -24,6 +24,7 @@ import { temporaryFolder } from './support/programs.ts'
 import { forEachStorage } from './support/storages.ts'
 
 forEachStorage('a database in which everything ended', (start) => {
+  // [191]
   it('refuses earlier grants, tokens, codes and sessions, but no new ones', async () => {
     await using service = await start()
     const { url } = service
@@ -63,6 +64,7 @@ forEachStorage('a database in which everything ended', (start) => {
 })
 
 describe('a database that was restored from a backup', () => {
+  // [191]
   it('accepts no token that was used, revoked or issued since, after everything ended', async () => {
     const environment = { SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one' }
     const [used, kept] = [temporaryFolder(), temporaryFolder()]

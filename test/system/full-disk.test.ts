@@ -22,8 +22,8 @@ function mountDisk(context: Mocha.Context) {
 }
 
 describe('PostgreSQL on a full disk', () => {
-  // [security 6]
-  it('fails changes with 503 and the first error, is not ready, answers reads, and recovers [193]', async function () {
+  // [193]
+  it('fails changes with 503 and the first error, is not ready, answers reads, and recovers', async function () {
     const file = requireProgram(this, 'postgres')
     using disk = mountDisk(this)
     await using server = await startPostgres(file, [], disk.folder)

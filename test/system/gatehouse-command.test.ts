@@ -185,7 +185,7 @@ describe('reviewers', () => {
 })
 
 describe('after a restore by other means', () => {
-  // [security 3]
+  // [191]
   it('grants end-all ends every grant and session once it is confirmed, and prints the counts', async () => {
     const variables = { DATA_DIR: await dataFolderWithDemo() }
     await using service = await startProcess(variables)

@@ -129,7 +129,7 @@ describe('a database that was restored without restore', () => {
       ...more,
     })
 
-    // [security 3]
+    // [194]
     it('is older than Redis, or another database, but not if Redis was emptied', async () => {
       const REDIS_URL = redis.url
       const [original, copy] = [await newDatabase('demo'), await newDatabase('nothing')]
@@ -157,7 +157,7 @@ describe('a database that was restored without restore', () => {
       expect(await restoreFindings(asAdmin)).to.deep.equal(['weak restore.timeline'])
     })
 
-    it('is on another timeline, until grants end-all or until a failover is accepted', async () => {
+    it('is on another timeline, until grants end-all or until a failover is accepted [194]', async () => {
       const url = await newDatabase('demo')
       const variables = variablesOf(url)
       await serve(variables)
