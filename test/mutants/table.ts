@@ -24,6 +24,17 @@ function inFile(file: string, tests: string, changes: readonly Change[]): Mutant
 }
 
 export const mutants: readonly Mutant[] = [
+  ...inFile('ops/doctor/restore-checks.ts', 'system/restored-elsewhere', [
+    ['if (finding) return logger', 'if (finding) logger'],
+    ['inRedis > marker.atMs || inFolder', 'inFolder'],
+    ['|| marker.value === id)', ')'],
+    ['|| !id ||', '|| id ||'],
+  ]),
+  ...inFile('school/files/shared-folder.ts', 'system/shared-folder', [
+    ["if (engine === 'sqlite') return", ''],
+    ['if (added) await', 'await'],
+    ['id === undefined || id ===', 'id !== undefined || id ==='],
+  ]),
   ...inFile('directory/scopes/policy.ts', 'scopes', [
     ["(scope.audience === 'identity') return true", "(scope.audience === 'identity') return false"],
     [".audience === 'member') return origin === 'site'", ".audience === 'member') return true"],
