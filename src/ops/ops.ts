@@ -3,14 +3,13 @@
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
-import { folderOfFiles } from '../school/files/shared-folder.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
 import { makeMarking } from './doctor/restore-checks.ts'
 import { settleDemo } from './import/demo-campus.ts'
 
 export async function makeOps(config: Config, platform: Platform, { people }: Directory) {
   const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
-  const { database, logger, now, sweeps: onlyWhen } = platform
+  const { stores, database, logger, now, sweeps: onlyWhen } = platform
   const { lifetimes, storage, audit } = service
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
@@ -21,7 +20,7 @@ export async function makeOps(config: Config, platform: Platform, { people }: Di
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen }
-  const mark = makeMarking(platform, folderOfFiles(config))
+  const mark = makeMarking(stores, config, logger)
   const marking = { name: 'restore markers', everySeconds, run: mark, onlyWhen }
   return { demoPeople, cleanUp, marking }
 }

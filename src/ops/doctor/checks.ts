@@ -22,8 +22,7 @@ export const checks = {
   'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
   'restore.older': wrong('run `npm run gatehouse -- grants end-all`; revoked tokens work again'),
   'restore.timeline': weak(
-    'run `npm run gatehouse -- grants end-all`, unless a standby that lacked nothing took over: then run ' +
-      "`delete from setting where name = 'restore_marker'`",
+    "run `npm run gatehouse -- grants end-all`, or `delete from setting where name = 'restore_marker'` if a standby took over and lacked nothing",
   ),
   'site.renamed': note('rename the site if people look for it there'),
   'demo.present': note('use an empty database for real people'),

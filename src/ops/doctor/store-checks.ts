@@ -11,8 +11,7 @@ import { PROXY_IGNORED } from '../../platform/http/request-target.ts'
 import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
-import { openRedis } from '../../platform/store/redis.ts'
-import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
+import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { folderOfFiles, isFilesFolder } from '../../school/files/shared-folder.ts'
@@ -20,11 +19,9 @@ import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
-import { lookForRestore } from './restore-checks.ts'
+import { checkRestore, openRedisOf } from './restore-checks.ts'
 
 type Findings = AsyncGenerator<Finding>
-
-const REDIS_READY_TIMEOUT_MS = 2_000
 
 /** Checks the database: schema, clock, keys, clients, slugs, proxy, files and demo data. */
 export async function* checkDatabase(config: Config): Findings {
@@ -161,14 +158,6 @@ async function* checkFiles(config: Config, { kysely }: Database): Findings {
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
 }
 
-/** Looks for a restore without the `restore` command. A Redis that does not respond has a finding of its own. */
-async function* checkRestore(config: Config, database: Database): Findings {
-  const redis = await openRedisOf(config).catch(() => undefined)
-  const looking = lookForRestore({ database, redis }, folderOfFiles(config))
-  const { finding } = await looking.finally(() => redis?.disconnect())
-  if (finding) yield finding
-}
-
 const DAY_MS = 86_400_000
 
 /** Checks whether X-Forwarded-For is trusted from every caller, and whether it was ignored in the last day. */
@@ -200,7 +189,7 @@ export async function* checkRedis(config: Config): Findings {
     if (!redis) return
     try {
       await redis.ping()
-      const servers = await readDurability(redis)
+      const servers = await lookAtDurability(redis)
       const before = Date.now()
       const [seconds = 0, microseconds = 0] = await redis.time()
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000
@@ -215,9 +204,4 @@ export async function* checkRedis(config: Config): Findings {
       redis.disconnect()
     }
   })
-}
-
-async function openRedisOf({ redis, service }: Config) {
-  const { answerWithinMs } = service.storage
-  return redis && openRedis(redis, { answerWithinMs, readyTimeoutMs: REDIS_READY_TIMEOUT_MS })
 }

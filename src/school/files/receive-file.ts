@@ -20,7 +20,7 @@ import type { SiteActor } from '../changes/change.ts'
 import { fileName, readInput } from '../changes/input.ts'
 import { type FileKind, fitsName, HEAD_BYTES, kindOf, mediaTypes } from './file-kinds.ts'
 import { type Draft, FileMissing, type Files, storageKey } from './file-storage.ts'
-import { mustBeFilesFolder } from './shared-folder.ts'
+import { mustShareFolder } from './shared-folder.ts'
 import { type SiteLimits, storeFile } from './stored-files.ts'
 
 export interface UploadLimits extends SiteLimits {
@@ -43,12 +43,12 @@ const naming = z.object({ name: fileName })
  * Receives a file and stores it at the actor's site. An aborted or rejected upload leaves nothing behind.
  *
  * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the
- * errors of `mustBeFilesFolder`, `receiveDraft` and `storeFile`
+ * errors of `mustShareFolder`, `receiveDraft` and `storeFile`
  */
 export async function receiveFile(database: Database, actor: SiteActor, upload: Upload) {
   const { stream, declaredType: declared, files, limits } = upload
   const { name } = readInput(naming, upload)
-  if (files.sharedFolder) await mustBeFilesFolder(database, files.sharedFolder, actor.now)
+  if (files.sharedFolder) await mustShareFolder(database, files.sharedFolder, actor.now)
   await using draft = await receiveDraft(stream, {
     folder: files.draftFolder,
     bytesMax: limits.fileBytesMax,

@@ -28,12 +28,12 @@ export async function isFilesFolder({ kysely }: Pick<Database, 'kysely'>, folder
  *
  * @throws otherFilesFolder, or storageUnavailable if the folder cannot be written
  */
-export async function mustBeFilesFolder({ engine, kysely }: Database, folder: string, now: number) {
+export async function mustShareFolder({ engine, kysely }: Database, folder: string, nowMs: number) {
   // Processes that share a SQLite file are on one host.
   if (engine === 'sqlite') return
   await kysely.transaction().execute(async (trx) => {
     const value = (await readMarker(folder, FOLDER_ID)) ?? randomUUID()
-    const row = { name: FOLDER_ID, value, updated_at: now }
+    const row = { name: FOLDER_ID, value, updated_at: nowMs }
     const insert = trx
       .insertInto('setting')
       .values(row)
