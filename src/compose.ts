@@ -108,7 +108,6 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     ops.cleanUp,
-    ops.marking,
     school.delivery,
   ]
   const everyTask = tasks.concat(platform.tasks, oauth.tasks)

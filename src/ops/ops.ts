@@ -1,15 +1,17 @@
-/** Prepares the demo campus and creates the background tasks. Other operations are commands (ops/cli). */
+/** Prepares the demo campus and creates the clean-up job. Other operations are commands (ops/cli). */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
-import { makeMarking } from './doctor/restore-checks.ts'
 import { settleDemo } from './import/demo-campus.ts'
 
-export async function makeOps(config: Config, platform: Platform, { people }: Directory) {
-  const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
-  const { stores, database, logger, now, sweeps: onlyWhen } = platform
+export async function makeOps(
+  { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service }: Config,
+  platform: Platform,
+  { people }: Directory,
+) {
+  const { database, logger, now } = platform
   const { lifetimes, storage, audit } = service
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
@@ -19,8 +21,6 @@ export async function makeOps(config: Config, platform: Platform, { people }: Di
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
-  const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen }
-  const mark = makeMarking(stores, config, logger)
-  const marking = { name: 'restore markers', everySeconds, run: mark, onlyWhen }
-  return { demoPeople, cleanUp, marking }
+  const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
+  return { demoPeople, cleanUp }
 }

@@ -24,15 +24,16 @@ function inFile(file: string, tests: string, changes: readonly Change[]): Mutant
 }
 
 export const mutants: readonly Mutant[] = [
-  ...inFile('ops/doctor/restore-checks.ts', 'system/restored-elsewhere', [
-    ['if (finding) return logger', 'if (finding) logger'],
+  ...inFile('platform/store/restore-marker.ts', 'system/restored-elsewhere', [
+    ['if (sentence) return logger', 'if (sentence) logger'],
     ['inRedis > marker.atMs || inFolder', 'inFolder'],
+    ['inRedis > marker.atMs || inFolder > marker.atMs', 'inRedis > marker.atMs'],
     ['|| marker.value === id)', ')'],
     ['|| !id ||', '|| id ||'],
   ]),
   ...inFile('school/files/shared-folder.ts', 'system/shared-folder', [
     ["if (engine === 'sqlite') return", ''],
-    ['if (added) await', 'await'],
+    ['if (!added) return', ''],
     ['id === undefined || id ===', 'id !== undefined || id ==='],
   ]),
   ...inFile('directory/scopes/policy.ts', 'scopes', [

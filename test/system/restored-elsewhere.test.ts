@@ -1,42 +1,30 @@
-import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import pg from 'pg'
 
-import type { Schema } from '../../src/platform/store/schema.ts'
-import { readMarker } from '../../src/school/files/shared-folder.ts'
-import { policyWith, startService } from '../support/gatehouse.ts'
+import { type RunningService, startService } from '../support/gatehouse.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { dataFolderWithDemo, runGatehouse, type Variables } from '../support/process.ts'
-import { eventually, temporaryFolder } from '../support/programs.ts'
+import { temporaryFolder } from '../support/programs.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { sharedProgram } from '../support/skipped.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 
-/** Starts a service that marks its stores almost at once. */
-const start = (environment: Record<string, string>) =>
-  startService({ environment, policy: policyWith({ storage: { sweepSeconds: 0.02 } }) })
+/** Marks all stores, as the service does once a minute. */
+const mark = async ({ service }: RunningService) =>
+  await service.stores.tasks.find(({ name }) => name === 'restore markers')?.run()
 
-/** Waits until the database was marked after this moment. */
-async function marked(kysely: Kysely<Schema>): Promise<void> {
-  const sinceMs = Date.now()
-  await eventually(10_000, async () => {
-    const marker = kysely
-      .selectFrom('setting')
-      .select('updated_at')
-      .where('name', '=', 'restore_marker')
-    expect((await marker.executeTakeFirst())?.updated_at).to.be.above(sinceMs)
-  })
-}
-
-/** Runs a service until all its stores are marked anew. */
+/** Runs a service until its stores are marked again. */
 async function serve(environment: Record<string, string>): Promise<void> {
-  await using service = await start(environment)
-  await marked(service.kysely)
-  await marked(service.kysely)
+  await using service = await startService({ environment })
+  await mark(service)
+  await delay(2)
+  await mark(service)
 }
 
 async function run(words: readonly string[], variables: Variables): Promise<void> {
@@ -55,41 +43,35 @@ async function restoreFindings(variables: Variables): Promise<string[]> {
 }
 
 describe('a database that was restored without restore', () => {
-  it('is older than the files beside it until grants end-all [191]', async () => {
+  it('is older than its folder until grants end-all [191]', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const [file, earlier] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'earlier.db')]
     expect(await restoreFindings({ DATA_DIR }), 'before the first start').to.deep.equal([])
     const backup = join(temporaryFolder(), 'backup')
     {
-      await using service = await start({ DATA_DIR })
-      await marked(service.kysely)
+      await using service = await startService({ environment: { DATA_DIR } })
+      await mark(service)
       await sql.raw(`vacuum into '${earlier}'`).execute(service.kysely)
       await run(['backup', backup], { DATA_DIR })
-      await marked(service.kysely)
-      await marked(service.kysely)
+      await mark(service)
     }
     expect(await restoreFindings({ DATA_DIR }), 'after a stop').to.deep.equal([])
     renameSync(file, join(temporaryFolder(), 'lost.db'))
     copyFileSync(earlier, file)
     expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
 
-    // A service that runs on it says so, and keeps the sign.
-    const before = await readMarker(join(DATA_DIR, 'files'), 'restore_marker')
-    await using service = await start({ DATA_DIR })
-    await eventually(10_000, async () =>
-      expect(service.log.join()).to.match(/before the folder for files; run .* grants end-all/),
-    )
-    expect(await readMarker(join(DATA_DIR, 'files'), 'restore_marker')).to.equal(before)
+    // A service that runs on it says so, and keeps what shows it.
+    await using service = await startService({ environment: { DATA_DIR } })
+    for (const _ of [1, 2]) await mark(service)
+    expect(service.log.filter((line) => line.includes('but DATA_DIR is newer'))).to.have.length(2)
     expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
     await run(['grants', 'end-all', '--yes'], { DATA_DIR })
-    await marked(service.kysely)
+    await mark(service)
     expect(await restoreFindings({ DATA_DIR })).to.deep.equal([])
 
     const restored = { DATA_DIR: join(temporaryFolder(), 'data') }
     await run(['restore', backup], restored)
     expect(await restoreFindings(restored), 'our own restore').to.deep.equal([])
-    expect(existsSync(join(backup, 'files', 'restore_marker'))).to.equal(false)
-    expect(readFileSync(join(backup, 'manifest.json'), 'utf8')).not.to.include('restore_marker')
   })
 
   describe('into PostgreSQL', () => {

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { startOperator } from '../support/admin-api.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
+import { sharedPostgres } from '../support/postgres.ts'
 import { runGatehouse } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
@@ -62,6 +63,15 @@ describe('hosts with one PostgreSQL', () => {
     cpSync(folderOf(first), folderOf(second), { recursive: true })
     expect(await statusOf(second, 'four'), 'in a copy').to.equal(201)
     expect(await doctor(second)).to.deep.equal([])
+
+    const backup = join(temporaryFolder(), 'backup')
+    const DATABASE_URL = await (await sharedPostgres(postgres())).createDatabase('nothing')
+    const restored = { ...variables, DATABASE_URL, DATA_DIR: temporaryFolder() }
+    const from = { ...variables, DATA_DIR: second.config.dataDir }
+    expect((await runGatehouse(['backup', backup], from)).stderr).to.equal('')
+    expect((await runGatehouse(['restore', backup], restored)).stderr).to.equal('')
+    await using third = await startService({ environment: restored })
+    expect(await statusOf(third, 'five'), 'restored').to.equal(201)
   })
 
   it('take a new folder in place of a lost one once the setting is deleted', async () => {

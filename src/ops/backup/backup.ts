@@ -87,7 +87,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/** Lists the paths of all stored files in a folder, which need not exist. Skips unfinished uploads and markers. */
+/** Lists the paths of all files in a folder, which need not exist. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.
@@ -96,8 +96,7 @@ export async function listFiles(folder: string): Promise<string[]> {
   })
   const paths: string[] = []
   for (const path of names.sort()) {
-    // Markers are not in a subfolder.
-    if (dirname(path) === '.' || path.startsWith('drafts')) continue
+    if (path.startsWith('drafts')) continue
     const found = await stat(join(folder, path)).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error
     })

@@ -11,10 +11,10 @@ import { PROXY_IGNORED } from '../../platform/http/request-target.ts'
 import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
-import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
+import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
-import { folderOfFiles, isFilesFolder } from '../../school/files/shared-folder.ts'
+import { isSharedFolder } from '../../school/files/shared-folder.ts'
 import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
@@ -146,15 +146,14 @@ export function pathOfFile(id: string): string {
 }
 
 /** Finds a folder that the other hosts do not use, and files that the database names but the folder lacks. Skips S3. */
-async function* checkFiles(config: Config, { kysely }: Database): Findings {
-  const folder = folderOfFiles(config)
-  if (folder === undefined) return
-  const isOther = !(await isFilesFolder({ kysely }, folder))
-  if (isOther) yield found('files.other-folder', `${folder} is not the folder of the other hosts`)
+async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
+  if (filesS3) return
+  const isShared = await isSharedFolder(kysely, join(dataDir, 'files'))
+  if (!isShared) yield found('files.other-folder', `Other hosts do not use ${dataDir}/files`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
-  const missing = files.filter(({ id }) => !existsSync(join(folder, pathOfFile(id))))
+  const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return
-  const said = `${folder} lacks ${missing.length} of the files that the database names`
+  const said = `${dataDir}/files lacks ${missing.length} of the files that the database names`
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
 }
 
@@ -189,7 +188,7 @@ export async function* checkRedis(config: Config): Findings {
     if (!redis) return
     try {
       await redis.ping()
-      const servers = await lookAtDurability(redis)
+      const servers = await readDurability(redis)
       const before = Date.now()
       const [seconds = 0, microseconds = 0] = await redis.time()
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000

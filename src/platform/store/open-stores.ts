@@ -10,6 +10,7 @@ import { redisState, sqlState } from './oauth-state.ts'
 import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
+import { MARK_SECONDS, makeMarking } from './restore-marker.ts'
 import { readSetting, writeSetting } from './settings.ts'
 
 export interface StoreSettings {
@@ -52,9 +53,11 @@ export async function openStores(
   const followClock = makeClockWatch(measure, logger)
   await followClock()
   if (redis) await warnOfLoss(redis, logger)
+  const mark = makeMarking({ database, redis, dataDir: settings.dataDir }, now, logger)
   const tasks = [
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
     { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
+    { name: 'restore markers', everySeconds: MARK_SECONDS, run: mark },
   ]
   const checkDatabase = makeDatabaseCheck(database, now)
   const open = opening.move()

@@ -4,23 +4,21 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import type { Kysely } from 'kysely'
+
 import { otherFilesFolder } from '../../platform/http/errors.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { orUnavailable } from './file-storage.ts'
 
-/** The setting with the id of the folder that has the files of this database, and the marker in that folder. */
-export const FOLDER_ID = 'files_folder'
-
-/** Returns the folder for files, which all hosts must share; undefined for S3. */
-export function folderOfFiles({ dataDir, filesS3 }: { dataDir: string; filesS3?: unknown }) {
-  return filesS3 === undefined ? join(dataDir, 'files') : undefined
-}
+/** The setting with the id of the folder that hosts share, and the file in the folder that contains it. */
+const MARKER = 'files_folder'
 
 /** Whether the folder is the one that the database names; true if it names none. */
-export async function isFilesFolder({ kysely }: Pick<Database, 'kysely'>, folder: string) {
-  const id = await readSetting(kysely, FOLDER_ID)
-  return id === undefined || id === (await readMarker(folder, FOLDER_ID))
+export async function isSharedFolder(kysely: Kysely<Schema>, folder: string): Promise<boolean> {
+  const id = await readSetting(kysely, MARKER)
+  return id === undefined || id === (await readMarker(folder))
 }
 
 /**
@@ -32,28 +30,23 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
   // Processes that share a SQLite file are on one host.
   if (engine === 'sqlite') return
   await kysely.transaction().execute(async (trx) => {
-    const value = (await readMarker(folder, FOLDER_ID)) ?? randomUUID()
-    const row = { name: FOLDER_ID, value, updated_at: nowMs }
+    const value = (await readMarker(folder)) ?? randomUUID()
+    const row = { name: MARKER, value, updated_at: nowMs }
     const insert = trx
       .insertInto('setting')
       .values(row)
       .onConflict((it) => it.doNothing())
     const added = await insert.returning('name').executeTakeFirst()
-    // Parallel uploads wait for this row, and so find the marker.
-    if (added) await writeMarker(folder, FOLDER_ID, value)
+    if (!added) return
+    // Parallel uploads wait for the row, and so find this file.
+    await orUnavailable(async () => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeFile(join(folder, MARKER), value, { mode: 0o600 })
+    })
   })
-  if (!(await isFilesFolder({ kysely }, folder))) throw otherFilesFolder()
+  if (!(await isSharedFolder(kysely, folder))) throw otherFilesFolder()
 }
 
-/** Reads a marker; undefined if the folder has none. */
-export async function readMarker(folder: string, name: string): Promise<string | undefined> {
-  return await readFile(join(folder, name), 'utf8').catch(() => undefined)
-}
-
-/** Writes a marker, whose name cannot be that of a stored file: these are in subfolders. @throws storageUnavailable */
-export async function writeMarker(folder: string, name: string, text: string): Promise<void> {
-  await orUnavailable(async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writeFile(join(folder, name), text, { mode: 0o600 })
-  })
+async function readMarker(folder: string): Promise<string | undefined> {
+  return await readFile(join(folder, MARKER), 'utf8').catch(() => undefined)
 }

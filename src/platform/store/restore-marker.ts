@@ -1,0 +1,79 @@
+/** Detects a database that was restored without the `restore` command: all stores are marked with the time. */
+
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
+
+import type { Database } from './database.ts'
+import type { RedisClient } from './redis.ts'
+
+/** The name of the marker in each store. In the database, it is a setting whose value is its first `idOf`. */
+const MARKER = 'restore_marker'
+const REDIS_KEY = `gatehouse:${MARKER}`
+
+export const MARK_SECONDS = 60
+
+interface MarkedStores {
+  readonly database: Database
+  readonly redis: RedisClient | undefined
+  readonly dataDir: string
+}
+
+/**
+ * Looks for a marker that is later than the database's, and for another timeline of PostgreSQL. Finds nothing if all
+ * stores were restored to the same time.
+ *
+ * @returns the current `id`, and what was found: `sentence`, and whether the database `isOlder` than another store
+ */
+export async function findRestore({ database, redis, dataDir }: MarkedStores) {
+  // The database is marked first and read last, so it has an earlier time only if it lost writes.
+  const inRedis = Number(await redis?.get(REDIS_KEY))
+  const inFolder = Number(await readFile(join(dataDir, MARKER), 'utf8').catch(() => 0))
+  const id = await idOf(database)
+  const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
+  const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
+  if (!marker) return { id }
+  const date = new Date(marker.atMs).toISOString()
+  if (inRedis > marker.atMs || inFolder > marker.atMs) {
+    const newer = inRedis > marker.atMs ? 'Redis' : 'DATA_DIR'
+    return { id, isOlder: true, sentence: `The database is of ${date}, but ${newer} is newer` }
+  }
+  if (!marker.value || !id || marker.value === id) return { id }
+  const sentence = `Since ${date}, PostgreSQL is on another timeline, or this is another database`
+  return { id, isOlder: false, sentence }
+}
+
+/** Returns PostgreSQL's ids of the database and of its timeline; empty if unknown, and for SQLite. */
+async function idOf({ engine, kysely }: Database): Promise<string> {
+  if (engine === 'sqlite') return ''
+  const query = sql<{ readonly id: string }>`
+    select oid || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as id
+    from pg_database where datname = current_database()`
+  // Standbys and Aurora reject this query.
+  const { rows } = await query.execute(kysely).catch(() => ({ rows: [] }))
+  return rows[0]?.id ?? ''
+}
+
+/** Creates the task that marks all stores. It stops while the database seems restored, to keep what shows it. */
+export function makeMarking(stores: MarkedStores, now: () => number, logger: Logger) {
+  const { database, redis, dataDir } = stores
+  return async (): Promise<void> => {
+    const { id, sentence } = await findRestore(stores)
+    if (sentence) return logger.warn(`${sentence}; run \`npm run gatehouse -- doctor\``)
+    const nowMs = now()
+    // Another process may have marked all stores with a later time.
+    await sql`insert into setting (name, value, updated_at) values (${MARKER}, ${id}, ${nowMs})
+      on conflict (name) do update set updated_at = excluded.updated_at
+      where setting.updated_at < excluded.updated_at`.execute(database.kysely)
+    await redis?.set(REDIS_KEY, nowMs)
+    // With PostgreSQL, DATA_DIR need not exist.
+    await writeFile(join(dataDir, MARKER), String(nowMs), { mode: 0o600 }).catch(() => {})
+  }
+}
+
+/** Accepts the database as it is. The next marking compares with nothing earlier. */
+export async function acceptRestore({ kysely }: Database): Promise<void> {
+  await kysely.deleteFrom('setting').where('name', '=', MARKER).execute()
+}
