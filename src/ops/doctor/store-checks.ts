@@ -148,7 +148,7 @@ export function pathOfFile(id: string): string {
 /** Finds a folder that the other hosts do not use, and files that the database names but the folder lacks. Skips S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
-  const isShared = await isSharedFolder(kysely, join(dataDir, 'files'))
+  const isShared = await isSharedFolder({ kysely }, join(dataDir, 'files'))
   if (!isShared) yield found('files.other-folder', `Other hosts do not use ${dataDir}/files`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))

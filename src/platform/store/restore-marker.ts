@@ -12,7 +12,6 @@ import type { RedisClient } from './redis.ts'
 /** The name of the marker in each store. In the database, it is a setting whose value is its first `idOf`. */
 const MARKER = 'restore_marker'
 const REDIS_KEY = `gatehouse:${MARKER}`
-
 export const MARK_SECONDS = 60
 
 interface MarkedStores {
@@ -45,13 +44,12 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   return { id, isOlder: false, sentence }
 }
 
-/** Returns PostgreSQL's ids of the database and of its timeline; empty if unknown, and for SQLite. */
+/** Returns PostgreSQL's ids of the database and of its timeline; empty on Aurora, standbys and SQLite. */
 async function idOf({ engine, kysely }: Database): Promise<string> {
   if (engine === 'sqlite') return ''
   const query = sql<{ readonly id: string }>`
     select oid || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as id
     from pg_database where datname = current_database()`
-  // Standbys and Aurora reject this query.
   const { rows } = await query.execute(kysely).catch(() => ({ rows: [] }))
   return rows[0]?.id ?? ''
 }

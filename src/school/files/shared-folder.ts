@@ -4,11 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { Kysely } from 'kysely'
-
 import { otherFilesFolder } from '../../platform/http/errors.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { orUnavailable } from './file-storage.ts'
 
@@ -16,16 +13,12 @@ import { orUnavailable } from './file-storage.ts'
 const MARKER = 'files_folder'
 
 /** Whether the folder is the one that the database names; true if it names none. */
-export async function isSharedFolder(kysely: Kysely<Schema>, folder: string): Promise<boolean> {
+export async function isSharedFolder({ kysely }: Pick<Database, 'kysely'>, folder: string) {
   const id = await readSetting(kysely, MARKER)
   return id === undefined || id === (await readMarker(folder))
 }
 
-/**
- * Throws unless the folder is the one that the database names. If it names none, it names this one from now on.
- *
- * @throws otherFilesFolder, or storageUnavailable if the folder cannot be written
- */
+/** Checks the folder of an upload, which the first upload names. @throws otherFilesFolder, or storageUnavailable */
 export async function mustShareFolder({ engine, kysely }: Database, folder: string, nowMs: number) {
   // Processes that share a SQLite file are on one host.
   if (engine === 'sqlite') return
@@ -44,7 +37,7 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
       await writeFile(join(folder, MARKER), value, { mode: 0o600 })
     })
   })
-  if (!(await isSharedFolder(kysely, folder))) throw otherFilesFolder()
+  if (!(await isSharedFolder({ kysely }, folder))) throw otherFilesFolder()
 }
 
 async function readMarker(folder: string): Promise<string | undefined> {
