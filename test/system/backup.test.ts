@@ -313,7 +313,7 @@ function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variab
     await traffic.progress()
     const printed = await run(['backup', folder], { ...place.from, ...common })
     expect((await traffic.stop()).others).to.deep.equal([])
-    expect(printed).to.match(/^Backed up to .*: (sqlite|postgres), \d+ rows of \d+ tables/)
+    expect(printed).to.match(/^Backed up to .*: (sqlite|postgres), \d+ rows in \d+ tables/)
   })
 
   it('is complete, and names its service', async () => {
