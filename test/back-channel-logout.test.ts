@@ -348,7 +348,7 @@ describe('back-channel logout', () => {
     expect(decodeJwt((await signInAtPortal(off)).idToken)).to.not.have.property('sid')
   })
 
-  // [Back-Channel Logout §2.2; 206]
+  // [Back-Channel Logout §2.2; 214]
   it('is configured by operators, with public addresses only', async () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)

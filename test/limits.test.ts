@@ -337,7 +337,7 @@ describe('limits: 429', () => {
     socket.destroy()
   })
 
-  it('counts by client address behind a trusted proxy only, and by IPv6 /64 [204]', async () => {
+  it('counts by client address behind a trusted proxy only, and by IPv6 /64 [212]', async () => {
     for (const [TRUST_PROXY, expected] of [
       ['yes', [401, 429, 401]],
       ['no', [401, 429, 429]],

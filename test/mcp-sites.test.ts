@@ -32,7 +32,7 @@ forEachStorage('an agent without any knowledge', (start) => {
     }
   })
 
-  // [207]
+  // [215]
   it('lists no site that published nothing', async () => {
     const { database } = running().service.stores
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }

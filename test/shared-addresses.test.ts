@@ -27,7 +27,7 @@ async function useUpFailures(url: string) {
 describe('addresses that people and strangers share', () => {
   const spent = { oauthFailurePointsPerAddressMax: 1, tokenFailurePointsPerAddressMax: 1 }
 
-  // [202]
+  // [210]
   it('pass valid tokens and clients after a stranger used up the failures, and nothing else', async () => {
     await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
@@ -74,7 +74,7 @@ describe('addresses that people and strangers share', () => {
     }
   })
 
-  it('bound what invalid credentials cost after that [203]', async () => {
+  it('bound what invalid credentials cost after that [211]', async () => {
     await using service = await startService({
       policy: policyWith({ limits: { ...spent, verificationPointsPerAddressMax: 3 } }),
     })
@@ -93,7 +93,7 @@ describe('a proxy whose X-Forwarded-For is ignored', () => {
       check?.startsWith('proxy.') ? check : [],
     )
 
-  it('is logged twice a day and found by doctor, until it is trusted [205]', async () => {
+  it('is logged twice a day and found by doctor, until it is trusted [213]', async () => {
     let nowMs = Date.now()
     await using service = await startService({ now: () => nowMs })
     const { url, log, config } = service
