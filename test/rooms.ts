@@ -33,8 +33,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
-        person-at-site postgres redis-durability redis-memory redis remove-expired schema search
-        settings unused-people`,
+        person-at-site postgres redis-durability redis-memory redis remove-expired
+        restore-marker schema search settings unused-people`,
     },
   },
   directory: {
@@ -82,7 +82,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       changes: 'change refusals release released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
-      files: 'file-storage receive-file stored-files',
+      files: 'file-storage receive-file shared-folder stored-files',
       members: 'change-members enrolments lecturers people-list site-roles',
       posts: 'post-store',
       settings: 'appearance site-record',
