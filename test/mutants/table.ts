@@ -330,6 +330,29 @@ export const mutants: readonly Mutant[] = [
     ['if (now?.passwordHash !== account.passwordHash) {', 'if (false) {'],
     ["if (now?.disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
   ]),
+  ...inFile('school/members/change-members.ts', 'store/member-additions', [
+    ['if (before.length === 0) await note', 'await note'],
+    ['Number(additions) >= max', 'Number(additions) > max'],
+    ["'added_at', '>', now - DAY_MS", "'added_at', '>=', now - DAY_MS"],
+    ['doUpdateSet(row)', 'doNothing()'],
+    ['await person.where(isUnused).execute()', ''],
+  ]),
+  ...inFile('platform/store/person-at-site.ts', 'store/member-additions', [
+    ['then email else email_canonical end', 'then email else email end'],
+    ['is null then picture end', 'is not null then picture end'],
+  ]),
+  ...inFile('ops/clean-up/clean-up.ts', 'store/member-additions', [['only: isUnused,', '']]),
+  ...inFile('ops/import/write-batch.ts', 'store/member-additions', [
+    ["table === 'site_role' || table === 'customer_order'", "table === 'site_role'"],
+    ["table === 'site_role' || table === 'customer_order'", "table === 'customer_order'"],
+  ]),
+  ...inFile('platform/store/oauth-state.ts', 'store/state', [
+    ["new Set([...onceModels, 'Session'])", 'new Set(onceModels)'],
+    ["commands.set(uidKey(uid), storedId(model, id), 'PX'", "commands.set(uidKey(uid), id, 'PX'"],
+  ]),
+  ...inFile('oauth/authorization/engine-adapter.ts', 'hostile/interaction', [
+    ['const idOnly = { cookie: undefined }', 'const idOnly = {}'],
+  ]),
   ...inFile('oauth/token/authorization-code.ts', 'clean-up', [
     [
       'return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)',

@@ -158,7 +158,10 @@ withEveryDatabase('Adding members', (open, newPlace) => {
     for (const email of ['p0@home.example', 'new@home.example']) {
       expect(await refusal(add(email, actorAt('a', nowMs + DAY_MS - 1)))).to.match(/^LIMIT_REACHED/)
     }
-    expect(await add('p0@home.example', actorAt('a', nowMs + DAY_MS))).to.equal(ids[0])
+    const nextDay = actorAt('a', nowMs + DAY_MS)
+    expect(await add('p0@home.example', nextDay)).to.equal(ids[0])
+    for (const index of [5, 6, 7]) await add(`p${index}@home.example`, nextDay)
+    expect(await refusal(add('p8@home.example', nextDay))).to.match(/^LIMIT_REACHED/)
   })
 
   // [207]
@@ -243,6 +246,9 @@ withEveryDatabase('Adding members', (open, newPlace) => {
     for (const id of [june, theo, gone, enrolled, elsewhere]) {
       await removeMember(database, later, id)
     }
+    // As if the other site had added the person at the moment of the removal.
+    const marked = database.kysely.updateTable('person').set({ unused_at: later.now })
+    await marked.where('id', '=', elsewhere).execute()
     const before = await people()
     await cleanUpAt(database, later.now + 7 * DAY_MS - 1)
     expect(await people()).to.deep.equal(before)

@@ -87,7 +87,7 @@ export const kinds = {
         }),
         1000,
       ),
-      /** The sites at which operators added the person, with the name that they gave; null if confirmed since. */
+      /** The sites at which operators added the person, with the name that they entered; null if confirmed since. */
       additions: list(
         z.strictObject({ site: id('sit'), name: text(120).nullable(), addedAt: time }),
         1000,

@@ -5,6 +5,6 @@ const keepingTables = ['site_role', 'customer_order', 'course_purchase', 'digita
   .concat('consulting_service_purchase', 'event_registration', 'oauth_grant', 'platform_reviewer')
   .map((table) => sql`exists (select 1 from ${sql.table(table)} where person_id = person.id)`)
 
-/** Whether a person whom an operator added was never imported, has no password, and nothing refers to them. */
+/** Whether a person was never imported, has no password, and nothing refers to them. */
 export const isUnused = sql<boolean>`person.imported_at is null and person.password_hash is null
   and not (${sql.join(keepingTables, sql` or `)})`
