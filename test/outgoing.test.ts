@@ -167,6 +167,14 @@ describe('an outgoing request to a named server', () => {
     expect(performance.now() - startedAt).to.be.within(2000, 4000)
   })
 
+  it('waits as long as the signal of the request', async () => {
+    const { send } = namesAs(['127.0.0.1'])
+    const startedAt = performance.now()
+    const init = { privateAddress: true, signal: AbortSignal.timeout(3000) }
+    await send('https://client.example/never', init).catch(() => {})
+    expect(performance.now() - startedAt).to.be.within(2900, 4500)
+  })
+
   it('reaches a configured host in the private network', async () => {
     const { send } = namesAs(['127.0.0.1'])
     const init = { privateAddress: true, method: 'POST', body: new URLSearchParams({ a: 'b' }) }
