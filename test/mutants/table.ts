@@ -351,7 +351,7 @@ export const mutants: readonly Mutant[] = [
     ["commands.set(uidKey(uid), storedId(model, id), 'PX'", "commands.set(uidKey(uid), id, 'PX'"],
   ]),
   ...inFile('oauth/authorization/engine-adapter.ts', 'hostile/interaction', [
-    ['const idOnly = { cookie: undefined }', 'const idOnly = {}'],
+    ['{ ...session, cookie: undefined }', 'session'],
   ]),
   ...inFile('oauth/token/authorization-code.ts', 'clean-up', [
     [

@@ -164,10 +164,9 @@ function sessionAdapter(
 
 /** Stores interactions without the id of the browser session, which the engine adds but does not read. */
 function interactionAdapter({ upsert }: StateAdapter): Pick<Adapter, 'upsert'> {
-  const idOnly = { cookie: undefined }
   return {
-    upsert: async (id, { session, ...payload }, ttlSeconds) =>
-      await upsert(id, { ...payload, session: session && { ...session, ...idOnly } }, ttlSeconds),
+    upsert: async (id, { session, ...rest }, ttl) =>
+      await upsert(id, { ...rest, session: session && { ...session, cookie: undefined } }, ttl),
   }
 }
 

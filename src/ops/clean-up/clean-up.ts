@@ -39,7 +39,6 @@ type Expiring = ExpiringRows & {
 }
 
 const DAY_MS = 86_400_000
-const UNUSED_PERSON_DAYS = 7
 const ROWS_MAX = 1000
 
 /** Returns which rows to delete, and when. docs/reference/retention.md lists them. */
@@ -64,11 +63,11 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       rowsMax: 500,
     },
     {
-      // Deleting a person also deletes subscriptions and notifications.
+      // A week after the removal by the last site. Deleting a person also deletes subscriptions and notifications.
       table: 'person',
       expiry: 'unused_at',
       only: isUnused,
-      until: msAgo(UNUSED_PERSON_DAYS * DAY_MS),
+      until: msAgo(7 * DAY_MS),
       rowsMax: 100,
     },
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },

@@ -11,7 +11,6 @@ import {
   orderBy,
   type PageRequest,
   pagedRows,
-  readPage,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
 import { enteredName, nameAt, personAt } from '../../platform/store/person-at-site.ts'
@@ -110,22 +109,18 @@ async function countHolders(
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
-  const query = async (after?: PageRequest['after']) => {
+  const search = async (after?: PageRequest['after']) => {
     const roles = database.kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
     const count = await countRowsUpTo(database.kysely, roles, FEW_ROLES_MAX + 1)
     const find = count > FEW_ROLES_MAX ? amongMany : amongFew
-    const [found, by] = find(database, question, words.includes('@'))
-    const from = after === undefined ? undefined : String(after[0])
-    const order = orderBy('sortedBy', 'asc', by, 'person.id')
-    return { found: found.where(beginsWith(by, { words, from })), order }
+    const [among, by] = find(database, question, words.includes('@'))
+    const found = among.where(beginsWith(by, { words, from: after?.[0].toString() }))
+    const countFound = () => countRowsUpTo(database.kysely, found, SEARCH_COUNT_MAX)
+    return pagedRows(found, orderBy('sortedBy', 'asc', by, 'person.id'), countFound)
   }
   return {
-    page: async (request: PageRequest) => {
-      const { found, order } = await query(request.after)
-      return await readPage(found, order, request)
-    },
-    count: async () =>
-      await countRowsUpTo(database.kysely, (await query()).found, SEARCH_COUNT_MAX),
+    page: async (request: PageRequest) => await (await search(request.after)).page(request),
+    count: async () => await (await search()).count(),
   }
 }
 
