@@ -124,16 +124,13 @@ const entry = { name: 'Study Planner', redirect_uris: redirect_uri, scope: scope
 
 interface World extends AsyncDisposable {
   readonly service: RunningService
-  /** Of two processes that share a database. */
   readonly urls: readonly string[]
   readonly operator: PagePerson
   readonly client: Fields
-  /** The path of the application's page. */
   readonly application: string
   readonly tokens: Tokens
 }
 
-/** Everything that ends what a client may do. */
 const effects: Record<string, (world: World) => Promise<unknown>> = {
   'deleting the application': async ({ operator, application }) =>
     await confirm(operator, `${application}/delete`),
@@ -318,7 +315,6 @@ async function grantOf(service: RunningService, clientId: string): Promise<strin
   return id
 }
 
-/** Confirms the question of a page. */
 async function confirm(operator: PagePerson, path: string): Promise<Seen> {
   const asked = await operator.visit(path)
   expect(asked.text).to.include('id="confirm"')

@@ -62,7 +62,6 @@ describe('/account', () => {
     const openWith = async (address: URL, cookie: string) =>
       await fetch(address, { redirect: 'manual', headers: { cookie } })
 
-    /** A sign-in up to the redirect back, with the cookie of its browser. */
     async function begin() {
       const { url } = service()
       const start = await fetch(`${url}/account`, { redirect: 'manual' })
@@ -71,7 +70,6 @@ describe('/account', () => {
       return { callback, sealed: start.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
     }
 
-    /** Signs in with these cookies, and returns those of the new session. */
     async function signInByHand(cookies: string): Promise<string> {
       const { callback, sealed } = await begin()
       const back = await openWith(callback, [sealed, cookies].filter(Boolean).join('; '))

@@ -84,10 +84,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/**
- * A course of two lectures of 100 seconds. Sam completes it on the second day. Noor watches one of
- * them. June, who has no role here, watches too.
- */
+/** Sam completes a course on the second day. Noor watches half of it; so does June, who has no role. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const courses = [
     ['crs_march', 'sit_northlight', 'march'],

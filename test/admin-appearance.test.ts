@@ -23,7 +23,6 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   })
 
   const change = async (input: object) => (await value(update, { input })).appearance
-  /** The sign-in page in a new browser. */
   const signInPage = async (fields = {}) => {
     const person = makeHeadlessPerson(sam)
     const started = await person.open(new URL(authorizeUrl(running().url, fields)))

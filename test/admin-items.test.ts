@@ -11,14 +11,12 @@ const times = { startsAt: '2027-01-10T18:00:00.000Z', endsAt: '2027-01-10T21:00:
 const post = { title: 'The studio opens earlier', body: 'From Monday on.' }
 const member = { email: 'new@example.com', name: 'New', roles: ['STUDENT'] }
 
-/** What is published, with the input that creates one. */
 const kinds = {
   Course: item,
   DigitalProduct: { ...item, fileName: 'snow.zip' },
   Event: { ...item, location: null, ...times },
 }
 
-/** Input of a mutation that is valid, and then with one wrong field. */
 const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: object[]])[] = [
   ['createCourse', item, { slug: 'Not A Slug' }, { title: 'x'.repeat(201) }, { summary: 'a\0b' }],
   ['updateCourse', { id: 'crs_street' }, { url: 'javascript:alert(1)' }],
@@ -42,7 +40,6 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
   ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
 ]
 
-/** What is wrong, and the sentence about it. */
 const sentences: readonly (readonly [mutation: string, input: object, message: string])[] = [
   [
     'createLecture',

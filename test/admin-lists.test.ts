@@ -3,7 +3,6 @@ import { expect } from 'chai'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 
-/** Lists that are walked, in their sequences. */
 const lists = [
   ...['students', 'students(courseId: "crs_reading_light")', 'students(search: "s")', 'members'],
   ...['orders', 'lecturers', 'courses', 'courses(sort: NEWEST)', 'digitalProducts(sort: TITLE)'],
@@ -14,7 +13,6 @@ const inOrder = ['per_marco', 'per_noor', 'per_sam', 'per_theo']
 const everybody = [...inOrder, 'per_amir', 'per_lena', 'per_olivia']
 const orders = ['NL-1422', 'NL-1380', 'NL-1377', 'NL-1301', 'NL-1290', 'NL-1107', 'NL-1042']
 
-/** Lists with filters, and the rows that they find. */
 const filters: readonly (readonly [list: string, found: readonly string[]])[] = [
   ['students', inOrder],
   ['students(search: "NOOR v")', ['per_noor']],

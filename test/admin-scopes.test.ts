@@ -196,7 +196,6 @@ const foreignChanges: readonly (readonly [id: string, mutation: string])[] = [
   ['dig_sunday_recipes', 'setDigitalProductFile(productId: "$", fileId: "fil_shot_list")'],
 ]
 
-/** The same for queries. */
 const foreignQueries: readonly (readonly [id: string, query: string])[] = [
   ['crs_bread', 'course(id: "$")'],
   ['dig_sunday_recipes', 'digitalProduct(id: "$")'],

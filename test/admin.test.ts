@@ -198,7 +198,6 @@ describe('/admin', () => {
       expect(answers).to.deep.equal([200, 404])
     })
 
-    /** The error of the token endpoint: with a known secret, the code is invalid. */
     const known = 'invalid_grant'
     const errorsOf = async (client_id: string, ...secrets: readonly string[]) => {
       const fields = { client_id, redirect_uri: confidentialEntry.redirect_uris }

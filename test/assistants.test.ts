@@ -219,7 +219,6 @@ function decodedTextOf(instruction: InstructionView): string {
   return decoded + Buffer.from(base64, 'base64').toString()
 }
 
-/** Reads an instruction as its program does. */
 function read(way: Way, instruction: InstructionView): unknown {
   if (instruction.kind === 'steps') return instruction.steps.map(({ value }) => value ?? null)
   const text = textOf(instruction)
@@ -237,7 +236,6 @@ function read(way: Way, instruction: InstructionView): unknown {
   }
 }
 
-/** The words of a line in a real shell. */
 function shellWords(line: string): string[] {
   const script = `words() { for word in "$@"; do printf '%s\\0' "$word"; done; }\nwords ${line}`
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1)
@@ -255,7 +253,6 @@ function readLink(href: string, encoding: 'json' | 'base64') {
   return { protocol, ...rest, content: JSON.parse(Buffer.from(config, 'base64').toString()) }
 }
 
-/** Replaces the values by their names. */
 function shapeOf(found: unknown, values: Values): unknown {
   const names = new Map<string, string>()
   for (const [name, value] of Object.entries(values)) {

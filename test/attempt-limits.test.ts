@@ -30,7 +30,6 @@ const policy = {
 
 type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
 
-/** The limits of one process. Processes with the same Redis count together. */
 function limitsOf(redis?: Redis) {
   const shared = openSharedCounts({ database: { engine: 'sqlite' } as Database, redis }, false)
   const requestLimits = makeLimits({ policy, shared, now: Date.now })
@@ -53,7 +52,6 @@ type Limits = ReturnType<typeof limitsOf>
 const sam = 'sam@northlight.example'
 const address = '192.0.2.1'
 
-/** How many of so many attempts are not limited. */
 async function begin(limits: Limits, count: number, of: (turn: number) => Attempt) {
   let free = 0
   for (let turn = 0; turn < count; turn += 1) {

@@ -47,7 +47,6 @@ describe('the audit trail of a running service', () => {
 
   const rowsOf = async (action?: string) =>
     await findEvents(service().service.stores.database, action ? { action } : {}).execute()
-  /** The newest row of an action. Rows are written a moment after the event. */
   const newest = async (action: string) =>
     await eventually(10_000, async () => {
       const rows = await rowsOf(action)

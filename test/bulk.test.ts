@@ -296,7 +296,6 @@ forEachDatabase('an imported person', (start) => {
   })
 })
 
-/** Adds a person as an operator does, without an id of the platform. */
 async function addByOperator({ kysely }: Database, email: string, more: object = {}) {
   const row = { id: 'per_operators', email, email_canonical: email, name: 'Typed', created_at: 1 }
   await kysely

@@ -256,7 +256,6 @@ function hashed(password: string): string {
   return `hash-of-${createHash('sha256').update(password).digest('hex')}`
 }
 
-/** Every row of every table in a stable order. */
 async function dump({ kysely }: Database): Promise<[table: string, rows: string[]][]> {
   const tables = await kysely.introspection.getTables()
   const names = tables.map(({ name }) => name).filter((name) => name !== 'schema_migration')
@@ -268,7 +267,6 @@ async function dump({ kysely }: Database): Promise<[table: string, rows: string[
   return dumped
 }
 
-/** The problems of the demo campus after a change. */
 function problemsWith(change: (campus: Campus) => void): string[] {
   const campus = structuredClone(demo)
   change(campus)

@@ -24,7 +24,6 @@ describe('the error of a faulty client', () => {
   const ask = async (fields: Fields, headers?: readonly string[]) =>
     await post(paths.token, { grant_type: 'refresh_token', refresh_token: 'x', ...fields }, headers)
 
-  /** Expects the syntax of RFC 6749 §5.2 and the same text in the challenge. */
   function sentenceOf({ status, body, headers }: Answer, expected: number): string {
     expect(status).to.equal(expected)
     expect(body.error_description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)

@@ -196,7 +196,6 @@ describe('environment: secrets', () => {
   }
 })
 
-/** A folder with files of the repository, some of them changed. */
 function folderWith(changes: Readonly<Record<string, (value: never) => unknown>>): string {
   const folder = temporaryFolder()
   for (const name of new Set(['service.json', 'integrations.json', ...Object.keys(changes)])) {
@@ -207,7 +206,6 @@ function folderWith(changes: Readonly<Record<string, (value: never) => unknown>>
   return folder
 }
 
-/** Reads a configuration with these settings on top of those of service.json. */
 function readWith(settings: Record<string, unknown>) {
   const folder = folderWith({ 'service.json': (value: object) => ({ ...value, ...settings }) })
   return readConfig({ CONFIG_DIR: folder }, configFolder)

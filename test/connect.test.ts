@@ -14,7 +14,6 @@ import { get } from './support/wire.ts'
 const page = '/admin/northlight/assistants'
 const ownCallback = 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'
 
-/** A service, and an operator of it. */
 function sharedOperator() {
   const service = sharedService()
   let operator: PagePerson

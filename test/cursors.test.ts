@@ -5,7 +5,6 @@ import { olivia } from './support/gatehouse.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
-/** Cursors with a place and without a signature of this service. */
 function forgedFor(scope: readonly string[], by: string | number): string[] {
   const unsigned = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url')
   const withForeignKey = makeCursors([Buffer.alloc(32)])

@@ -182,7 +182,6 @@ function headings(markdown: string, level: number): string[] {
     .map(([, , title]) => title ?? '')
 }
 
-/** What looks like a scope and does not stand in the catalogue. */
 function strangers(text: string): string[] {
   const known = new Set(scopeNames())
   const named = [...text.matchAll(/\b[a-z_]+:(?:read|write)\b/g)].map(([name]) => name)

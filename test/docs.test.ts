@@ -13,7 +13,6 @@ import { sharedService } from './support/shared-service.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-/** First groups of all matches. */
 const all = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, group = '']) => group)
 
 describe('docs of the GraphQL APIs', () => {

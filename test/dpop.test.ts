@@ -69,7 +69,6 @@ interface Bound {
   readonly accessToken: string
 }
 
-/** A proof for an access token. */
 async function prove({ url, key, accessToken }: Bound, claims: Claims = {}, at = userinfo) {
   return await signProof(key, {
     ...{ htm: at.method, htu: url + at.path },
@@ -77,7 +76,6 @@ async function prove({ url, key, accessToken }: Bound, claims: Claims = {}, at =
   })
 }
 
-/** Sends a token with a proof, or with none. */
 async function ask({ url, accessToken }: Bound, proof?: string, at = userinfo, scheme = 'DPoP') {
   const { method, path, body } = at
   const authorization = `${scheme} ${accessToken}`
@@ -85,7 +83,6 @@ async function ask({ url, accessToken }: Bound, proof?: string, at = userinfo, s
   return await send(url, { method, path, headers, ...(body !== undefined && { body }) })
 }
 
-/** The status at UserInfo with a good proof. */
 async function statusOf(bound: Bound): Promise<number> {
   return (await ask(bound, await prove(bound))).status
 }
@@ -112,7 +109,6 @@ async function boundToken(url: string, request: Fields = {}, person = sam) {
   return { url, key, accessToken, refreshToken, tokenType }
 }
 
-/** Refreshes with a proof of the key, or without one. */
 async function refreshWith(url: string, token: string, key?: ClientKey, client: Fields = {}) {
   const form = { grant_type: 'refresh_token', refresh_token: token, client_id: notes.clientId }
   return await postWithProof(url, { ...form, ...client }, key && (await proveAtToken(url, key)))

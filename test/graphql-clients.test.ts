@@ -25,7 +25,6 @@ describe('GraphQL clients with their defaults', () => {
     authorization = `Bearer ${await memberToken(running().url)}`
   })
 
-  /** Records the requests of a client. */
   const listening = () => {
     const heard: { method: string; status: number; sent: string }[] = []
     const hear: typeof fetch = async (input, init) => {

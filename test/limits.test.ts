@@ -51,7 +51,6 @@ const withLimits = (limits: Partial<ServicePolicy['limits']>) => policyWith({ li
 const startWith = async (limits: Partial<ServicePolicy['limits']>, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: withLimits(limits) })
 
-/** The statuses of requests that are sent one after another. */
 async function statusesOf(
   count: number,
   ask: (turn: number) => Promise<{ readonly status: number }>,
@@ -170,7 +169,6 @@ describe('limits: counts in one process', () => {
   })
 })
 
-/** Two processes with shared counts. */
 function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>): void {
   const policy = withLimits({ userinfoPerPersonMax: 32 })(configured)
   const make = (shared: SharedCounts) => makeLimits({ policy, shared, now: Date.now })

@@ -37,7 +37,6 @@ import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, basic, bearer, type Fields, postForm, send } from './support/wire.ts'
 
-/** The line of a request. It is written a moment after the response. */
 async function lineOf({ log }: { readonly log: readonly string[] }, { headers }: Answer) {
   return await eventually(20_000, async () => {
     const lines = log.map((line) => JSON.parse(line))

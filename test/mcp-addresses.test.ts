@@ -34,7 +34,6 @@ function parameterOf({ headers }: Answer, name: string): string | undefined {
   return new RegExp(`${name}="([^"]*)"`).exec(headers.get('www-authenticate') ?? '')?.[1]
 }
 
-/** Expects 403 with these scopes in the challenge, or with none and this advice. */
 function expectForbidden(answer: Answer, scope: string | undefined, advice = ''): void {
   expect([answer.status, parameterOf(answer, 'scope')]).to.deep.equal([403, scope])
   expect(answer.body.error_description).to.include(advice)

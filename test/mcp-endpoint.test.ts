@@ -34,7 +34,6 @@ const json = { 'content-type': 'application/json' }
 const clientInfo = { name: 'test', version: '1.0.0' }
 const getViewer = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_viewer' } }
 
-/** The whole challenge of the tool endpoint. */
 function challenge(url: string, [error, description, scope]: readonly string[]): string {
   const metadata = `resource_metadata="${url}${paths.protectedResource}/mcp"`
   return `Bearer error="${error}", error_description="${description}", scope="${scope}", ${metadata}`
@@ -53,7 +52,6 @@ function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
-/** Wrong parameters, with the name of the one that is reported. */
 const wrongParameters: readonly (readonly [method: string, params: object, named: string])[] = [
   ['completion/complete', {}, 'params.argument'],
   ['completion/complete', { ref: 5 }, 'params.argument'],

@@ -11,7 +11,6 @@ import { memberToken, readOnly } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 
-/** Every resource of the list, page after page. */
 async function listAll(url: string, asking: Sending = {}) {
   const found: { uri: string; title: string }[] = []
   let cursor: string | undefined

@@ -116,7 +116,6 @@ function releasesOf(noun: string): string[] {
 
 const [everywhere] = toolAddresses
 
-/** The scopes of a tool, whoever calls. */
 function scopesOf(access: ToolAccess): readonly string[] {
   return scopesNeeded(access, () => [])
 }
@@ -124,7 +123,6 @@ function scopesOf(access: ToolAccess): readonly string[] {
 /** What every host hands to every model (decision 15). */
 const plainKeywords = ['type', 'description', 'properties', 'required', 'enum', 'items']
 
-/** The keywords of a schema, at any depth. */
 function keywordsIn(schema: JsonSchema): string[] {
   const { properties = {}, items } = schema
   const below = [...Object.values(properties as object), ...(items ? [items] : [])]
@@ -166,7 +164,6 @@ describe('the tools', () => {
   })
 })
 
-/** Expects an answer as its schema describes it. */
 async function expectAnswer(
   tool: Tool,
   { url, ...calling }: { url: string } & Parameters<typeof callTool>[2],

@@ -8,7 +8,6 @@ import { memberApiOver, samAtNorthlight, withCampus } from './support/member-api
 
 const page = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount'
 
-/** Counts the statements that the database executes. */
 function counting(kysely: Kysely<Schema>) {
   const count = { statements: 0 }
   const plugin: KyselyPlugin = {

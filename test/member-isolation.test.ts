@@ -14,7 +14,6 @@ import {
 import { partsOf } from './support/schema-suite.ts'
 import { sharedService } from './support/shared-service.ts'
 
-/** The lists with cursors. All but the notifications are fields of the viewer. */
 const lists = [
   ...['enrolledCourses', 'digitalProducts', 'consultingServices', 'eventRegistrations'],
   'notifications',

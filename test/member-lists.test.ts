@@ -14,7 +14,6 @@ import { sharedService } from './support/shared-service.ts'
 
 type Node = Record<string, unknown>
 
-/** When the campus of these tests was loaded. */
 const CAMPUS_MS = Date.UTC(2026, 0, 15, 12)
 
 const timeOf = (time: unknown) => Date.parse(String(time))
@@ -46,7 +45,6 @@ withDatabases('the lists of a member', (open) => {
   })
   after(async () => await database?.[Symbol.asyncDispose]())
 
-  /** All nodes of a list, walked one at a time. */
   const walk = async (list: string, args: string, fields: string) => {
     const { read } = memberApiOver(database, () => CAMPUS_MS)
     const inside = `{ nodes { ${fields} } totalCount pageInfo { hasNextPage endCursor } }`

@@ -80,11 +80,9 @@ describe('Client ID Metadata Documents', () => {
       },
       signIn: async (asking: Asking = identity) => await signIn(url, asking),
       getTokens: async (asking: Asking = identity) => await getTokens(url, asking),
-      /** The error of a sign-in or its exchange. */
       refused: async (asking: Asking = identity) =>
         await refusal(signIn(url, asking).then(async ({ exchange }) => await exchange())),
       introspect: async (token: string) => (await introspect(url, token)).body,
-      /** Begins an authorization in a new browser. */
       begin: async (client_id = clientId) =>
         await askToAuthorize(url, {
           ...{ client_id, redirect_uri: redirectUri, scope: 'openid', resource: undefined },

@@ -38,7 +38,6 @@ const series = new Map(
   }),
 )
 
-/** The metrics in an expression, with the labels and values that it selects by. */
 function namesIn(expression: string) {
   return [...expression.matchAll(/\b(gatehouse_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selected = '']) => ({
@@ -50,7 +49,6 @@ function namesIn(expression: string) {
   )
 }
 
-/** The values that a label may have, where the table lists them. */
 function valuesOf(name: string, label: string): readonly string[] | undefined {
   const metric: Metric | undefined = Reflect.get(metricTable, seriesOf(name))
   const values = metric?.labels?.[label]

@@ -52,7 +52,6 @@ interface Call {
   readonly body?: unknown
 }
 
-/** One request with JSON, unless the headers name another type; follows no redirect. */
 async function call(method: Method, address: string, { token, headers, body }: Call = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const init = {
@@ -104,7 +103,6 @@ const unshown: Readonly<Record<string, string>> = {
   'components schemas AuthorizationServer properties agent_auth': 'described as never there',
 }
 
-/** The document of each service, with its validator. */
 const documents = new Map<string, Promise<[object, ReturnType<typeof responseValidator>]>>()
 async function documentOf(url: string) {
   const read = async () => {
@@ -116,7 +114,6 @@ async function documentOf(url: string) {
   return await found
 }
 
-/** Compares a response with the document of its service, and notes what it shows. */
 async function expectDescribed(
   url: string,
   [method, path, status]: readonly [Method, string, number],
@@ -575,7 +572,6 @@ describe('openapi.json describes a service that fails', () => {
   }
 })
 
-/** The first request uses up every limit. */
 function nothingTwice(policy: ServicePolicy): ServicePolicy {
   const limits = {
     authorizationKilobytesPerAddressMax: 1,
@@ -656,7 +652,6 @@ interface Described {
   readonly headers?: Record<string, Described>
 }
 
-/** How the media type and the headers of a response differ from the document. */
 function differences(document: object, [method, path]: readonly [Method, string], answer: Answer) {
   const { status, headers } = answer
   const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])

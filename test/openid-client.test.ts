@@ -132,7 +132,6 @@ async function introspected(url: string, token: string) {
   return await oidc.tokenIntrospection(await discover(url, resourceServer), token)
 }
 
-/** The error code of an OAuth response, or the status of a challenge. */
 async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   try {
     await work

@@ -11,7 +11,6 @@ import { forEachDatabase } from './support/storages.ts'
 const areas = ['courses', 'curriculum', 'students', 'posts'] as const
 const scopes = [...areas.map(writeScope), ...areas.map(readScope)]
 
-/** An SDK client with a token. */
 async function openAssistant({ url }: RunningService, token: string) {
   const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },

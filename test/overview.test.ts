@@ -12,7 +12,6 @@ import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const DAY_MS = 86_400_000
-/** The middle of a day. */
 const nowMs = 20_000 * DAY_MS + DAY_MS / 2
 
 withDatabases('the overview of thirty days', (open) => {

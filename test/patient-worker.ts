@@ -8,10 +8,7 @@ import { openServer } from '../src/platform/process/server.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 
-/**
- * A process of the service that waits long for storage and has no limits. When a hundred requests contend for few
- * cores, correct 503 and 429 responses would hide whether a race has one winner.
- */
+/** Waits long for storage and has no limits, so that 503 and 429 hide no race on a busy machine. */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 await using service = await openGatehouse(

@@ -24,7 +24,6 @@ withDatabases('the lists of a site with very many people', (open) => {
     readonly page: (request: PageRequest) => Promise<Pick<Page<object>, 'places'>>
   }
 
-  /** The query plan for a page in the middle of a list. */
   const planOf = async (list: (database: Database) => List) => {
     const asked: CompiledQuery[] = []
     const kysely = database.kysely.withPlugin(watching(database, asked))
@@ -120,7 +119,6 @@ withDatabases('the lists of a site with very many people', (open) => {
   })
 })
 
-/** Records the queries. */
 function watching({ kysely }: Database, asked: CompiledQuery[]): KyselyPlugin {
   return {
     transformQuery({ node, queryId }) {

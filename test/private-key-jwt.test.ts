@@ -50,7 +50,6 @@ async function introspectWith(url: string, key: ClientKey): Promise<number> {
   return (await introspect(url, 'x', byAssertion(await signAssertion(key, url)))).status
 }
 
-/** Points the portal to keys at an address. */
 async function chooseAddress(service: RunningService, jwks_uri: string): Promise<void> {
   await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
 }

@@ -24,18 +24,15 @@ const elsewhere = 'https://evil.example/'
 const URN = 'urn:ietf:params:oauth:request_uri:'
 const withoutPkce = { code_challenge: undefined, code_challenge_method: undefined }
 
-/** Pushes an authorization request of the portal. */
 async function push(url: string, fields: Fields = {}, headers: readonly string[] = []) {
   const form = Object.fromEntries(authorizeUrl(url, { ...asPortal, ...fields }).searchParams)
   return await postForm(url + planPaths.pushedAuthorization, form, headers)
 }
 
-/** The authorization request that names a pushed one. */
 function pushedUrl(url: string, request_uri: string, client_id: string = portal.clientId): URL {
   return new URL(`${paths.authorization}?${encode({ client_id, request_uri })}`, url)
 }
 
-/** Signs Sam in with a pushed request. */
 async function authorizePushed(address: URL, person = makeHeadlessPerson(sam)) {
   const { searchParams } = await person.authorize(address, portal.redirectUri)
   return { code: searchParams.get('code') ?? '', state: searchParams.get('state'), person }

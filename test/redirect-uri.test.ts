@@ -190,7 +190,6 @@ describe('loopback addresses that differ in the port only [RFC 8252 §7.3]', () 
   })
 })
 
-/** Redirect URIs of web applications, of native ones, and in the configuration. */
 describe('permitted redirect URIs', () => {
   for (const [uri, web, native, listed] of [
     ['https://a.example/callback', true, true, true],
@@ -226,7 +225,6 @@ const registered = [
   'http://127.0.0.1:5173/cb?tenant=1',
 ]
 
-/** What an operator reads about an unregistered redirect_uri. */
 describe('the difference of a redirect_uri', () => {
   for (const [sent, nearest, where] of [
     ['https://portal.example/callback/', registered[0], 'path: the trailing slash must match'],

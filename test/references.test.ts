@@ -258,7 +258,6 @@ function unknown(cited: ReturnType<typeof citations>, isKnown: (number: string) 
   return cited.filter(({ what }) => !numbersIn(what).every(isKnown))
 }
 
-/** The numbers of "10", "12 and 15", "4 to 7" or "55-61". */
 function numbersIn(text: string): string[] {
   return text.match(/\d+(?:\.\d+)?/g) ?? []
 }
@@ -285,7 +284,6 @@ const sectionsOfRfc9700 = [
   ...['4.17.1', '4.17.2'],
 ]
 
-/** The anchors of a document's headings. */
 function anchorsOf(file: string): string[] {
   const lines = read(file).replaceAll(/^```[\s\S]*?^```$/gm, '')
   return (lines.match(/(?<=^#+ ).+$/gm) ?? []).map(anchorOf)

@@ -53,7 +53,6 @@ function watch(database: Database, given?: StateStore, loopbackHosts = ['127.0.0
   return { clients, clock, counted }
 }
 
-/** Several networks register more than their maximum; used clients stay. */
 async function replaceOldest({ clients, clock }: ReturnType<typeof watch>): Promise<void> {
   const register = async (address: string) => {
     clock.ms += 1000

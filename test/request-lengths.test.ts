@@ -16,7 +16,6 @@ import { encode, FORM, send } from './support/wire.ts'
 const long = (length: number) => 'x'.repeat(length)
 const limits: RequestLengths = { stateBytesMax: 4096, bytesMax: 8192 }
 
-/** The lengths that known relying parties send. */
 const honest: Readonly<Record<string, number>> = {
   // ASP.NET behind another ASP.NET: a page that is sealed twice, with the first request.
   state: 3000,

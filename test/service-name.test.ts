@@ -10,7 +10,6 @@ import { encode } from './support/wire.ts'
 const name = 'Harbour & Hill'
 const seen = new Map<string, string>()
 
-/** The ids of `main` of all kinds of pages. */
 const expected = [
   ...['account-page', 'admin-page', 'admin-sites-page', 'apps-page', 'consent-page', 'error-page'],
   ...['login-page', 'logout-page', 'logout-success', 'member-api-page', 'not-signed-in-page'],
@@ -46,7 +45,6 @@ describe('the name of the service (config/service.json, name)', () => {
   }
 })
 
-/** Opens each kind of page. */
 async function visit(url: string): Promise<void> {
   const asBrowser = { headers: { accept: 'text/html' } }
   await fetch(url + pages.welcome, asBrowser)

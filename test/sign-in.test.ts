@@ -115,7 +115,6 @@ describe('sign-in: known browsers (weakness 12)', () => {
     for (let turn = 0; turn < guesses; turn += 1) await answer(wrong, from(`192.0.2.${turn}`))
     return answer
   }
-  /** Signs in and returns the cookie of the browser. */
   const becomeKnown = async (service: RunningService, who = sam, kept?: string) => {
     const answer = await openForm(service, kept)
     const signedIn = await answer(who, from('198.51.100.1'))

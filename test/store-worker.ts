@@ -7,7 +7,6 @@ import type { SiteActor } from '../src/school/changes/change.ts'
 import { addMember } from '../src/school/members/change-members.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 
-/** The store that child processes race for. */
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
 
 export type WorkerTask =

@@ -37,7 +37,6 @@ describe('the memory of a process for strangers', () => {
   })
 })
 
-/** Values for the parameters of paths. */
 const anything = {
   ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
   ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
@@ -188,7 +187,6 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
 /** Written some seconds later, by requests to any path. */
 const writtenLater = ['client_refusal', 'site_refusal_day', 'audit_event', 'request_count']
 
-/** Row counts by table and state model. */
 async function countRows({ service }: RunningService): Promise<Record<string, number>> {
   const { kysely } = service.stores.database
   const tables = await kysely.introspection.getTables()

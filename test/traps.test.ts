@@ -49,10 +49,7 @@ async function refreshAfterSecondConsent(url: string): Promise<Answer> {
   return await later(15 * DAY_MS, () => refresh(url, String(again.body['refresh_token'])))
 }
 
-/**
- * Faults of the engine without our repairs. A test that fails after an upgrade of the engine shows that a
- * repair can go. The comments name the tests of the repair.
- */
+/** Faults of the engine without our repairs. The comments name the tests of the repair. */
 describe('engine traps', () => {
   let bare: BareEngine
   before(async () => {

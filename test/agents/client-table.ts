@@ -10,14 +10,11 @@ import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'
 
-/** An expected failure of a client. */
 export interface Known {
   readonly reason: string
-  /** What its user reads. */
   readonly sentence: string
 }
 
-/** An MCP client, set up in one way. */
 export interface Agent {
   readonly name: string
   readonly package: Package
@@ -45,7 +42,6 @@ const mcpRemoteAsksForNothing: Known = {
   sentence: 'Error: No authorization code received',
 }
 
-/** A client of a registry: `name@1.2.3` of npm, `name==1.2.3` of PyPI. */
 function of(
   name: string,
   pinned: string,

@@ -25,7 +25,6 @@ address. Both addresses require a token at the first request, for clients that s
 ## Results
 `
 
-/** docs/reference/mcp-clients.md: what a run of `npm run test:agents` requires of each client. */
 export function renderClients(): string {
   const columns = ['client', 'package', 'set up by', ...wayNames.map((way) => `as ${nameOf(way)}`)]
   const rows = agents.map((client) => [

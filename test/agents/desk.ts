@@ -25,12 +25,7 @@ interface Running {
 
 export type Desk = ReturnType<typeof openDesk>
 
-/**
- * Where one client works for one user: its own home, and a browser.
- *
- * @param visit opens an address in the browser; returns the text of the last page
- * @param late ends every program of the desk
- */
+/** The home and browser of one client for one user. `late` ends every program of the desk. */
 export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
   const home = temporaryFolder()
   const opener = writeOpeners(home)
@@ -94,18 +89,13 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
   return {
     home,
-    /** The variables of each program of this desk. */
     environment,
-    /** Aborts when its time is over, or it is closed. */
     signal,
-    /** Every address that a client opened. */
     opened,
     open,
     run,
-    /** What was printed, and the texts of the browser. */
     transcript: () => notes.join(''),
     note: (text: string) => void notes.push(`${text}\n`),
-    /** Runs a program and requires exit code 0. */
     async succeed(running: Running) {
       const end = await run(running)
       if (end.code !== 0) throw new Error(`${running.command[1]} ended with ${end.code}`)

@@ -9,10 +9,7 @@ import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
 import { temporaryFolder } from '../support/programs.ts'
 
-/**
- * GraphQL clients that are too large for a dependency of the project (Relay's compiler: 118 MB). `npm run test:agents`
- * installs and tries them; `test/graphql-clients.test.ts` tries Apollo's client and urql.
- */
+/** GraphQL clients too large for devDependencies. test/graphql-clients.test.ts tests the others. */
 interface GraphqlClient {
   readonly name: string
   readonly package: Package
@@ -91,7 +88,6 @@ export const graphqlClients: readonly GraphqlClient[] = [
   },
 ]
 
-/** Installs a client outside of the project, and tries it for a member. */
 export async function runGraphqlClient(
   { package: wanted, run }: GraphqlClient,
   url: string,

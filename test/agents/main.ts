@@ -7,19 +7,13 @@ import { graphqlClients, runGraphqlClient } from './graphql-clients.ts'
 import { runAgent } from './run-agent.ts'
 import { wayNames } from './ways.ts'
 
-/**
- * `npm run test:agents`: real clients against the running service. Prints a line for each client and way, and the sum.
- * Fails when a client that ran did not do what the table says.
- */
+/** `npm run test:agents`: fails when a client that ran did not do what the table says. */
 const RUN_TIMEOUT_MS = 8 * 60_000
 
 const { values: options } = parseArgs({
   options: {
-    /** Clients whose name or package contains this word. */
     only: { type: 'string', default: '' },
-    /** The address of a running service with the demo campus. */
     at: { type: 'string' },
-    /** Prints what each client printed. */
     verbose: { type: 'boolean', default: false },
   },
 })

@@ -5,12 +5,9 @@ import { listen } from '../support/listen.ts'
 
 type Json = Record<string, unknown>
 
-/** Requests and answers in one protocol. */
 interface Protocol {
   readonly path: RegExp
-  /** The offered tools. */
   offers(request: Json): readonly OfferedTool[]
-  /** The answer of a tool, if this request has it. */
   answered(request: Json): string | undefined
   call(tool: OfferedTool): readonly Json[]
   say(text: string): readonly Json[]
@@ -23,10 +20,7 @@ interface OfferedTool {
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-/**
- * A stub of an assistant's language model: it calls one tool and repeats the tool's answer. It speaks the three
- * protocols of the assistants' providers.
- */
+/** A stub of an assistant's model that calls one tool and repeats its answer, in three protocols. */
 export async function startModelServer(toolName: string) {
   const server = createServer(async (request, response) => {
     const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
@@ -101,7 +95,6 @@ function response(item: Json): Json[] {
   ]
 }
 
-/** OpenAI's chat completions. */
 const chatCompletions: Protocol = {
   path: /\/chat\/completions$/,
   offers: ({ tools }) =>
@@ -128,7 +121,6 @@ function chunks(delta: Json, reason: string): Json[] {
   return [of({ delta, finish_reason: null }), of({ delta: {}, finish_reason: reason })]
 }
 
-/** Google's generateContent. */
 const generateContent: Protocol = {
   path: /:(stream)?generateContent(\?|$)/i,
   offers: ({ tools }) =>

@@ -8,19 +8,12 @@ const STEPS_MAX = 8
 
 interface Authorization {
   readonly browser: Browser
-  /** Pages of the service are answered; others are the client's. */
   readonly serviceUrl: string
-  /** Where the client sends its user. */
   readonly address: string
   readonly person: Answers
 }
 
-/**
- * Opens the address of a client in a new browser, signs in and allows what is asked.
- *
- * @returns the text of the client's own page
- * @throws with the text of an error page
- */
+/** Signs in and consents in a new browser. Returns the text of the client's page, or throws an error page's. */
 export async function authorize(asked: Authorization): Promise<string> {
   await using context = await newLocalContext(asked.browser)
   const page = await context.newPage()

@@ -20,7 +20,6 @@ const applications = '/admin/northlight/applications'
 interface Run {
   readonly serviceUrl: string
   readonly browser: Browser
-  /** Aborts when the time of the whole run is over. */
   readonly over: AbortSignal
 }
 
@@ -126,7 +125,6 @@ function judge(
     : { kind: 'failed', detail: `its user does not see “${known.sentence}”` }
 }
 
-/** The requested scope, shortened. */
 function scopeIn(address: string): string {
   const scope = new URL(address).searchParams.get('scope') ?? 'no scope'
   const names = scope.split(' ')

@@ -6,9 +6,7 @@ export type WayName = 'member' | 'operator'
 
 export interface Way {
   readonly name: WayName
-  /** The path of the tools. */
   readonly path: string
-  /** Who signs in. */
   readonly person: Answers
   /** A tool without required arguments that needs a scope of this way. */
   readonly tool: string

@@ -10,10 +10,7 @@ import type { Requests } from './requests.ts'
 const RETRY_WINDOW_MS = 11_000
 const AT_ONCE = 8
 
-/**
- * Checks after the fault everything that was answered before. Replays come last, because they end their grants; each
- * grant gets the replay of what was used nearest to the fault.
- */
+/** Checks after the fault everything that was answered before. Replays come last: they end their grants. */
 export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs: number) {
   await inParallel(ledger.families, AT_ONCE, async (family) => {
     if (!family.abandoned) await checkFamily(family, ledger, requests)

@@ -1,9 +1,6 @@
 import { createServer } from 'node:http'
 
-/**
- * A server that only waits, as long as the service waits for a store, in the same steps of the event loop
- * (src/platform/store/storage-timeout.ts). Its delay is the delay of the machine.
- */
+/** Waits as src/platform/store/storage-timeout.ts does. Its delay is the delay of the machine. */
 const STEP_MS = 25
 const STEPS = 11
 

@@ -18,7 +18,6 @@ import { get } from '../support/wire.ts'
 import type { ObtainedCode } from './load.ts'
 import { mountSmallDisk } from './small-disk.ts'
 
-/** Each signs in once and has its own grant. */
 const BROWSERS = 6
 const PREPARE_TIMEOUT_MS = 20_000
 const RECOVER_TIMEOUT_MS = 60_000
@@ -30,11 +29,7 @@ export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 /** Redis keeps acknowledged writes when it is killed. */
 const durableRedis = ['--appendonly', 'yes', '--appendfsync', 'always']
 
-/**
- * Starts two processes of the service on PostgreSQL and Redis, with production settings except for limits.
- *
- * @throws DiskRefused if this user may not mount a disk
- */
+/** Two processes on PostgreSQL and Redis with production settings except for limits. May throw DiskRefused. */
 export async function startDeployment(
   kind: DeploymentKind,
   files: { readonly redis: string; readonly postgres: string },
@@ -76,13 +71,9 @@ export async function startDeployment(
   stack = opened
   return {
     ...{ addresses, processes, postgres, databaseUrl, cluster, disk },
-    /** The first server of a cluster. */
     redis,
-    /** Starts a process again at its own address. */
     start,
-    /** Obtains new codes through the whole flow. */
     obtainCodes: async (count: number) => await obtainCodes(baseUrl, people, count),
-    /** Waits until both processes are ready, and returns how long that took. */
     recover: async () => await recover(addresses),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -56,7 +56,6 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
   }
 }
 
-/** Idle connections; one in ten has had a response. */
 export async function openIdleConnections(addresses: readonly string[], count: number) {
   const sockets: Socket[] = []
   for (const [index, address] of addresses.entries()) {

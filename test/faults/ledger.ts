@@ -1,21 +1,16 @@
-/** Tokens of a response. */
 export interface Issued {
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** The tokens of one code, as its client knows them. */
 export interface Family {
   /** Index of its grant: a replay of one of its tokens ends all families of the grant. */
   readonly grant: number
-  /** The refresh token that the client holds. */
   held: string
   readonly accessTokens: string[]
   /** The used refresh tokens, each with its successor. */
   readonly used: Map<string, { readonly successor: string; readonly atMs: number }>
-  /** After the first request to revoke it, any response about it is right. */
   revoking: boolean
-  /** Time of the response to its revocation. */
   revokedAtMs?: number
   /** The outcome of its last request is unknown, and it is too late to repeat it. */
   abandoned: boolean
@@ -84,7 +79,6 @@ export class Ledger {
     family.abandoned = true
   }
 
-  /** Introspection or UserInfo accepted or rejected an access token. */
   judged(family: Family, isGood: boolean, sentAtMs: number): void {
     if (isGood && isRevoked(family, sentAtMs)) {
       this.#find('undone', 'an access token of a revoked family is good')

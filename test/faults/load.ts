@@ -9,7 +9,6 @@ import type { Broken, Requests, Seen, Send } from './requests.ts'
 
 /** Pause of a client between two requests, so that the load does not fill the machine. */
 const PAUSE_MS = 25
-/** After a 503, or a connection that broke. */
 const RETRY_PAUSE_MS = 100
 /** Later, a repeated code or refresh token counts as stolen, because a write may have succeeded with a 503 (docs/how-to/operate.md). */
 const REPEAT_CODE_WITHIN_MS = 4_000
@@ -21,20 +20,15 @@ const FAMILIES_PER_CLIENT = 4
 interface LoadParts {
   readonly requests: Requests
   readonly ledger: Ledger
-  /** Codes that are not exchanged yet. */
   readonly codes: ObtainedCode[]
-  /** Whether a store may lose codes. */
   readonly losesCodes: boolean
-  /** How often each client exchanges a code. */
   readonly exchangeEveryMs: number
 }
 
-/** A code with the form that exchanges it. */
 export interface ObtainedCode extends Code {
   readonly form: Fields
 }
 
-/** Clients that exchange, refresh, use and revoke. */
 export class Load {
   /** Codes that the store lost, or whose exchange had no response. */
   codesBegunAnew = 0
@@ -48,7 +42,6 @@ export class Load {
     this.#running = Array.from({ length: clients }, (_, index) => this.#client(index))
   }
 
-  /** Ends the load; resolves after the last response. */
   async end(): Promise<void> {
     this.#going = false
     await Promise.all(this.#running)

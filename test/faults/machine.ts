@@ -37,7 +37,6 @@ export class HeldUp {
 
 export type Control = Awaited<ReturnType<typeof startControl>>
 
-/** Measures a server on the same machine that only waits. */
 export async function startControl(heldUp: HeldUp) {
   const port = await freePort()
   const program = await startProgram({
@@ -57,7 +56,6 @@ export async function startControl(heldUp: HeldUp) {
     }
   })()
   return {
-    /** The slowest response since the last call. */
     takeSlowestMs() {
       const taken = slowestMs
       slowestMs = 0

@@ -9,11 +9,7 @@ import { type Result, type Running, runScenario } from './run-scenario.ts'
 import { type Scenario, scenarios } from './scenario-table.ts'
 import { DiskRefused } from './small-disk.ts'
 
-/**
- * `npm run test:faults`: two processes of the service on PostgreSQL and Redis under load, while they and their stores
- * are killed, frozen, filled and restarted. Prints a line for each fault, and the sum. Fails when an acknowledged token
- * is lost, one is used twice, a revocation is undone, or, except in continuous integration, responses are late.
- */
+/** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
 const RUN_TIMEOUT_MS = 6 * 60_000
 const IDLE_CONNECTIONS = 10_000
 /** Open files of the process that are not idle connections. */
@@ -21,13 +17,9 @@ const FILES_KEPT = 1_500
 
 const { values: options } = parseArgs({
   options: {
-    /** Scenarios whose name contains this word; may be repeated. */
     only: { type: 'string', multiple: true, default: [''] },
-    /** Duration of each phase: before, during and after the fault. */
     seconds: { type: 'string', default: '2' },
-    /** Clients, each with at most thirty requests a second. */
     clients: { type: 'string', default: '12' },
-    /** Longer, with more clients, without a time limit. */
     hard: { type: 'boolean', default: false },
   },
 })

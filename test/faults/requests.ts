@@ -6,7 +6,6 @@ import type { HeldUp } from './machine.ts'
 /** A request without a response by then hangs. */
 const HANG_MS = 10_000
 
-/** The end of a request without a response. */
 export type Broken = 'refused' | 'reset' | 'hung'
 
 export type Seen = Pick<Answer, 'status' | 'body'>
@@ -15,9 +14,7 @@ export type Send = (address: string) => Promise<Seen>
 
 /** Sends requests to several addresses in turn, repeats a refused connection once at the next, and records outcomes. */
 export class Requests {
-  /** Number of requests by status, or by how they broke. */
   readonly outcomes = new Map<string, number>()
-  /** Refused connections whose request was repeated. */
   refusedOnce = 0
   slowestMs = 0
   slowestWas = ''
@@ -38,7 +35,6 @@ export class Requests {
     return this.outcomes.get(outcome) ?? 0
   }
 
-  /** Returns the response, or how the request broke. */
   async ask(what: string, send: Send): Promise<Seen | Broken> {
     this.#turn += 1
     const first = this.#turn
@@ -83,7 +79,6 @@ export class Requests {
   }
 }
 
-/** Rethrows errors other than broken connections. */
 function brokenBy(error: unknown): Broken {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNREFUSED') return 'refused'

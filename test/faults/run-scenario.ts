@@ -10,7 +10,6 @@ import type { Scenario, Sizes } from './scenario-table.ts'
 
 export interface Running extends Sizes {
   readonly clients: number
-  /** Duration of the load before, during and after the fault. */
   readonly seconds: number
   readonly heldUp: HeldUp
   readonly control: Control
@@ -34,10 +33,7 @@ export interface Result {
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 
-/**
- * The share of failures where none is expected: a slow machine makes a store exceed its 250 ms, or delays the end of
- * a listener, and the system resets the connections in between.
- */
+/** Share of failures where none is expected: on a slow machine a store exceeds its 250 ms. */
 function shareMax(outcome: string): number {
   if (outcome === '503') return 0.01
   return outcome.startsWith('reset') ? 0.001 : 0
@@ -47,7 +43,6 @@ function shareMax(outcome: string): number {
 const SUCCEEDED_MIN = 50
 const CODES_PER_CLIENT = 8
 
-/** Runs one scenario: load, the fault, its end, more load, and a check of all responses. */
 export async function runScenario(scenario: Scenario, deployment: Deployment, running: Running) {
   const { clients, seconds, heldUp, control } = running
   await deployment.recover()

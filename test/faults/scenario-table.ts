@@ -6,7 +6,6 @@ import type { Deployment, DeploymentKind } from './deployment.ts'
 import { type HardClients, openIdleConnections, startSlowClients } from './hard-clients.ts'
 import { emptyDisk, fillDisk } from './small-disk.ts'
 
-/** A fault under load. */
 export interface Scenario {
   readonly name: string
   readonly at: DeploymentKind
@@ -14,9 +13,7 @@ export interface Scenario {
   readonly failsRequests: boolean
   /** A cluster may acknowledge a code that the new master does not know. */
   readonly losesCodes?: boolean
-  /** Returns a remark for the report. */
   readonly begin: (deployment: Deployment, sizes: Sizes) => Promise<string | undefined>
-  /** Undoes the fault. */
   readonly end: (deployment: Deployment) => Promise<void>
 }
 
@@ -142,7 +139,6 @@ export const scenarios: readonly Scenario[] = [
   },
 ]
 
-/** Changes a setting for all sessions of the server. */
 async function tell(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   client.on('error', () => {})

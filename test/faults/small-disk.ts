@@ -31,7 +31,6 @@ export function mountSmallDisk() {
   return { folder, [Symbol.dispose]: unmount }
 }
 
-/** Leaves no byte free. */
 export function fillDisk(folder: string): void {
   const file = openSync(join(folder, BALLAST), 'w')
   let bytes = PIECE.length

@@ -9,18 +9,15 @@ export function makeChance(seed: number) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
-  /** From 0 up to but not including `below`. */
   const number = (below: number) => Math.floor(next() * below)
   return {
     number,
-    /** True with this probability. */
     is: (probability: number) => next() < probability,
     pick<Value>(values: readonly Value[]): Value {
       const value = values[number(values.length)]
       if (value === undefined && values.length === 0) throw new Error('there is nothing to pick')
       return value as Value
     },
-    /** Makes up to so many values. */
     many: <Value>(most: number, make: () => Value): Value[] =>
       Array.from({ length: number(most + 1) }, make),
   }

@@ -25,7 +25,6 @@ export interface Schemas {
   readonly admin: GraphQLSchema
 }
 
-/** Valid, nearly valid and invalid documents of a schema. */
 export function graphqlRequest(chance: Chance, schemas: Schemas): FuzzRequest {
   const isMember = chance.is(0.5)
   const path = isMember ? paths.graphql : paths.adminGraphql

@@ -1,12 +1,10 @@
 import { headerOf, type Seen } from './wire.ts'
 
-/** The longest time of a response. */
 export const HANG_MS = 2000
 
 /** A piece of the marker that could end or begin an attribute or an element. */
 const reflected = /mk7["']|<u mk7/
 
-/** What is wrong with a response, if anything. */
 export function judge(seen: Seen): string | undefined {
   const { status, text, tookMs } = seen
   if (status >= 500) return `${status}: ${text.slice(0, 200)}`

@@ -15,23 +15,16 @@ import { toolRequest } from './tool-requests.ts'
 import { mayBeCutOff, type Seen, sendOne, sendPipelined } from './wire.ts'
 import { openWorld, type World } from './world.ts'
 
-/**
- * `npm run test:fuzz`: sends requests of grammars, with valid tokens and sessions, to a service in its own process.
- * Fails for a 5xx, a response after two seconds, unescaped markup in a page, a secret in the log, or a memory leak.
- * Keeps requests that failed in `seeds/`.
- */
+/** `npm run test:fuzz`: fails for a 5xx, a slow response, unescaped markup, a logged secret or a leak. */
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     requests: { type: 'string', default: '100000' },
-    /** The run ends after this time and names the rest. */
     minutes: { type: 'string', default: '4' },
     /** Makes the same requests again, except for values of the service. */
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     storage: { type: 'string', default: 'sqlite' },
-    /** One of the grammars. */
     only: { type: 'string' },
-    /** Examples of schemathesis for each operation. */
     examples: { type: 'string', default: '20' },
   },
 })

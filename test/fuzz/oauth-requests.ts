@@ -25,7 +25,6 @@ const resources = ['', '/mcp', '/', '/member/graphql'].map((path) => place('url'
 const asNotes = { client_id: notes.clientId, redirect_uri: notes.redirectUri }
 const asLoopback = { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' }
 
-/** Requests to the endpoints of OAuth and OpenID Connect. */
 export function oauthRequest(chance: Chance): FuzzRequest {
   const make = chance.pick([
     ...[authorization, authorization, authorization, token, token, token, registration],
@@ -82,7 +81,6 @@ function authorization(chance: Chance): FuzzRequest {
   }
 }
 
-/** How a client authenticates, as fields of a form and headers. */
 function authentication(chance: Chance): { fields: Fields; headers: string[] } {
   const { client_id: portal, client_secret: secret } = asPortal
   const posted = (client_id: string, client_secret: string) => ({
@@ -134,7 +132,6 @@ function token(chance: Chance): FuzzRequest {
   return posted(chance, paths.token, { body, headers })
 }
 
-/** Revocation and introspection. */
 function aboutToken(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
   // A valid revocation would end tokens that other requests need.
@@ -234,7 +231,6 @@ function registration(chance: Chance): FuzzRequest {
   }
 }
 
-/** Posts a form, with further headers and now and then by another method. */
 export function posted(
   chance: Chance,
   path: string,

@@ -33,7 +33,6 @@ export function pageRequest(chance: Chance): FuzzRequest {
   return posted(chance, targetOf(path), { body, headers })
 }
 
-/** Steps of a sign-in that was begun. */
 function interactionRequest(chance: Chance): FuzzRequest {
   const steps = ['login', 'login', 'consent', 'consent', 'select_account']
   const step = chance.pick([...steps, oddText(chance).slice(0, 50)])
@@ -100,7 +99,6 @@ function formFields(chance: Chance): [string, string][] {
   return fields
 }
 
-/** Paths in odd spellings, documents and files. */
 export function addressRequest(chance: Chance): FuzzRequest {
   const path = pathOf(chance, chance.pick([...Object.values(paths), ...addresses]))
   const spelled = chance.pick([

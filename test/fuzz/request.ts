@@ -1,12 +1,7 @@
-/**
- * A request with one character for each byte, so that a JSON file can keep broken UTF-8. `@{name}` is a placeholder
- * for a value that only the running service gives out, such as a token.
- */
+/** One character for each byte. `@{name}` is a placeholder for a value of the running service. */
 export interface FuzzRequest {
   readonly method: string
-  /** The request target. */
   readonly path: string
-  /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly body?: string
 }
@@ -37,7 +32,6 @@ export function bytesOf(text: string): string {
   return bytes.toString('latin1', 0, length)
 }
 
-/** Fills the placeholders of a request. */
 export function filled(request: FuzzRequest, givenAs: (name: Given) => string): FuzzRequest {
   const fill = (text: string) =>
     text.replaceAll(/@\{(\w+)\}/g, (_whole, name: Given) => givenAs(name))

@@ -6,7 +6,6 @@ import type { FuzzRequest } from './request.ts'
 
 /** Requests for which the service failed once; each run sends them first. */
 interface Seed {
-  /** What was wrong with the response. */
   readonly found: string
   /** Several if they were sent on one connection. */
   readonly requests: readonly FuzzRequest[]
@@ -20,7 +19,6 @@ export function readSeeds(): Seed[] {
     .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
 }
 
-/** Writes a seed and returns its file. */
 export function keepSeed(seed: Seed): string {
   const name = createHash('sha256').update(JSON.stringify(seed.requests)).digest('hex').slice(0, 12)
   mkdirSync(folder, { recursive: true })

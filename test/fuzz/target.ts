@@ -60,7 +60,6 @@ export async function startTarget(
   return {
     url,
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    /** The memory of the idle process after a garbage collection. */
     async memory(): Promise<Memory> {
       await delay(1000)
       said.length = 0

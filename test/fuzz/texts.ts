@@ -7,7 +7,6 @@ export const MARKUP = `mk7"'><u mk7>`
 /** Sent as a secret; must never be in the log. */
 export const SECRET = 'mk7-a-secret-of-the-fuzzer'
 
-/** Text that programs have tripped over. */
 const tripping: readonly string[] = [
   ...['', ' ', '\0', 'a\0b', '\ud800', 'a\udfffb', '\u202e\u200b\ufeff', 'é＠ſК', '😀'.repeat(20)],
   ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'null', 'undefined', 'true', 'NaN'],
@@ -64,7 +63,6 @@ export function formOf(
     .join(separator)
 }
 
-/** Bytes with a few of them changed, doubled or gone. */
 export function damaged(chance: Chance, bytes: string): string {
   const letters = [...bytes]
   for (let hit = 0; hit <= chance.number(3) && letters.length > 0; hit += 1) {

@@ -5,7 +5,6 @@ import { mostlyBearer } from './oauth-requests.ts'
 import { bytesOf, type FuzzRequest, headerBytes, place } from './request.ts'
 import { bodyHeaders, damaged, furtherHeaders, oddText } from './texts.ts'
 
-/** A tool as `tools/list` shows it. */
 export interface ListedTool {
   readonly name: string
   readonly inputSchema: JsonSchema

@@ -5,10 +5,8 @@ import { text } from 'node:stream/consumers'
 
 import type { FuzzRequest } from './request.ts'
 
-/** A response. */
 export interface Seen {
   readonly status: number
-  /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly text: string
   readonly tookMs: number
@@ -86,7 +84,6 @@ function partOf(part: string, tookMs: number): Seen {
   return { status: Number(first.slice(9, 12)), headers, text: rest.join('\r\n\r\n'), tookMs }
 }
 
-/** The values of a header. */
 export function headerOf({ headers }: Seen, name: string): string[] {
   return headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
 }

@@ -53,13 +53,11 @@ export async function openWorld(url: string) {
   }
 
   return {
-    /** The GraphQL schemas that the service publishes. */
     schemas: {
       member: await schemaAt(url + paths.memberSchema),
       admin: await schemaAt(url + paths.adminSchema),
     },
     tools: await toolsOf(url, [body.access_token, operatorAccess]),
-    /** Values for the placeholders of one request. */
     valuesFor(chance: Chance): (name: Given) => string {
       const interaction = interactions.length > 0 ? chance.pick(interactions) : undefined
       const own: Partial<Record<Given, string>> = {
@@ -83,7 +81,6 @@ export async function openWorld(url: string) {
       keep('client', /"client_id":"(loopback_[^"]+)"/.exec(text)?.[1])
       learnInteraction(path, seen)
     },
-    /** Whether its tokens and sessions still work. */
     isOpen: async () => {
       const answers = await Promise.all([
         userinfo(url, fixed.memberToken ?? ''),
@@ -93,7 +90,6 @@ export async function openWorld(url: string) {
       ])
       return answers.every(({ status }) => status === 200)
     },
-    /** A secret in a line of the log. */
     secretIn(line: string): string | undefined {
       for (const word of line.match(/[\w.~+/-]{16,}/g) ?? []) if (secrets.has(word)) return word
       return line.includes(SECRET) ? SECRET : undefined

@@ -7,13 +7,9 @@ import { parseArgs } from 'node:util'
 import { endWithTests, isContinuousIntegration, temporaryFolder } from '../support/programs.ts'
 import { type Mutant, mutants } from './table.ts'
 
-/**
- * `npm run test:mutants`: breaks each line of the table in a copy of the tree, and runs its tests. Fails for a mutant
- * that lives without an explanation, and for an explained one that is killed.
- */
+/** `npm run test:mutants`: fails for a mutant that lives unexplained, and for an explained one that is killed. */
 const { values: options } = parseArgs({
   options: {
-    /** Mutants whose file contains this word. */
     only: { type: 'string', default: '' },
     /** A number of mutants, spread over the table; another seed chooses others. */
     sample: { type: 'string' },

@@ -205,7 +205,6 @@ function migrationsWith(name: string, text: string): string {
   return folder
 }
 
-/** Reads `table.column` from the types, with a question mark where it may be null. */
 function columnsOfTypes(): string[] {
   const text = readFileSync(join(import.meta.dirname, '../../src/platform/store/schema.ts'), 'utf8')
   const columnsIn = (body: string): string[] =>

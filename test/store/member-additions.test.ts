@@ -289,7 +289,6 @@ withEveryDatabase('Adding members', (open, newPlace) => {
   })
 })
 
-/** Records the SQL of all statements. */
 function watching({ kysely }: Database, statements: string[]): KyselyPlugin {
   return {
     transformQuery({ node, queryId }) {

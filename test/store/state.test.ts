@@ -15,16 +15,12 @@ import { requireProgram } from '../support/skipped.ts'
 
 const worker = `${import.meta.dirname}/../store-worker.ts`
 
-/** One kind of store, and what only a test sees of it. */
 interface Backend extends AsyncDisposable {
   readonly store: StateStore
   /** Where another process finds the same store. */
   readonly place: WorkerPlace
-  /** Lets time pass for the records. */
   pass(timeMs: number): Promise<void>
-  /** Removes expired records, where the store does not by itself. */
   cleanUp(): Promise<void>
-  /** Removes every record. */
   clear(): Promise<unknown>
   /** Returns one text for each row or key. */
   dump(): Promise<string[]>

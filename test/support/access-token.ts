@@ -1,6 +1,5 @@
 import type { AccessToken } from '../../src/oauth/token/tokens.ts'
 
-/** A valid token of Sam at a site, with changes. */
 export function accessToken(changes: Partial<AccessToken> = {}): AccessToken {
   const scopes = changes.scopes ?? ['openid']
   return {

@@ -20,7 +20,6 @@ export async function startOperator(
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
     await postJson(url + paths.adminGraphql, { query, variables }, { token })
-  /** The data of an operation that has to succeed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
   const run = async (query: string, variables: object = {}): Promise<any> => {
     const { body } = await ask(query, variables)
@@ -32,11 +31,9 @@ export async function startOperator(
     token,
     ask,
     run,
-    /** The only field of the data. */
     // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
     value: async (query: string, variables?: object): Promise<any> =>
       Object.values(await run(query, variables))[0],
-    /** The code of an operation that has to fail, and the argument that it names. */
     async refused(query: string, variables: object = {}): Promise<string> {
       const { body } = await ask(query, variables)
       const [error] = body.errors ?? []
@@ -88,7 +85,6 @@ export function mutationOf(name: string, fields = 'id'): string {
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`
 }
 
-/** The lines of the audit trail with this action. */
 async function auditEvents({ service }: RunningService, action: string) {
   return await service.stores.database.kysely
     .selectFrom('audit_event')

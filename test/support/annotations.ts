@@ -3,13 +3,8 @@ import { join } from 'node:path'
 
 import { caseNumbers, requirements, standards } from './reference-data.ts'
 
-/**
- * Reads which rows of the reference a test shows: `// [RFC 6749 §5.2; Errors 4.1; 71, 73; class leak]`.
- * An annotation stands in the title of a test or in the comment directly above it, so that renaming a test
- * needs no other edit. Pages of docs/reference are generated from it.
- */
+/** A row of the reference that a test shows, from its title or the comment above: `// [Errors 4.1; 71]`. */
 export interface Annotation {
-  /** Path from the root of the repository. */
   readonly file: string
   readonly title: string
   /** Row that the test shows: "RFC 6749 §5.2", "Errors 4.1", "71", "class leak", "threat 12". */
@@ -26,18 +21,15 @@ const numbers = /^\d{1,4}(?:-\d{1,4})?(?:, \d{1,4}(?:-\d{1,4})?)*$/
 const test =
   /((?:^[ \t]*\/\/[^\n]*\n)*)^[ \t]*(?:it|describe)(?:\.\w+)?\(\s*(?:(['"`])((?:\\.|(?!\2).)*)\2|(\w+)\s*,)/gms
 
-/** Every test file with its text, by its path from the root. */
 export function readTestFiles(): ReadonlyMap<string, string> {
   const files = globSync('test/**/*.test.ts', { cwd: root }).sort()
   return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
 }
 
-/** The annotations of all tests, in the order of files and tests. */
 export function readAnnotations(): readonly Annotation[] {
   return [...readTestFiles()].flatMap(([file, text]) => annotationsOf(file, text))
 }
 
-/** The annotations of a test file, in the order of its tests. */
 export function annotationsOf(file: string, text: string): Annotation[] {
   return [...text.matchAll(test)].flatMap(([, comment = '', , literal, variable]) => {
     const title = (literal ?? `(${variable})`).replaceAll(/\\(.)/g, '$1')
@@ -68,7 +60,6 @@ export function renderTests(row: string, annotations: readonly Annotation[]): st
   return [...files].map(renderTestFile).join(', ')
 }
 
-/** A link from a page in docs/reference to a test file. */
 export function renderTestFile(file: string): string {
   return `[${file.replace(/^test\//, '').replace(/\.test\.ts$/, '')}](../../${file})`
 }

@@ -5,14 +5,11 @@ import { bindTo, expiredToken } from './families.ts'
 import { olivia, type RunningService } from './gatehouse.ts'
 import { type Answer, send, type WireRequest } from './wire.ts'
 
-/** Tokens that the rows of a table send. */
 export type Held = Awaited<ReturnType<typeof obtainHeld>>
 
 export interface Expected {
   readonly status: number
-  /** `WWW-Authenticate`, after the realm. */
   readonly challenge?: string
-  /** With `{base}` for the address of the service. */
   readonly body: object | string
   /** `Access-Control-Allow-Origin`, where it is not `*`. */
   readonly open?: string | null

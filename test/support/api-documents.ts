@@ -21,7 +21,6 @@ const documents = { member: 'docs/member-api.md', admin: 'docs/admin-api.md' }
 
 const fileOf = (api: keyof typeof documents) => join(import.meta.dirname, '../..', documents[api])
 
-/** A page with requests written by hand; those that have an answer. */
 export function readApiDocument(api: keyof typeof documents) {
   const text = readFileSync(fileOf(api), 'utf8')
   return { text, requests: [...text.matchAll(example)].map(([, , query = '']) => query) }
@@ -49,7 +48,6 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
   return written
 }
 
-/** Root fields that each operator scope opens. */
 function replaceScopes(text: string): string {
   const roots = operationsOf(makeAdminSchema())
   const rows = scopeNames('operator').map((scope) => {

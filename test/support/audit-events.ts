@@ -6,8 +6,6 @@ import addFormats from 'ajv-formats'
 
 const file = join(import.meta.dirname, '../../docs/audit-event.schema.json')
 
-/** The published schema of audit events. */
 export const eventSchema = JSON.parse(readFileSync(file, 'utf8'))
 
-/** Whether a value is an audit event by the published schema. */
 export const isEvent = addFormats.default(new Ajv2020({ strict: true })).compile(eventSchema)

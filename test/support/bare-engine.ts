@@ -19,15 +19,11 @@ import { asClaude, asPortal, asResourceServer } from './client.ts'
 import { claude, notes } from './gatehouse.ts'
 import { listen } from './listen.ts'
 
-/** What the engine stored, by model and id. */
 type Records = Map<string, AdapterPayload>
 
 export type BareEngine = Awaited<ReturnType<typeof startBareEngine>>
 
-/**
- * The engine configured by its documentation and our specification alone: the same addresses, clients, scopes and
- * resources, without our repairs. A test that fails here and passes on the service shows that a repair is needed.
- */
+/** The engine without our repairs. A test that passes only on the service shows that a repair is needed. */
 export async function startBareEngine(adapter?: Configuration['adapter']) {
   const server = createServer()
   const listening = await listen(server)

@@ -42,7 +42,6 @@ export function sharedBrowser() {
   }
 }
 
-/** Fills in the sign-in page. */
 export async function signInAs(page: Page, { login, password }: typeof sam): Promise<void> {
   await page.fill('#login', login)
   await page.fill('#password', password)
@@ -74,7 +73,6 @@ interface Axe {
   run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
 }
 
-/** The violations that an accessibility scan (axe-core, all rules) finds. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
   return await page.evaluate(async () => {
@@ -83,7 +81,6 @@ export async function violations(page: Page): Promise<string[]> {
   })
 }
 
-/** Whether a page is wider than its window. */
 export async function overflows(page: Page): Promise<boolean> {
   return await page.evaluate('document.documentElement.scrollWidth > innerWidth')
 }

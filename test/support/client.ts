@@ -8,7 +8,6 @@ import { type Answer, bearer, encode, type Fields, get, postForm, send } from '.
 
 // The demo's public member client by default: given fields replace its own, and undefined removes them.
 
-/** Fields of other clients. */
 export const asPortal = {
   client_id: portal.clientId,
   redirect_uri: portal.redirectUri,
@@ -35,7 +34,6 @@ export function makePkce(): { verifier: string; challenge: string } {
   return { verifier, challenge: challengeOf(verifier) }
 }
 
-/** A complete authorization request. */
 export function authorizeUrl(url: string, fields: Fields = {}): URL {
   const complete = {
     response_type: 'code',
@@ -51,17 +49,14 @@ export function authorizeUrl(url: string, fields: Fields = {}): URL {
   return new URL(`${paths.authorization}?${encode(complete)}`, url)
 }
 
-/** Sends an authorization request without following redirects. */
 export async function askToAuthorize(url: string, fields: Fields = {}): Promise<Answer> {
   return await get(authorizeUrl(url, fields).href)
 }
 
-/** Where a response redirects. */
 export function locationOf({ headers }: Answer): URL {
   return new URL(headers.get('location') ?? 'none:')
 }
 
-/** The `error` that a redirect brings to the client. */
 export function errorOf(answer: Answer): string | null {
   return locationOf(answer).searchParams.get('error')
 }
@@ -86,7 +81,6 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
 
 export type ObtainedCode = Awaited<ReturnType<typeof obtainCode>>
 
-/** Signs a person in and returns the code. */
 export async function obtainCode(url: string, fields: Fields = {}, answers: Answers = sam) {
   const start = authorizeUrl(url, fields)
   const wanted = start.searchParams
@@ -138,7 +132,6 @@ export interface Tokens {
 
 export type ObtainedTokens = Awaited<ReturnType<typeof obtainTokens>>
 
-/** Signs a person in and exchanges the code. */
 export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   const obtained = await obtainCode(...wanted)
   const answer = tokensOf(await redeem(wanted[0], obtained))
@@ -171,7 +164,6 @@ export async function refresh(url: string, token: string, fields: Fields = {}): 
   })
 }
 
-/** Introspects as the demo's resource server. */
 export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.introspection, { token, ...asResourceServer, ...fields })
 }

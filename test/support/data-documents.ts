@@ -111,7 +111,6 @@ examples and registries are left out. [Conformance](../conformance.md) lists the
   )
 }
 
-/** The name that an annotation uses for a section. */
 export function nameOfSection(standard: Standard, { section }: Section): string {
   return `${standard.name} §${section}`
 }

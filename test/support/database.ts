@@ -26,7 +26,6 @@ type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 /** For tests that are not about time, on a busy machine. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
-/** Opens a new database. */
 export type Open = (options?: DatabaseOptions) => Promise<Database>
 
 type DatabaseSuite = (open: Open, newPlace: NewPlace) => void
@@ -70,7 +69,6 @@ function opener(newPlace: NewPlace): Open {
   }
 }
 
-/** A SQLite file in its own folder. Disposing the place removes both. */
 export async function sqlitePlace(): Promise<Place> {
   const folder = temporaryFolder()
   return {
@@ -81,7 +79,6 @@ export async function sqlitePlace(): Promise<Place> {
   }
 }
 
-/** A database on the shared server. */
 export async function postgresPlace(file: string, content?: Content): Promise<Place> {
   const url = await (await sharedPostgres(file)).createDatabase(content)
   return {

@@ -18,10 +18,8 @@ const documentHosts = [
 
 export type DocumentHost = Awaited<ReturnType<typeof startDocumentHost>>
 
-/** One certificate for all hosts of a process. */
 let certificate: ReturnType<typeof makeCertificate> | undefined
 
-/** Starts an https host for metadata documents. */
 export async function startDocumentHost(file: string) {
   certificate ??= makeCertificate(file)
   const { key, cert } = await certificate
@@ -37,22 +35,18 @@ export async function startDocumentHost(file: string) {
     connect({ host: '127.0.0.1', port: down ? 1 : listening.port, servername, ca: cert })
   return {
     ...listening,
-    /** Every request that arrived, as `host/path`. */
     requests,
     /** Node's fetch with all options; it connects to this host, which the engine's guard would refuse. */
     fetch: connectingFetch(open),
-    /** Sets the answer from now on; an object is a document. */
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
     },
-    /** Refuses connections from now on. */
     goDown() {
       down = true
     },
   }
 }
 
-/** Answers with a document. */
 export function documentAnswer(document: object, headers: object = {}): RequestListener {
   return (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', ...headers })
@@ -80,7 +74,6 @@ function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   }
 }
 
-/** Makes a key and a certificate for all of these names. */
 export async function makeCertificate(file: string) {
   const folder = temporaryFolder()
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

@@ -10,7 +10,6 @@ export interface Outcome {
   /** `known`: it failed as its table says. */
   readonly kind: 'passed' | 'known' | 'failed' | 'not run'
   readonly detail: string
-  /** What the program printed. */
   readonly transcript: string
 }
 
@@ -42,7 +41,6 @@ export async function openRunBrowser(opened: AsyncDisposableStack) {
   return opened.adopt(await openBrowser(), (closing) => closing.close())
 }
 
-/** Works on everything, some at a time. */
 export async function inParallel<T>(
   all: readonly T[],
   atOnce: number,
@@ -55,7 +53,6 @@ export async function inParallel<T>(
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-/** Prints a line for each outcome, and the transcript of a failure. */
 export function makeReport(verbose: boolean) {
   const counts = { passed: 0, known: 0, failed: 0, 'not run': 0 }
   return {
@@ -99,12 +96,7 @@ export async function isVisible(page: Page, selector: string): Promise<boolean> 
     .catch(() => false)
 }
 
-/**
- * Answers a page of the service as a person who agrees.
- *
- * @returns which page it was, if there was one
- * @throws with the text of an error page
- */
+/** Answers a page of the service as a person who agrees. Returns which page it was; throws an error page. */
 export async function answerPage(page: Page, person: Answers): Promise<string | undefined> {
   for (const [id, submit] of Object.entries(submits)) {
     if (!(await isVisible(page, submit))) continue

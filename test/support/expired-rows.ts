@@ -22,7 +22,6 @@ const unchecked = {
 const payload = `'${'{}'.padEnd(400)}'`
 const grant = `'person', 'client', 'Client', 'site', '${'{}'.padEnd(200)}'`
 
-/** A row of each table with an expiry in milliseconds. */
 const byTime = (id: string, expiry: string) => [
   `oauth_state (model, id, payload, expires_at) select 'AccessToken', ${id}, ${payload}, ${expiry}`,
   `oauth_grant
@@ -44,16 +43,12 @@ const byTime = (id: string, expiry: string) => [
     select 'site', 'client', 'digest', 'made', ${id}, ${expiry}`,
 ]
 
-/**
- * Fills every table with expiring rows in an empty database: `rows` expired ones (a multiple of ten), and a tenth as
- * many that live. Each grant has a scope and a day; each living one also has a family, and ten expired days and families.
- */
+/** Fills every table with `rows` expired rows (a multiple of ten) and a tenth as many living ones. */
 export async function fillExpiring(
   database: Database,
   { rows, nowMs }: { readonly rows: number; readonly nowMs: number },
 ): Promise<void> {
   const lastDay = dayOf(nowMs) - CALL_DAYS
-  /** Inserts several rows, numbered i. */
   const many = (last: number, insert: string) =>
     `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ${last})
       insert into ${insert}`

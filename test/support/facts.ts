@@ -2,7 +2,6 @@ import type { ServiceFacts } from '../../src/api/discovery/service-facts.ts'
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { everyPlan } from './proofs.ts'
 
-/** The facts of a service for a campus. */
 export const facts: ServiceFacts = {
   baseUrl: 'https://id.campus.example',
   service: {
@@ -40,7 +39,6 @@ export const everyPlanFacts: ServiceFacts = {
   service: { ...facts.service, furtherPlans: everyPlan },
 }
 
-/** The most restrictive configuration. */
 export const strictFacts: ServiceFacts = {
   ...facts,
   service: {

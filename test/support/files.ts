@@ -16,7 +16,6 @@ export const png: Buffer<ArrayBuffer> = Buffer.from(
   'base64',
 )
 
-/** A file on its way to the Admin API. */
 export interface Sending {
   readonly url: string
   readonly token: string | undefined
@@ -26,7 +25,6 @@ export interface Sending {
   readonly signal?: AbortSignal
 }
 
-/** Sends a file as any program would. */
 export async function sendFile(sending: Sending): Promise<Answer> {
   const { url, token, name, bytes, mediaType = 'application/octet-stream', signal } = sending
   const query = name === '' ? '' : `?${new URLSearchParams({ name })}`

@@ -49,7 +49,6 @@ export interface RunningService extends AsyncDisposable {
   readonly config: Config
   readonly service: Gatehouse
   readonly kysely: Kysely<Schema>
-  /** Every line of the log. */
   readonly log: readonly string[]
 }
 

@@ -13,7 +13,6 @@ import { type Annotation, renderTestFile, renderTests } from './annotations.ts'
 import { code, page, renderTable } from './markdown.ts'
 import { attackClasses, hostileCases } from './reference-data.ts'
 
-/** The tables of test/hostile, in the order of the page. */
 export const caseTables: readonly CaseTable[] = [
   redirectCases,
   authorizationCases,
@@ -84,10 +83,8 @@ function renderCaseTable({ title, file, cases }: CaseTable): string {
   )
 }
 
-/** One attack at several places. */
 interface Group {
   readonly attack: string
-  /** Each with what still works there afterwards. */
   readonly places: readonly string[]
   readonly cases: readonly HostileCase[]
 }

@@ -24,7 +24,6 @@ export async function importRecords(
   return await importLines({ database, sources, ...settings })
 }
 
-/** Writes an NDJSON file. */
 export function linesFile(
   records: readonly object[],
   path: string = join(temporaryFolder(), 'records.ndjson'),
@@ -33,7 +32,6 @@ export function linesFile(
   return path
 }
 
-/** Everything that an export of the database holds. */
 export async function exportRecords(database: Database): Promise<Record<string, unknown>[]> {
   const records: Record<string, unknown>[] = []
   for (const type of kindNames) {

@@ -11,7 +11,6 @@ export async function inTime<T>(limitMs: number, work: () => Promise<T>): Promis
   }
 }
 
-/** Fails when the work takes longer. */
 export async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
   const startedAtMs = performance.now()
   await work

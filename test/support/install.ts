@@ -32,7 +32,6 @@ const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()
 
-/** Installs a package once per run. */
 export async function install(wanted: Package, signal: AbortSignal): Promise<Installed> {
   const { registry, name, version, with: others = [] } = wanted
   const label = [name, version, ...others].join('-')

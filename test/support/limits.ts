@@ -1,7 +1,6 @@
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { limitTable } from '../../src/platform/limits/limit-table.ts'
 
-/** The maximum of each section or setting. */
 const WIDE: Readonly<Record<string, number>> = {
   limits: 1_000_000_000,
   mcp: 1_000_000,

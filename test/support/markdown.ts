@@ -1,6 +1,5 @@
 type Cell = string | number
 
-/** A table of Markdown. */
 export function renderTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return [head, head.map(() => '---'), ...rows].map(renderRow).join('\n')
 }
@@ -9,7 +8,6 @@ function renderRow(cells: readonly Cell[]): string {
   return `| ${cells.map((cell) => String(cell).replaceAll(/(?<!\\)\|/g, '\\|')).join(' | ')} |`
 }
 
-/** Paragraphs, headings and tables. */
 export const page = (...parts: readonly string[]) => parts.join('\n\n')
 
 /** Values as code: "`a`, `b`". */

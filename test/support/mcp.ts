@@ -13,7 +13,6 @@ export const eras = ['2026-07-28', '2025-11-25'] as const
 export type Era = (typeof eras)[number]
 
 export interface Sending {
-  /** The parameters of the message. */
   readonly params?: Record<string, unknown>
   readonly token?: string | undefined
   readonly era?: Era
@@ -22,7 +21,6 @@ export interface Sending {
   readonly path?: string
 }
 
-/** Sends any bytes to the tool endpoint. */
 export async function postRaw(
   url: string,
   body: string | Uint8Array<ArrayBuffer>,
@@ -31,7 +29,6 @@ export async function postRaw(
   return await postJson(url + paths.mcp, body, { headers })
 }
 
-/** Sends a JSON-RPC request in one version of the protocol. */
 export async function send(
   url: string,
   method: string,
@@ -62,12 +59,10 @@ const envelope = {
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
 }
 
-/** A call of a tool. */
 export interface Calling extends Omit<Sending, 'params'> {
   readonly values?: Record<string, unknown>
 }
 
-/** Calls a tool. */
 export async function callTool(
   url: string,
   name: string,
@@ -76,7 +71,6 @@ export async function callTool(
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
-/** The result of a successful call of a tool. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
 export async function readTool<T = any>(url: string, name: string, how?: Calling): Promise<T> {
   const { status, body } = await callTool(url, name, how)
@@ -95,7 +89,6 @@ export function answerIn(answer: object): any {
   return text.startsWith('{') ? JSON.parse(text) : text
 }
 
-/** The error text of a failed call of a tool. */
 export async function problemOf(url: string, name: string, calling: Calling = {}): Promise<string> {
   const { status, body } = await callTool(url, name, calling)
   if (status !== 200 || body.result?.isError !== true) {
@@ -104,7 +97,6 @@ export async function problemOf(url: string, name: string, calling: Calling = {}
   return body.result.content[0].text
 }
 
-/** The names of the tools for a token. */
 export async function toolNames(
   url: string,
   token?: string,

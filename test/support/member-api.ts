@@ -16,7 +16,6 @@ import { getTokens } from './relying-party.ts'
 import { type Answer, type JsonOptions, postJson } from './wire.ts'
 
 export interface MemberAnswer extends Answer {
-  /** A GraphQL result or an OAuth error. */
   readonly body: {
     readonly data?: Record<string, unknown> | null
     readonly errors?: readonly {
@@ -34,12 +33,10 @@ export interface MemberAddress extends JsonOptions {
   readonly url: string
 }
 
-/** Sends a request to the Member API. */
 export async function askMember({ url, ...options }: MemberAddress, body: unknown) {
   return await postJson(url + paths.graphql, body, options)
 }
 
-/** The data of a query that has to succeed. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
 export async function readMember<Data = any>(
   address: MemberAddress,

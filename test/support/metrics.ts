@@ -1,6 +1,5 @@
 import { eventually } from './programs.ts'
 
-/** One line of a scrape: a value with its name and labels. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
@@ -10,7 +9,6 @@ export interface Sample {
 export interface Scrape {
   readonly text: string
   readonly samples: readonly Sample[]
-  /** The sum of all samples of this name that have these labels at least. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
@@ -40,7 +38,6 @@ export function parseScrape(text: string): Scrape {
   }
 }
 
-/** Scrapes as Prometheus does. */
 export async function scrape(port: number): Promise<Scrape> {
   const response = await fetch(`http://127.0.0.1:${port}/metrics`)
   const text = await response.text()

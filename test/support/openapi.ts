@@ -58,7 +58,6 @@ export function documentCoverage() {
         collect({ document, place }, [body], shown)
       }
     },
-    /** Places in the document that no answer has shown. */
     missing: () => [...described].filter((place) => !shown.has(place)).toSorted(),
   }
 }

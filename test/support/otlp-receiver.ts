@@ -22,7 +22,6 @@ export async function startOtlpReceiver() {
   return {
     ...(await listen(server)),
     spans,
-    /** All bytes received. */
     bytes: () => Buffer.concat(bodies).toString('latin1'),
   }
 }

@@ -8,7 +8,6 @@ import { encode, type Fields } from './wire.ts'
 /** What a person sees after every redirect was followed. */
 export interface Seen {
   readonly status: number
-  /** Path and query of the page. */
   readonly path: string
   readonly text: string
 }
@@ -60,13 +59,11 @@ export function makePagePerson(url: string, answers: Answers): PagePerson {
   }
 }
 
-/** The address of the link with this id. */
 export function linkOf(page: Seen, id: string): string {
   const tag = new RegExp(`<a[^>]*id="${id}"[^>]*>`).exec(page.text)?.[0] ?? ''
   return decode(/href="([^"]*)"/.exec(tag)?.[1] ?? '')
 }
 
-/** The text of the element with this id. */
 export function textOf(page: Seen, id: string): string {
   return decode(new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.text)?.[1] ?? '')
 }
@@ -100,7 +97,6 @@ function hiddenOf(page: Seen, action: string): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name, value]) => [name, decode(value ?? '')]))
 }
 
-/** Replaces numeric references of HTML. */
 export function decode(text: string): string {
   return text.replace(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
 }

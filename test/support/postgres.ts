@@ -55,7 +55,6 @@ export async function startPostgres(
     })
   let program: RunningProgram = await start()
   return {
-    /** Creates a database and returns its URL. */
     createDatabase: databaseCreator((name) => `postgres://postgres@127.0.0.1:${port}/${name}`),
     freeze: () => program.freeze(),
     thaw: () => program.thaw(),

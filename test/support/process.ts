@@ -16,7 +16,6 @@ const { NODE_V8_COVERAGE: coverageFolder } = process.env
 const root = join(import.meta.dirname, '../..')
 
 export interface Ended {
-  /** The exit code; null after a signal. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
@@ -32,10 +31,7 @@ export type Variables = Readonly<Record<string, string>>
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>
 
-/**
- * Starts `node src/main.ts` on a free port and waits until it serves; it ends with the tests. Unless the variables
- * name a storage, it has an embedded database of its own, with the demo campus already loaded if it is unchanged.
- */
+/** Starts `node src/main.ts` on a free port, with the demo campus in a database of its own by default. */
 export async function startProcess(
   variables: Variables = {},
   command: readonly string[] = [process.execPath, 'src/main.ts'],
@@ -62,7 +58,6 @@ export async function startProcess(
     return await ended
   }
   return {
-    /** The address of this process; its BASE_URL may be another one. */
     url,
     pid: child.pid ?? 0,
     output: {
@@ -72,7 +67,6 @@ export async function startProcess(
       resume: () => void child.stdout?.resume(),
     },
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
-    /** Resolves when it has ended, for any reason. */
     ended: () => ended,
     stop,
     /** Ends it at once, like a power failure. */
@@ -97,7 +91,6 @@ globalThis.Date = class Date extends true_ {
   return [process.execPath, '--import', preload, 'src/main.ts']
 }
 
-/** Runs `node src/main.ts` that refuses to start. */
 export const runService = (variables: Variables) => runToEnd(['src/main.ts'], variables)
 
 /** Runs `npm run gatehouse -- …` without npm. */
@@ -153,10 +146,7 @@ function refuse({ code, stderr }: Ended): never {
   throw new Error(`the service ended with ${code}: ${stderr}`)
 }
 
-/**
- * A folder for DATA_DIR with the demo campus, as after a first start, which would spend half a second on hashes of
- * passwords.
- */
+/** A DATA_DIR with the demo campus, which spares a first start the hashing of passwords. */
 export async function dataFolderWithDemo(): Promise<string> {
   const folder = temporaryFolder()
   await placeDemoDatabase(folder)

@@ -16,7 +16,6 @@ export const searchPath = `${dirname(process.execPath)}${delimiter}${PATH}`
 /** Continuous integration must not skip anything. */
 export const isContinuousIntegration = ci === 'true'
 
-/** The path of a program, if this machine has it. */
 export function findProgram(name: string): string | undefined {
   const folders = [
     ...(postgresFolder === undefined ? [] : [postgresFolder]),
@@ -125,7 +124,6 @@ export function endWithTests<Child extends ChildProcess>(
   return child
 }
 
-/** Makes a folder that is removed when the test process ends. */
 export function temporaryFolder(parent = tmpdir()): string {
   cleanAtEnd()
   const folder = mkdtempSync(join(parent, 'gatehouse-'))
@@ -133,7 +131,6 @@ export function temporaryFolder(parent = tmpdir()): string {
   return folder
 }
 
-/** Kills the process group of a detached child. */
 export function killGroup({ pid }: ChildProcess): void {
   if (pid !== undefined) send(-pid, 'SIGKILL')
 }
@@ -190,10 +187,7 @@ function cleanAtEnd(): void {
   }
 }
 
-/**
- * Below the ephemeral ports, so that no connection takes a port between its choice and its use. The bus ports of a
- * Redis cluster (10 000 higher) fit above them.
- */
+/** Below the ephemeral ports, so that no connection takes one. Redis bus ports (+10 000) fit above. */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 

@@ -49,7 +49,6 @@ export async function choose(
     .execute()
 }
 
-/** Gives an application these keys in place of its secret. */
 export async function giveKeys(
   service: Pick<RunningService, 'service'>,
   keys: readonly ClientKey[],
@@ -106,7 +105,6 @@ export async function signProof(key: ClientKey, { htm, htu, claims = {}, header 
     .sign(key.privateKey)
 }
 
-/** The claim that names an access token. */
 export function ath(accessToken: string) {
   return { ath: createHash('sha256').update(accessToken).digest('base64url') }
 }

@@ -33,7 +33,6 @@ export async function startRedis(file: string, extraArguments: readonly string[]
     freeze: () => program.freeze(),
     thaw: () => program.thaw(),
     kill: () => program.kill(),
-    /** Starts it again at the same address, empty. */
     async restart() {
       await program.kill()
       program = await start()

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/**
- * The tables in test/data that pages of docs/reference are generated from. A table is text: `# ` begins a
- * section, `: ` its introduction, and every other line is a row with cells between ` | `.
- */
+/** Tables of test/data: `# ` begins a section, `: ` its introduction; cells are separated by ` | `. */
 export interface Table {
   readonly title: string
   readonly about: string
@@ -56,7 +53,6 @@ export const requirements = readTables('requirements.txt')
 /** Number, attack, answer of the cases whose tests are written one by one. */
 export const hostileCases = readTables('hostile-cases.txt')
 
-/** Name and meaning of each class of attacks. */
 export const attackClasses = readTables('attack-classes.txt')
 
 /** Number, threat, attackers, defence of each, by surface. */

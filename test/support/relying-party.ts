@@ -47,7 +47,6 @@ export async function signIn(url: string, asking: Asking = {}) {
   return { configuration, person, start, callback, checks, exchange }
 }
 
-/** As `signIn`, and exchanges the code. */
 export async function getTokens(url: string, asking: Asking = {}) {
   const signedIn = await signIn(url, asking)
   return { ...signedIn, tokens: await signedIn.exchange() }

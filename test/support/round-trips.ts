@@ -11,9 +11,7 @@ import { askMember } from './member-api.ts'
 import { postgresWithDemo } from './storages.ts'
 import { type Answer, basic, bearer, get } from './wire.ts'
 
-/** Round trips of one request to PostgreSQL and Redis. */
 export interface RoundTrips {
-  /** Statements that the driver gets. */
   readonly sql: number
   /** From Redis's statistics, including commands of scripts. */
   readonly redisCommands: number

@@ -37,7 +37,6 @@ export async function startS3(file: string) {
       FILES_S3_ACCESS_KEY_ID: credentials.accessKeyId,
       FILES_S3_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     },
-    /** The keys of all objects. */
     async listKeys() {
       const response = await asUser('GET', `/${BUCKET}`)
       const text = await response.text()
@@ -49,7 +48,6 @@ export async function startS3(file: string) {
   }
 }
 
-/** Creates the only user with permissions. */
 async function makeUser(endpoint: string) {
   const policy = JSON.stringify({
     Version: '2012-10-17',

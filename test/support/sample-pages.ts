@@ -30,7 +30,6 @@ const onePixel = `data:image/png;base64,${png.toString('base64')}`
 
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
-/** The markup of a page; empty without one. */
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
   const stylesheetHref = hrefOf(page.stylesheet)

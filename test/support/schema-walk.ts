@@ -19,7 +19,6 @@ export interface RootOperation {
   readonly field: GraphQLField<unknown, unknown>
 }
 
-/** Every operation of a schema. */
 export function operationsOf(schema: GraphQLSchema): RootOperation[] {
   return (['query', 'mutation'] as const).flatMap((kind) =>
     Object.values(schema.getRootType(kind as never)?.getFields() ?? {}).map((field) => ({
@@ -34,7 +33,6 @@ interface Slot {
   readonly type: string
 }
 
-/** Every place of a value in the arguments of an operation. */
 export function slotsOf({ field }: RootOperation): Slot[] {
   const within = (
     { name, type }: GraphQLArgument | GraphQLInputField,

@@ -3,11 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { isContinuousIntegration } from './programs.ts'
 import { notesOfRun } from './run-notes.ts'
 
-/**
- * In continuous integration a failed test runs once more, and the end of the run names those that passed then: the
- * reason is a busy machine or a race. Suites that look for races and lost writes set `retries(0)`. Set-ups have no
- * second attempt; `.ci/run` repeats the files of the list that is written here.
- */
+/** In continuous integration a failed test runs once more, except in suites of races with `retries(0)`. */
 
 const notes = notesOfRun('SECOND_ATTEMPTS_FILE')
 /** A file that gets the paths of files in which something failed. */

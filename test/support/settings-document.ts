@@ -86,7 +86,6 @@ function findField(section: string, name: string): { field?: Field | undefined; 
   return { field, value: value ?? field?.default }
 }
 
-/** The fields of a section, or of the rows of a list. */
 function fieldsOf(section: Field): Readonly<Record<string, Field>> | undefined {
   return section.properties ?? section.items?.properties
 }

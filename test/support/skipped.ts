@@ -3,10 +3,7 @@ import { notesOfRun } from './run-notes.ts'
 
 const notes = notesOfRun('SKIPPED_SUITES_FILE')
 
-/**
- * The path of a program that a suite needs. Where it is missing the suite is skipped, and the end
- * of the run says so; in continuous integration nothing may be skipped, so there it is an error.
- */
+/** The path of a program. Without it the suite is skipped; in continuous integration that is an error. */
 export function requireProgram(context: Mocha.Context, name: string): string {
   const file = findProgram(name)
   if (file !== undefined) return file

@@ -16,7 +16,6 @@ const introduction = `What unauthenticated callers can make the service store, w
 nothing else: \`test/strangers.test.ts\` sends every method to every path and compares all tables. Sizes are maxima; a
 typical authorization request has 700 bytes, a typical registration 300.`
 
-/** The default configuration. */
 export function defaultsInForce(): InForce {
   return readConfig({}, join(import.meta.dirname, '../../config'))
 }

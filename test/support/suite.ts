@@ -12,7 +12,6 @@ export type ModuleScript =
       /** The result from the second time on that it is read; GONE is answered 404. */
       readonly later?: 'FAILED' | 'GONE'
     }
-  /** The status of the answer to every call about the module. */
   | { readonly breaks: number }
   /** No browser task fits this address, and the module waits for a person. */
   | { readonly wants: string }
@@ -110,9 +109,7 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
   return {
     ...listening,
     url: `https://localhost:${listening.port}`,
-    /** Calls need this token, as at the public suite. */
     token,
-    /** Every call: method, path and query. */
     calls,
     /** The configuration of the last created plan. */
     configuration: () => configuration,

@@ -17,10 +17,7 @@ import { leafSchema } from '../../src/api/mcp/document-tool.ts'
 import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
 
-/**
- * The JSON Schema of a tool's result, for docs/reference/tools.md and tests; clients do not get it (decision 15). For
- * a tool that runs a document it follows from the published schema.
- */
+/** The JSON Schema of a tool's result, for docs and tests; clients do not get it (decision 15). */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
   if (runs) return answerSchema(runs.document(), runs.pick)
   const answer = answers[name]

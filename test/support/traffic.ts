@@ -34,7 +34,6 @@ export function startTraffic(url: string) {
   }
   const all = Promise.all([...refreshing, signingIn()])
   return {
-    /** Waits for some more answers. */
     async progress() {
       const target = count + 10 * FAMILIES
       await eventually(30_000, async () => {

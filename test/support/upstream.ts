@@ -5,7 +5,6 @@ import { type ServiceSetup, startService } from './gatehouse.ts'
 import { freePort, startProgram } from './programs.ts'
 import type { Start } from './storages.ts'
 
-/** The audience of forwarded requests. */
 export const PLATFORM = 'https://platform.internal/api'
 
 /** Maps coupons (read and write), forms (read) and events (write) to an API on this port; `slow` has a short time limit. */

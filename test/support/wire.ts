@@ -57,7 +57,6 @@ function inPairs(fields: readonly string[]): [string, string][] {
   )
 }
 
-/** The answer of a `fetch`. */
 export async function answerOf(response: Response): Promise<Answer> {
   const { status, headers } = response
   return complete({ status, headers, text: await response.text() })
@@ -81,7 +80,6 @@ export async function sendBytes(url: string, bytes: string): Promise<string> {
 /** Parameters by name; a list for several values, undefined for none. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Fields as a form or a query. */
 export function encode(fields: Fields): URLSearchParams {
   const encoded = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) {
@@ -103,13 +101,11 @@ export async function postForm(address: string, fields: Fields, headers: HeaderF
   })
 }
 
-/** Sends a GET request without following redirects. */
 export async function get(address: string, headers: HeaderFields = []): Promise<Answer> {
   const { origin } = new URL(address)
   return await send(origin, { path: address.slice(origin.length), headers })
 }
 
-/** Status and error code. */
 export function refusalOf({ status, body }: Answer): string {
   return `${status} ${body?.error}`
 }

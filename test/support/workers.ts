@@ -56,12 +56,10 @@ export function readLines(output: string): LogLine[] {
     .map((line) => JSON.parse(line))
 }
 
-/** Whether a process runs; a zombie (Z) does not. */
 export function isAlive(pid: number): boolean {
   return /^[^Z\s]/.test(stateOf(pid))
 }
 
-/** Whether a signal has stopped a process. */
 export function isStopped(pid: number): boolean {
   return stateOf(pid).startsWith('T')
 }
@@ -113,14 +111,12 @@ export function startLoad(
   return {
     /** The status of every response, or the error. */
     outcomes: outcomes as readonly (number | string)[],
-    /** Waits for this many more responses. */
     progress: async (more: number) => {
       const goal = outcomes.length + more
       await eventually(SAYS_TIMEOUT_MS, async () => {
         if (outcomes.length < goal) throw new Error(`${outcomes.length} of ${goal} answers`)
       })
     },
-    /** Ends the load; resolves after the last response. */
     end: async () => {
       going = false
       await Promise.all(running)

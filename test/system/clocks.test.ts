@@ -112,7 +112,6 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     )
   })
 
-  /** A code that this very process issued. */
   async function codeOf(url: string): Promise<string> {
     const { person } = await obtainCode(baseUrl)
     const { pathname, search } = authorizeUrl(baseUrl)

@@ -139,7 +139,6 @@ describe('connecting an assistant, in a browser', () => {
     expect(complaints).to.deep.equal([])
   })
 
-  /** Makes an application by the operator's form. */
   async function makeApplication(redirectUri: string): Promise<string> {
     const list = '/admin/northlight/applications'
     const operator = makePagePerson(service().url, olivia)

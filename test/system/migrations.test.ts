@@ -10,10 +10,7 @@ import { temporaryFolder } from '../support/programs.ts'
 
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 
-/**
- * Migrations that remove something, each with the release since which no process uses it. A new row forces
- * operators to stop the processes of the version before.
- */
+/** Migrations that remove something, with the release since which no process uses it. */
 const contracting: Readonly<Record<string, string>> = {}
 
 describe('the files of migrations', () => {
@@ -81,7 +78,6 @@ describe('migrate', () => {
     .sort()
     .at(-1) as string
 
-  /** A database without the newest migration. */
   async function behind(): Promise<{ DATA_DIR: string; MIGRATE_AT_START: string }> {
     const [files, DATA_DIR] = [temporaryFolder(), temporaryFolder()]
     cpSync(folder, files, { recursive: true, filter: (source) => !source.endsWith(newest) })

@@ -277,7 +277,6 @@ describe('the Member API while storage is out of reach', () => {
   })
 })
 
-/** What people and clients hold when the storage fails; `openPage` requests an open sign-in page. */
 async function prepare(url: string) {
   const person = makeHeadlessPerson(sam)
   const page = new URL((await person.open(authorizeUrl(url))).headers.get('location') ?? '', url)

@@ -7,10 +7,7 @@ const MODEL = 'gemini-2.5-flash'
 
 type Settings = (driving: Driving) => Promise<object>
 
-/**
- * The settings that it needs: without `oauth.scopes` it asks for every scope of the authorization
- * server, and with `oauth.enabled` it signs in by itself and reads neither scopes nor client_id.
- */
+/** Without `oauth.scopes` it requests every scope; with `oauth.enabled` it ignores scopes and client_id. */
 export const driveGeminiCli: Drive = driveWith(async ({ clientId, scopes }) => ({
   oauth: { ...(clientId !== undefined && { clientId }), scopes: await scopes() },
 }))

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { freePort } from '../../support/programs.ts'
 import type { Drive } from '../driving.ts'
 
-/** The command line of MCP Inspector. */
 export const driveInspector: Drive = async ({ way, address, clientId, folder, desk }) => {
   const program = join(folder, 'node_modules/.bin/mcp-inspector')
   const call = ['--method', 'tools/call', '--tool-name', way.tool]

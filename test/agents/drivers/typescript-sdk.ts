@@ -12,7 +12,6 @@ import type { Drive, Driving } from '../driving.ts'
 
 const me = { name: 'an application with the SDK', version: '1.0.0' }
 
-/** What an application of this SDK keeps for its user. */
 function makeProvider({ clientId, desk, address }: Driving, redirectUrl: string) {
   const kept: { tokens?: unknown; verifier: string; client?: unknown; discovery?: unknown } = {
     verifier: '',
