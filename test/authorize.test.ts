@@ -90,9 +90,8 @@ describe('/oauth/authorize', () => {
     expect(tokens.scope).to.equal('openid account:read')
   })
 
-  // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation;
-  // MCP Authorization §Canonical Server URI]
-  // [Authorization 5.2; Authentication 5.1; 17]
+  // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation; MCP
+  // Authorization §Canonical Server URI; Authorization 5.2; Authentication 5.1; 17]
   describe('binds every accepted spelling of resource to one audience [design 3]', () => {
     type Spell = (url: string) => string | string[]
     const spellings: readonly (readonly [title: string, spell: Spell, atToken?: Spell])[] = [

@@ -26,9 +26,8 @@ describe('the authorization server metadata', () => {
   const service = sharedService()
   const read = async (path: string) => (await get(service().url + path)).body
 
-  // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4;
-  // MCP Authorization §Authorization Server Metadata Discovery]
-  // [Discovery 4]
+  // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4; MCP Authorization §Authorization Server
+  // Metadata Discovery; Discovery 4]
   it('is the same document at both paths, byte for byte [design 20]', async () => {
     const [openid, oauth] = await Promise.all(
       documents.map(async (path) => (await get(service().url + path)).text),
@@ -92,10 +91,9 @@ describe('the authorization server metadata', () => {
 
   const ofEngine: string[] = [...documents, paths.jwks]
   for (const path of [...ofEngine, ...resourceDocuments, paths.authMd, paths.openApi]) {
-    // [OpenID Connect Discovery §4; RFC 9728 §3; RFC 9728 §3.1; Discovery 1;
-    // MCP Authorization §Protected Resource Metadata Discovery Requirements]
-    // [RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728 §3.2; OpenID Connect Discovery §4.1;
-    // OpenID Connect Discovery §4.2]
+    // [OpenID Connect Discovery §4; RFC 9728 §3; RFC 9728 §3.1; Discovery 1; MCP Authorization
+    // §Protected Resource Metadata Discovery Requirements; RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728
+    // §3.2; OpenID Connect Discovery §4.1; OpenID Connect Discovery §4.2]
     it(`${path} is public, cacheable and complete [design 28]`, async () => {
       const { url } = service()
       const answer = await get(url + path, origin)

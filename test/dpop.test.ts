@@ -121,8 +121,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     ['public', notes],
     ['confidential', portal],
   ] as const) {
-    // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1; RFC 9700
-    // §4.10.1]
+    // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1; RFC 9700 §4.10.1]
     it(`works with openid-client as a ${kind} client`, async () => {
       const { url } = running()
       const configuration = await discover(url, asking)

@@ -464,9 +464,8 @@ describe('Client ID Metadata Documents', () => {
       ['that answers for another client_id', { ...document, client_id: `${clientId}x` }],
     ]
     for (const [title, answer] of hostile) {
-      // [Client ID Metadata Document §4; Client ID Metadata Document §4.3;
-      // Client ID Metadata Document §6.6; MCP Authorization §Authorization Server Abuse Protection]
-      // [97]
+      // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata
+      // Document §6.6; MCP Authorization §Authorization Server Abuse Protection; 97]
       it(`${title} are refused in bounded time, with one request`, async function () {
         this.retries(2)
         await using test = await start()

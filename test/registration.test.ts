@@ -54,10 +54,9 @@ describe('registration', () => {
       `{"redirect_uris":["${loopback}"],"jwks":${'['.repeat(5000)}${']'.repeat(5000)}}`,
     ],
   ] as const) {
-    // [RFC 7591 §2.1; RFC 7591 §3.2.2; RFC 7591 §5;
-    // MCP Authorization §Application Type and Redirect URI Constraints]
-    // [Client registration 2; Client registration 3.1; Client registration 4; Errors 2.1; Errors 2.2]
-    // [9, 91]
+    // [RFC 7591 §2.1; RFC 7591 §3.2.2; RFC 7591 §5; MCP Authorization §Application Type and
+    // Redirect URI Constraints; Client registration 2; Client registration 3.1; Client registration
+    // 4; Errors 2.1; Errors 2.2; 9, 91]
     it(`refuses ${title} with invalid_client_metadata`, async () => {
       const answer = await register(service().url, body)
       expect(refusalOf(answer)).to.equal('400 invalid_client_metadata')

@@ -117,9 +117,8 @@ describe('bearer verdicts', () => {
 })
 
 describe('challenges', () => {
-  // [RFC 6750 §3; RFC 9728 §5.1;
-  // MCP Authorization §Protected Resource Metadata Discovery Requirements]
-  // [Errors 4.3]
+  // [RFC 6750 §3; RFC 9728 §5.1; MCP Authorization §Protected Resource Metadata Discovery
+  // Requirements; Errors 4.3]
   it('have the parameters of RFC 6750 §3 and RFC 9728 §5.1 in one order', () => {
     const challenge = {
       error: 'insufficient_scope',
