@@ -53,7 +53,7 @@ describe('docs/how-to/register-a-client.md', () => {
   it('shows the real responses, one for each request', async () => {
     const examples = [...text.matchAll(example)]
     expect(examples)
-      .to.have.length(4)
+      .to.have.length(3)
       .and.to.have.length(all(text, /```(sh)/g).length)
     for (const [, path = '', type = '', body = '', status, answer = ''] of examples) {
       const headers = { 'content-type': type }
@@ -82,7 +82,7 @@ describe('docs/how-to/register-a-client.md', () => {
     })
     expect(text)
       .to.include(`more than ${registration.registrationsPerAddressMax} registrations`)
-      .and.include('at most 10 000 such callbacks')
+      .and.include('at most 10 000 such URIs')
   })
 })
 

@@ -273,7 +273,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
   if (pathless !== undefined && foreign.length === 1) {
     return `a loopback redirect_uri needs a path: send ${pathless}/callback, for example`
   }
-  return `a fixed callback requires a registered integration. ${otherWays(policy)} Otherwise, every redirect_uri must be http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
+  return `the redirect_uris must all be listed for a known platform, or all be loopback URIs: http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}. ${otherWays(policy)}`
 }
 
 /** Explains why a registration is neither a platform's nor a loopback client's, and what to do next. */
@@ -283,7 +283,7 @@ function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: Registratio
     : 'redirect_uris may only contain http loopback URIs'
   const why = hasAddresses
     ? known
-    : 'client_name is not a known integration, and there are no loopback redirect_uris'
+    : 'client_name is not a known platform, and there are no loopback redirect_uris'
   return `${why}. ${otherWays(policy)}`
 }
 
@@ -291,6 +291,6 @@ function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {
   const ask = `Ask an operator of the site for a client_id at ${baseUrl}${pages.connectHome}`
   const { hosts, openRegistration } = metadataDocuments
   if (!openRegistration && hosts.length === 0) return `${ask}.`
-  const where = openRegistration ? '' : ' on an admitted host'
+  const where = openRegistration ? '' : ' on an allowed host'
   return `${ask}, or publish a client ID metadata document${where} (${baseUrl}${paths.authMd}).`
 }
