@@ -242,7 +242,7 @@ const groups: readonly Group[] = [
   ],
 ]
 
-// [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2; 87, 89]
+// [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2; Authentication 5.3; 87, 89]
 describe('introspection responses [design 13]', () => {
   const service = sharedService()
 

@@ -3,9 +3,9 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { notes, portal, resourceServer } from './support/gatehouse.ts'
+import { notes, portal } from './support/gatehouse.ts'
 import { confirmSignOut } from './support/page-person.ts'
-import { type Asking, discover, getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
+import { type Asking, discover, getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 import { get } from './support/wire.ts'
@@ -70,45 +70,6 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     })
   })
 
-  // [OpenID Connect Core §12.2; RFC 6749 §6; RFC 9700 §2.2.2; Token response 2; Token 3.1]
-  it('gets new tokens and no id_token from a refresh (Token)', async () => {
-    const { url } = running()
-    const { configuration, tokens } = await getTokens(url, asking)
-    const refreshToken = tokens.refresh_token ?? ''
-    const next = await oidc.refreshTokenGrant(configuration, refreshToken, { resource: url })
-    expect(next).to.include({ scope: MEMBER_SCOPE, expires_in: 3600 })
-    expect(next).not.to.have.property('id_token')
-    expect(next.refresh_token).to.be.a('string').and.not.equal(refreshToken)
-    expect(next.access_token).not.to.equal(tokens.access_token)
-    const fetched = await oidc.fetchUserInfo(configuration, next.access_token, 'per_sam')
-    expect(fetched.sub).to.equal('per_sam')
-  })
-
-  // [RFC 7662 §2.2; RFC 8707 §2; Authentication 5.3]
-  it('gets tokens that are bound to the origin (Authentication 5)', async () => {
-    const { url } = running()
-    const { tokens } = await getTokens(url, asking)
-    const { exp = 0, iat = 0, ...found } = await introspected(url, tokens.access_token)
-    expect(found).to.deep.include({
-      ...{ active: true, iss: url, aud: url, sub: 'per_sam', client_id: clientId },
-      ...{ scope: MEMBER_SCOPE, token_type: 'Bearer' },
-      ...{ org_id: 'sit_northlight', roles: ['student'] },
-    })
-    expect(exp - iat).to.equal(3600)
-  })
-
-  it('ends the grant by revoking a refresh token (Revocation)', async () => {
-    const { url } = running()
-    const { configuration, tokens } = await getTokens(url, asking)
-    const refreshToken = tokens.refresh_token ?? ''
-    await oidc.tokenRevocation(configuration, refreshToken)
-    expect(await introspected(url, tokens.access_token)).to.deep.equal({ active: false })
-    const fetched = oidc.fetchUserInfo(configuration, tokens.access_token, 'per_sam')
-    expect(await refusalOf(fetched)).to.equal(401)
-    const refreshed = oidc.refreshTokenGrant(configuration, refreshToken)
-    expect(await refusalOf(refreshed)).to.equal('invalid_grant')
-  })
-
   // [RP-Initiated Logout §2; RP-Initiated Logout §3]
   it('signs the person out and gets its state back [design 27]', async () => {
     const { configuration, tokens, person, start: request } = await getTokens(running().url, asking)
@@ -126,19 +87,4 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     const again = await person.open(request)
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })
-}
-
-async function introspected(url: string, token: string) {
-  return await oidc.tokenIntrospection(await discover(url, resourceServer), token)
-}
-
-async function refusalOf(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work
-  } catch (error) {
-    if (error instanceof oidc.ResponseBodyError) return error.error
-    if (error instanceof oidc.WWWAuthenticateChallengeError) return error.status
-    throw error
-  }
-  return 'nothing'
 }

@@ -136,7 +136,8 @@ describe('POST /api/oauth/token', () => {
     expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
   })
 
-  // [RFC 6749 §6; RFC 9700 §4.14.2; OpenID Connect Core §12.2; Not shown 5; Token 3.2; 67, 73]
+  // [RFC 6749 §6; RFC 9700 §4.14.2; OpenID Connect Core §12.2; Not shown 5; Token 3]
+  // [RFC 9700 §2.2.2; Token response 2; 67, 73]
   it('refreshes for fewer scopes and for all again, never for more, and without an id_token', async () => {
     const { url } = service()
     const tokens = await obtain(url)
@@ -149,8 +150,11 @@ describe('POST /api/oauth/token', () => {
       expect(refusalOf(answer), scope).to.equal('400 invalid_scope')
     }
     const full = (await refresh(url, body.refresh_token)).body
-    expect(full.scope).to.equal(MEMBER_SCOPE)
-    expect(full).not.to.have.property('id_token')
+    expect(full)
+      .to.include({ scope: MEMBER_SCOPE, expires_in: 3600 })
+      .and.not.have.property('id_token')
+    expect(full.refresh_token).to.be.a('string').and.not.equal(body.refresh_token)
+    expect((await userinfo(url, full.access_token)).body.sub).to.equal('per_sam')
   })
 
   it('answers a repeated refresh alike, until the token is revoked [design 10]', async () => {
