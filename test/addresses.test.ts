@@ -55,15 +55,13 @@ describe('every address of the table', () => {
   }
 })
 
-describe('the reserved names of sites', () => {
-  it('are those that follow /admin/ in another address', () => {
-    expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
-    for (const slug of takenSlugs) {
-      expect(patterns.some((pattern) => pattern.startsWith(`/admin/${slug}`))).to.equal(true)
-    }
-    expect(nameOfSite({ id: 'sit_1', slug: 'api' })).to.equal('sit_1')
-    expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
-  })
+it('the reserved names of sites are those that follow /admin/ in another address', () => {
+  expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
+  for (const slug of takenSlugs) {
+    expect(patterns.some((pattern) => pattern.startsWith(`/admin/${slug}`))).to.equal(true)
+  }
+  expect(nameOfSite({ id: 'sit_1', slug: 'api' })).to.equal('sit_1')
+  expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
 })
 
 /** Upper case in one segment or in all, and a trailing slash. Parameters stay unchanged. */

@@ -147,20 +147,16 @@ describe('campus: the shape', () => {
   })
 })
 
-describe('campus: a folder of files', () => {
-  it('joins the lists of all files, and names a file that is not JSON', async () => {
-    const folder = temporaryFolder()
-    const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
-    const site = { slug: 'one', name: 'One', createdAt: 'now' }
-    put('a.json', JSON.stringify({ sites: [{ ...site, id: 'sit_1' }] }))
-    put('b.json', JSON.stringify({ sites: [{ ...site, id: 'sit_2', slug: 'two' }] }))
-    expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
+it('campus: a folder joins the lists of all files, and names a file that is not JSON', async () => {
+  const folder = temporaryFolder()
+  const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
+  const site = { slug: 'one', name: 'One', createdAt: 'now' }
+  put('a.json', JSON.stringify({ sites: [{ ...site, id: 'sit_1' }] }))
+  put('b.json', JSON.stringify({ sites: [{ ...site, id: 'sit_2', slug: 'two' }] }))
+  expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
 
-    put('c.json', '{"sites": [')
-    expect((await rejection(readCampusFolder(folder))).message).to.match(
-      /c\.json is not valid JSON$/,
-    )
-  })
+  put('c.json', '{"sites": [')
+  expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid JSON$/)
 })
 
 describe('campus: loading the demo', () => {

@@ -523,21 +523,19 @@ describe('DPoP: the key to which a refresh binds', () => {
   })
 })
 
-describe('DPoP while the plan is off', () => {
-  it('is not offered, and tokens that were bound before are refused', async () => {
-    await using service = await startService(on)
-    const { key, accessToken, refreshToken } = await boundToken(service.url)
-    const { port } = new URL(service.url)
-    // A second process on the same database, as after a change of the configuration.
-    await using off = await startService({
-      environment: { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` },
-    })
-    const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }
-    expect((await ask(bound, undefined, userinfo, 'Bearer')).status).to.equal(401)
-    expect(await statusOf(bound)).to.equal(400)
-    const refreshed = await refreshWith(bound.url, refreshToken, key)
-    expect(refreshed.body.error).to.equal('invalid_grant')
-    const { headers } = await get(bound.url + paths.userinfo)
-    expect(headers.get('www-authenticate')).to.not.include('DPoP')
+it('DPoP is not offered while the plan is off, and tokens that were bound before are refused', async () => {
+  await using service = await startService(on)
+  const { key, accessToken, refreshToken } = await boundToken(service.url)
+  const { port } = new URL(service.url)
+  // A second process on the same database, as after a change of the configuration.
+  await using off = await startService({
+    environment: { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` },
   })
+  const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }
+  expect((await ask(bound, undefined, userinfo, 'Bearer')).status).to.equal(401)
+  expect(await statusOf(bound)).to.equal(400)
+  const refreshed = await refreshWith(bound.url, refreshToken, key)
+  expect(refreshed.body.error).to.equal('invalid_grant')
+  const { headers } = await get(bound.url + paths.userinfo)
+  expect(headers.get('www-authenticate')).to.not.include('DPoP')
 })

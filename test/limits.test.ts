@@ -247,22 +247,20 @@ describeOnServers('limits: two processes with PostgreSQL', () => {
   })
 })
 
-describe('limits: an unavailable store', () => {
-  it('lifts no limit and delays no request', async () => {
-    const shared = { add: async () => await Promise.reject(new Error('out of reach')) }
-    const policy = withLimits({ userinfoPerPersonMax: 16 })(configured)
-    const limits = makeLimits({ policy, shared, now: Date.now })
-    for (let turn = 0; turn < 16; turn += 1) {
-      expect(limits.take('userinfo', 'p')).to.equal(undefined)
-      await limits.exchange()
-    }
-    expect(limits.take('userinfo', 'p')?.limit.max).to.equal(16)
-    const max = configured.registration.registrationsPerAddressMax
-    for (let turn = 0; turn < max; turn += 1) {
-      expect(await limits.takeTogether('registrations', address)).to.equal(undefined)
-    }
-    expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
-  })
+it('limits: an unavailable store lifts no limit and delays no request', async () => {
+  const shared = { add: async () => await Promise.reject(new Error('out of reach')) }
+  const policy = withLimits({ userinfoPerPersonMax: 16 })(configured)
+  const limits = makeLimits({ policy, shared, now: Date.now })
+  for (let turn = 0; turn < 16; turn += 1) {
+    expect(limits.take('userinfo', 'p')).to.equal(undefined)
+    await limits.exchange()
+  }
+  expect(limits.take('userinfo', 'p')?.limit.max).to.equal(16)
+  const max = configured.registration.registrationsPerAddressMax
+  for (let turn = 0; turn < max; turn += 1) {
+    expect(await limits.takeTogether('registrations', address)).to.equal(undefined)
+  }
+  expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
 })
 
 describe('limits: 429', () => {
@@ -500,42 +498,38 @@ describe('limits: clients', () => {
   })
 })
 
-describe('limits: introspection', () => {
-  it('limits random tokens of a client, without counting failed authentication (weakness 16)', async () => {
-    await using service = await startWith({ unknownTokensPerClientMax: 5 })
-    const { url } = service
-    const token = await memberToken(url)
-    const form = (secret: string) => ({
-      ...{ method: 'POST', path: paths.introspection },
-      headers: [...FORM, ...basic(resourceServer.clientId, secret)],
-      body: 'token=a-random-value',
-    })
-    for (let turn = 0; turn < 8; turn += 1) {
-      expect((await send(url, form('wrong'))).status).to.equal(401)
-    }
-    for (let turn = 0; turn < 5; turn += 1) {
-      expect((await introspect(url, token)).body.active).to.equal(true)
-      expect((await introspect(url, `a-random-value-${turn}`)).body.active).to.equal(false)
-    }
-    const { status, body, headers } = await introspect(url, 'one-more')
-    expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
-    expect(headers.get('ratelimit-policy')).to.equal('"unknown-tokens";q=5;w=60')
-    const other = await introspect(url, token, asPortal)
-    expect(other.status, 'another client').to.equal(200)
+it('limits: introspection limits random tokens of a client, without counting failed authentication (weakness 16)', async () => {
+  await using service = await startWith({ unknownTokensPerClientMax: 5 })
+  const { url } = service
+  const token = await memberToken(url)
+  const form = (secret: string) => ({
+    ...{ method: 'POST', path: paths.introspection },
+    headers: [...FORM, ...basic(resourceServer.clientId, secret)],
+    body: 'token=a-random-value',
   })
+  for (let turn = 0; turn < 8; turn += 1) {
+    expect((await send(url, form('wrong'))).status).to.equal(401)
+  }
+  for (let turn = 0; turn < 5; turn += 1) {
+    expect((await introspect(url, token)).body.active).to.equal(true)
+    expect((await introspect(url, `a-random-value-${turn}`)).body.active).to.equal(false)
+  }
+  const { status, body, headers } = await introspect(url, 'one-more')
+  expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
+  expect(headers.get('ratelimit-policy')).to.equal('"unknown-tokens";q=5;w=60')
+  const other = await introspect(url, token, asPortal)
+  expect(other.status, 'another client').to.equal(200)
 })
 
-describe('limits: the table', () => {
-  it('has a row for each setting, and a maximum for each row', () => {
-    const settings = Object.values(limitTable).map(({ setting }) => setting)
-    const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
-    expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
-      'limits.windowSeconds',
-      // Counted in the database (test/store/member-additions.test.ts).
-      'limits.memberAdditionsPerSiteAndDayMax',
-    ])
-    for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
-  })
+it('limits: the table has a row for each setting, and a maximum for each row', () => {
+  const settings = Object.values(limitTable).map(({ setting }) => setting)
+  const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
+  expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
+    'limits.windowSeconds',
+    // Counted in the database (test/store/member-additions.test.ts).
+    'limits.memberAdditionsPerSiteAndDayMax',
+  ])
+  for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
 })
 
 /** The documented limits of endpoints, sign-in pages and pages for signed-in people. */

@@ -147,21 +147,13 @@ describe('redirect addresses under the host of a document', () => {
   })
 })
 
-describe('web addresses', () => {
-  it('are recognised in every spelling that a parser accepts', () => {
-    for (const uri of [
-      'https://a.example/',
-      'HTTP://a',
-      'ht\ntps://a',
-      ' http://a',
-      'http:\\\\a',
-    ]) {
-      expect(isWebAddress(uri), uri).to.equal(true)
-    }
-    for (const uri of ['cursor://a', 'urn:a', 'javascript:alert(1)', '/callback', '']) {
-      expect(isWebAddress(uri), uri).to.equal(false)
-    }
-  })
+it('web addresses are recognised in every spelling that a parser accepts', () => {
+  for (const uri of ['https://a.example/', 'HTTP://a', 'ht\ntps://a', ' http://a', 'http:\\\\a']) {
+    expect(isWebAddress(uri), uri).to.equal(true)
+  }
+  for (const uri of ['cursor://a', 'urn:a', 'javascript:alert(1)', '/callback', '']) {
+    expect(isWebAddress(uri), uri).to.equal(false)
+  }
 })
 
 // [RFC 8252 §8.4; RFC 9700 §4.1.3; class open redirect; 7]

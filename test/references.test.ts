@@ -156,23 +156,18 @@ describe('documents', () => {
   })
 })
 
-describe('docs/reference', () => {
-  it('has the generated pages and no others', () => {
-    const pages = renderReference()
-    for (const { path, text } of pages)
-      expect(read(path), `${path}: run npm run docs`).to.equal(text)
-    const files = globSync('docs/reference/**', { cwd: root, withFileTypes: true })
-    const names = files.filter((file) => file.isFile()).map(({ name }) => `docs/reference/${name}`)
-    expect(names).to.have.members(pages.map(({ path }) => path))
-  })
+it('docs/reference has the generated pages and no others', () => {
+  const pages = renderReference()
+  for (const { path, text } of pages) expect(read(path), `${path}: run npm run docs`).to.equal(text)
+  const files = globSync('docs/reference/**', { cwd: root, withFileTypes: true })
+  const names = files.filter((file) => file.isFile()).map(({ name }) => `docs/reference/${name}`)
+  expect(names).to.have.members(pages.map(({ path }) => path))
 })
 
-describe('config/example.env', () => {
-  it('lists every variable with its default', () => {
-    expect(read('config/example.env'), 'run npm run docs').to.equal(renderExampleEnv())
-    for (const name of Object.keys(environmentVariables.shape))
-      expect(renderExampleEnv()).to.include(`# ${name}=`)
-  })
+it('config/example.env lists every variable with its default', () => {
+  expect(read('config/example.env'), 'run npm run docs').to.equal(renderExampleEnv())
+  for (const name of Object.keys(environmentVariables.shape))
+    expect(renderExampleEnv()).to.include(`# ${name}=`)
 })
 
 describe('rows of the reference', () => {
@@ -231,15 +226,13 @@ describe('rows of the reference', () => {
   })
 })
 
-describe('annotations of tests', () => {
-  it('are in the title of a test, or in a comment directly above it', () => {
-    const files = [...readTestFiles()].filter(([file]) => file !== self)
-    const lost = files.filter(([file, text]) => {
-      const read = new Set(annotationsOf(file, text).map(({ row }) => row))
-      return !namedRowsIn(joinLines(text)).every((row) => read.has(row))
-    })
-    expect(lost.map(([file]) => file)).to.deep.equal([])
+it('annotations of tests are in the title of a test, or in a comment directly above it', () => {
+  const files = [...readTestFiles()].filter(([file]) => file !== self)
+  const lost = files.filter(([file, text]) => {
+    const read = new Set(annotationsOf(file, text).map(({ row }) => row))
+    return !namedRowsIn(joinLines(text)).every((row) => read.has(row))
   })
+  expect(lost.map(([file]) => file)).to.deep.equal([])
 })
 
 /** The first group of every match, across line ends. */

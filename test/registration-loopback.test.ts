@@ -184,12 +184,10 @@ describeOnServers('loopback clients on Redis', () => {
   })
 })
 
-describe('loopback clients of two processes', () => {
-  it('are visible to each other at once', async () => {
-    await using place = await sqlitePlace()
-    await using first = await openDatabase(place.location, patiently)
-    await using second = await openDatabase(place.location, patiently)
-    const { clientId } = await watch(first).clients.register(registration, HERE)
-    expect(await watch(second).clients.find(clientId)).to.include({ clientId })
-  })
+it('loopback clients of two processes are visible to each other at once', async () => {
+  await using place = await sqlitePlace()
+  await using first = await openDatabase(place.location, patiently)
+  await using second = await openDatabase(place.location, patiently)
+  const { clientId } = await watch(first).clients.register(registration, HERE)
+  expect(await watch(second).clients.find(clientId)).to.include({ clientId })
 })

@@ -6,26 +6,24 @@ import { BUSY_LIMITS_MAX, StorageTimeout } from '../src/platform/store/storage-t
 
 const LIMIT_MS = 50
 
-describe('the time limit of store calls', () => {
-  it('ends calls to a silent store, and only late those to a store that responds to others', async () => {
-    const timeout = new StorageTimeout(LIMIT_MS)
-    const startedMs = performance.now()
-    const ended: [string, number][] = []
-    const end = (name: string) => ended.push([name, (performance.now() - startedMs) / LIMIT_MS])
-    timeout.start(() => end('silent'))
-    await delay(3 * LIMIT_MS)
-    expect(ended.map(([name]) => name)).to.deep.equal(['silent'])
+it('the time limit of store calls ends calls to a silent store, and only late those to a store that responds to others', async () => {
+  const timeout = new StorageTimeout(LIMIT_MS)
+  const startedMs = performance.now()
+  const ended: [string, number][] = []
+  const end = (name: string) => ended.push([name, (performance.now() - startedMs) / LIMIT_MS])
+  timeout.start(() => end('silent'))
+  await delay(3 * LIMIT_MS)
+  expect(ended.map(([name]) => name)).to.deep.equal(['silent'])
 
-    timeout.start(() => end('busy'))
-    const wait = timeout.start(() => end('failing'))
-    timeout.stop(wait, false)
-    for (let turn = 0; turn < 100 && ended.length < 2; turn += 1) {
-      const other = timeout.start(() => end('other'))
-      await delay(LIMIT_MS / 5)
-      timeout.stop(other, true)
-    }
-    const [, [name, limits] = ['', 0]] = ended
-    expect(name).to.equal('busy')
-    expect(limits).to.be.above(BUSY_LIMITS_MAX)
-  })
+  timeout.start(() => end('busy'))
+  const wait = timeout.start(() => end('failing'))
+  timeout.stop(wait, false)
+  for (let turn = 0; turn < 100 && ended.length < 2; turn += 1) {
+    const other = timeout.start(() => end('other'))
+    await delay(LIMIT_MS / 5)
+    timeout.stop(other, true)
+  }
+  const [, [name, limits] = ['', 0]] = ended
+  expect(name).to.equal('busy')
+  expect(limits).to.be.above(BUSY_LIMITS_MAX)
 })

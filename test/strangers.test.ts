@@ -24,17 +24,15 @@ import { encode, type Fields, FORM, send, type WireRequest } from './support/wir
 const root = join(import.meta.dirname, '..')
 const table = keptForStrangers(defaultsInForce())
 
-describe('the memory of a process for strangers', () => {
-  it('is listed completely', () => {
-    const named = rememberedInMemory.map(({ file }) => file)
-    for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
-    const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>
-      /new (LRUCache|RateLimiter\w+|Counts|OverflowCounts)\b/.test(
-        readFileSync(join(root, file), 'utf8'),
-      ),
-    )
-    expect(keeping.filter((file) => !named.includes(file))).to.deep.equal([])
-  })
+it('the memory of a process for strangers is listed completely', () => {
+  const named = rememberedInMemory.map(({ file }) => file)
+  for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
+  const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>
+    /new (LRUCache|RateLimiter\w+|Counts|OverflowCounts)\b/.test(
+      readFileSync(join(root, file), 'utf8'),
+    ),
+  )
+  expect(keeping.filter((file) => !named.includes(file))).to.deep.equal([])
 })
 
 const anything = {

@@ -173,21 +173,19 @@ withEveryDatabase('The database', (open, newPlace) => {
   })
 })
 
-describe('The SQLite file', () => {
-  it('belongs to its owner alone, and is durable to the last acknowledged write', async () => {
-    const file = join(temporaryFolder(), 'deep', 'data', 'gatehouse.sqlite')
-    await using database = await openDatabase({ kind: 'sqlite', file })
-    expect(statSync(file).mode & 0o777).to.equal(0o600)
-    expect(statSync(dirname(file)).mode & 0o777).to.equal(0o700)
-    for (const [pragma, value] of [
-      ['synchronous', 2],
-      ['journal_mode', 'wal'],
-      ['foreign_keys', 1],
-    ] as const) {
-      const { rows } = await sql.raw(`pragma ${pragma}`).execute(database.kysely)
-      expect(rows[0]).to.deep.equal({ [pragma]: value })
-    }
-  })
+it('The SQLite file belongs to its owner alone, and is durable to the last acknowledged write', async () => {
+  const file = join(temporaryFolder(), 'deep', 'data', 'gatehouse.sqlite')
+  await using database = await openDatabase({ kind: 'sqlite', file })
+  expect(statSync(file).mode & 0o777).to.equal(0o600)
+  expect(statSync(dirname(file)).mode & 0o777).to.equal(0o700)
+  for (const [pragma, value] of [
+    ['synchronous', 2],
+    ['journal_mode', 'wal'],
+    ['foreign_keys', 1],
+  ] as const) {
+    const { rows } = await sql.raw(`pragma ${pragma}`).execute(database.kysely)
+    expect(rows[0]).to.deep.equal({ [pragma]: value })
+  }
 })
 
 const setting = (name: string) => ({ name, value: '1', updated_at: 1 })

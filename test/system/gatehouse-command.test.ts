@@ -159,75 +159,67 @@ describe('import and export', () => {
   })
 })
 
-describe('reviewers', () => {
-  it('gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
-    const variables = { DATA_DIR: await dataFolderWithDemo() }
-    const run = async (...words: string[]) => await runGatehouse(['reviewers', ...words], variables)
-    const none = /^There are no platform reviewers/
-    expect((await run()).stdout).to.match(none)
-    const added = await run('add', 'Olivia@northlight.example')
-    expect([added.code, added.stdout]).to.deep.equal([
-      0,
-      'Olivia@northlight.example can now review self-declared clients for all sites.\n',
-    ])
-    const olivia = 'olivia@northlight.example'
-    expect((await run('add', olivia)).stdout).to.include('Nothing to do')
-    expect((await run()).stdout).to.match(
-      /^olivia@northlight\.example {2}Olivia Hartmann, since 20/,
-    )
-    expect((await run('remove', olivia)).stdout).to.include('can no longer review')
-    expect((await run()).stdout).to.match(none)
-    const unknown = await run('add', 'nobody@northlight.example')
-    expect([unknown.code, unknown.stderr]).to.deep.equal([
-      ...[1, 'There is no account with the e-mail address nobody@northlight.example.\n'],
-    ])
-  })
+it('the command reviewers gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
+  const variables = { DATA_DIR: await dataFolderWithDemo() }
+  const run = async (...words: string[]) => await runGatehouse(['reviewers', ...words], variables)
+  const none = /^There are no platform reviewers/
+  expect((await run()).stdout).to.match(none)
+  const added = await run('add', 'Olivia@northlight.example')
+  expect([added.code, added.stdout]).to.deep.equal([
+    0,
+    'Olivia@northlight.example can now review self-declared clients for all sites.\n',
+  ])
+  const olivia = 'olivia@northlight.example'
+  expect((await run('add', olivia)).stdout).to.include('Nothing to do')
+  expect((await run()).stdout).to.match(/^olivia@northlight\.example {2}Olivia Hartmann, since 20/)
+  expect((await run('remove', olivia)).stdout).to.include('can no longer review')
+  expect((await run()).stdout).to.match(none)
+  const unknown = await run('add', 'nobody@northlight.example')
+  expect([unknown.code, unknown.stderr]).to.deep.equal([
+    ...[1, 'There is no account with the e-mail address nobody@northlight.example.\n'],
+  ])
 })
 
-describe('after a restore by other means', () => {
-  // [191]
-  it('grants end-all ends every grant and session once it is confirmed, and prints the counts', async () => {
-    const variables = { DATA_DIR: await dataFolderWithDemo() }
-    await using service = await startProcess(variables)
-    const { url } = service
-    const [one, other] = [await obtainTokens(url), await obtainTokens(url)]
-    const asked = await runGatehouse(['grants', 'end-all'], variables)
-    expect([asked.code, asked.stderr]).to.deep.equal([
+// [191]
+it('after a restore by other means, grants end-all ends every grant and session once it is confirmed, and prints the counts', async () => {
+  const variables = { DATA_DIR: await dataFolderWithDemo() }
+  await using service = await startProcess(variables)
+  const { url } = service
+  const [one, other] = [await obtainTokens(url), await obtainTokens(url)]
+  const asked = await runGatehouse(['grants', 'end-all'], variables)
+  expect([asked.code, asked.stderr]).to.deep.equal([
+    1,
+    'Nothing was ended. Answer y, or use --yes without a terminal.\n',
+  ])
+  expect((await userinfo(url, one.accessToken)).status).to.equal(200)
+  const { code, stdout } = await runGatehouse(['grants', 'end-all', '--yes'], variables)
+  expect(code).to.equal(0)
+  expect(stdout).to.match(
+    /^Ended [1-9]\d* grants, all sessions, and [1-9]\d* codes and pending sign-ins\./,
+  )
+  for (const { accessToken, refreshToken } of [one, other]) {
+    expect((await userinfo(url, accessToken)).status).to.equal(401)
+    expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
+    expect((await introspect(url, refreshToken)).body).to.deep.equal({ active: false })
+  }
+})
+
+it('files that the database names and the folder lacks are reported by doctor, backup and verify', async () => {
+  const variables = { DATA_DIR: await dataFolderWithDemo() }
+  await using _service = await startProcess(variables)
+  const files = join(variables.DATA_DIR, 'files')
+  const named = readdirSync(files).filter((name) => name.length === 2)
+  rmSync(join(files, named[0] ?? ''), { recursive: true })
+  const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
+  const found = findings.find(({ check }: { check?: string }) => check === 'files.missing')
+  expect(found?.sentence).to.match(/lacks 1 of the files that the database names, such as fil_/)
+  const folder = join(temporaryFolder(), 'backup')
+  for (const command of [['backup'], ['backup', 'verify']]) {
+    const { code, stderr } = await runGatehouse([...command, folder], variables)
+    expect([code, stderr]).to.deep.equal([
       1,
-      'Nothing was ended. Answer y, or use --yes without a terminal.\n',
+      `The backup lacks 1 of the files that the database names, such as ${found?.sentence.split('such as ')[1]}. ` +
+        'All hosts must share DATA_DIR/files, or use S3.\n',
     ])
-    expect((await userinfo(url, one.accessToken)).status).to.equal(200)
-    const { code, stdout } = await runGatehouse(['grants', 'end-all', '--yes'], variables)
-    expect(code).to.equal(0)
-    expect(stdout).to.match(
-      /^Ended [1-9]\d* grants, all sessions, and [1-9]\d* codes and pending sign-ins\./,
-    )
-    for (const { accessToken, refreshToken } of [one, other]) {
-      expect((await userinfo(url, accessToken)).status).to.equal(401)
-      expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
-      expect((await introspect(url, refreshToken)).body).to.deep.equal({ active: false })
-    }
-  })
-})
-
-describe('files that the database names and the folder lacks', () => {
-  it('are reported by doctor, backup and verify', async () => {
-    const variables = { DATA_DIR: await dataFolderWithDemo() }
-    await using _service = await startProcess(variables)
-    const files = join(variables.DATA_DIR, 'files')
-    const named = readdirSync(files).filter((name) => name.length === 2)
-    rmSync(join(files, named[0] ?? ''), { recursive: true })
-    const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
-    const found = findings.find(({ check }: { check?: string }) => check === 'files.missing')
-    expect(found?.sentence).to.match(/lacks 1 of the files that the database names, such as fil_/)
-    const folder = join(temporaryFolder(), 'backup')
-    for (const command of [['backup'], ['backup', 'verify']]) {
-      const { code, stderr } = await runGatehouse([...command, folder], variables)
-      expect([code, stderr]).to.deep.equal([
-        1,
-        `The backup lacks 1 of the files that the database names, such as ${found?.sentence.split('such as ')[1]}. ` +
-          'All hosts must share DATA_DIR/files, or use S3.\n',
-      ])
-    }
-  })
+  }
 })

@@ -163,44 +163,42 @@ describe('signing keys of two processes on one database', () => {
   })
 })
 
-describe('keys for forwarded requests', () => {
-  it('rotate like those of id_tokens, and independently of them', async () => {
-    const port = await freePort()
-    const DATA_DIR = await dataFolderWithDemo()
-    const CONFIG_DIR = configWith((policy) => ({
-      ...policy,
-      keys: { ...policy.keys, ...quickKeys },
-      upstreams: mapping(port).filter(({ path }) => path === 'coupons'),
-    }))
-    const gatehouse = (...words: string[]) => runGatehouse(words, { DATA_DIR, CONFIG_DIR })
-    await using service = await startProcess({ DATA_DIR, CONFIG_DIR }, patientService)
-    const { url } = service
-    const platform = await startPlatform(port, url)
-    const token = await operatorToken(url, readScope('coupons'))
-    const kid = async () => {
-      const { headers } = (await get(`${url}/admin/api/coupons`, bearer(token))).body
-      const at = headers.findIndex((name: string) => name.toLowerCase() === 'authorization')
-      return decodeProtectedHeader(headers[at + 1].replace('Bearer ', '')).kid
-    }
-    const idKid = async () => decodeProtectedHeader((await obtain(url)).id_token ?? '').kid
-    const [old, oldId] = [await kid(), await idKid()]
-    await eventually(20_000, async () => {
-      const { code, stderr } = await gatehouse('keys', 'rotate', '--upstream')
-      expect(code, stderr).to.equal(0)
-    })
-    await eventually(20_000, async () => expect(await kid()).not.to.equal(old))
-    expect(await idKid()).to.equal(oldId)
-    const { keys } = (await get(url + paths.jwks)).body
-    expect(keys.map(({ kid: each }: { kid: string }) => each)).to.include(old)
-    expect(keys).to.have.length(5)
-    expect((await gatehouse('keys', 'list')).stdout).to.match(
-      /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /,
-    )
-    expect((await gatehouse('doctor')).stdout).to.match(
-      /keys for the platform API can be decrypted with this secret/,
-    )
-    await platform.kill()
+it('keys for forwarded requests rotate like those of id_tokens, and independently of them', async () => {
+  const port = await freePort()
+  const DATA_DIR = await dataFolderWithDemo()
+  const CONFIG_DIR = configWith((policy) => ({
+    ...policy,
+    keys: { ...policy.keys, ...quickKeys },
+    upstreams: mapping(port).filter(({ path }) => path === 'coupons'),
+  }))
+  const gatehouse = (...words: string[]) => runGatehouse(words, { DATA_DIR, CONFIG_DIR })
+  await using service = await startProcess({ DATA_DIR, CONFIG_DIR }, patientService)
+  const { url } = service
+  const platform = await startPlatform(port, url)
+  const token = await operatorToken(url, readScope('coupons'))
+  const kid = async () => {
+    const { headers } = (await get(`${url}/admin/api/coupons`, bearer(token))).body
+    const at = headers.findIndex((name: string) => name.toLowerCase() === 'authorization')
+    return decodeProtectedHeader(headers[at + 1].replace('Bearer ', '')).kid
+  }
+  const idKid = async () => decodeProtectedHeader((await obtain(url)).id_token ?? '').kid
+  const [old, oldId] = [await kid(), await idKid()]
+  await eventually(20_000, async () => {
+    const { code, stderr } = await gatehouse('keys', 'rotate', '--upstream')
+    expect(code, stderr).to.equal(0)
   })
+  await eventually(20_000, async () => expect(await kid()).not.to.equal(old))
+  expect(await idKid()).to.equal(oldId)
+  const { keys } = (await get(url + paths.jwks)).body
+  expect(keys.map(({ kid: each }: { kid: string }) => each)).to.include(old)
+  expect(keys).to.have.length(5)
+  expect((await gatehouse('keys', 'list')).stdout).to.match(
+    /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /,
+  )
+  expect((await gatehouse('doctor')).stdout).to.match(
+    /keys for the platform API can be decrypted with this secret/,
+  )
+  await platform.kill()
 })
 
 async function kidOf(idToken: string, keySet: JWTVerifyGetKey): Promise<string> {

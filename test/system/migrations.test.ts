@@ -13,16 +13,11 @@ const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 /** Migrations that remove something, with the release since which no process uses it. */
 const contracting: Readonly<Record<string, string>> = {}
 
-describe('the files of migrations', () => {
-  it('only add, so that the version before runs beside them (expand, deploy, contract)', () => {
-    const files = readdirSync(folder).map((name) => [
-      name,
-      readFileSync(join(folder, name), 'utf8'),
-    ])
-    const removing = files.filter(([, text = '']) => effectOf(text) === 'contract')
-    expect(files).to.have.length.greaterThan(0)
-    expect(removing.map(([name]) => name)).to.have.members(Object.keys(contracting))
-  })
+it('the files of migrations only add, so that the version before runs beside them (expand, deploy, contract)', () => {
+  const files = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')])
+  const removing = files.filter(([, text = '']) => effectOf(text) === 'contract')
+  expect(files).to.have.length.greaterThan(0)
+  expect(removing.map(([name]) => name)).to.have.members(Object.keys(contracting))
 })
 
 describe('a statement of a migration', () => {

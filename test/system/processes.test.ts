@@ -86,25 +86,23 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   })
 })
 
-describe('a process on a Redis Cluster', () => {
-  it('serves the whole flow, and revocation ends it', async function () {
-    await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
-    const variables = {
-      SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
-      REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
-    }
-    await using service = await startProcess(variables, patientService)
-    const { configuration, tokens } = await getTokens(service.url)
-    const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
-    expect((await introspect(service.url, refreshed.access_token)).body.active).to.equal(true)
-    await oidc.tokenRevocation(configuration, refreshed.refresh_token ?? '')
-    for (const { access_token } of [tokens, refreshed]) {
-      expect((await userinfo(service.url, access_token)).status).to.equal(401)
-    }
-    // Sessions and codes are spread over the nodes.
-    const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))
-    expect(sizes.filter((size) => Number(size) > 0)).to.have.length.greaterThan(1)
-  })
+it('a process on a Redis Cluster serves the whole flow, and revocation ends it', async function () {
+  await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
+  const variables = {
+    SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
+    REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
+  }
+  await using service = await startProcess(variables, patientService)
+  const { configuration, tokens } = await getTokens(service.url)
+  const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+  expect((await introspect(service.url, refreshed.access_token)).body.active).to.equal(true)
+  await oidc.tokenRevocation(configuration, refreshed.refresh_token ?? '')
+  for (const { access_token } of [tokens, refreshed]) {
+    expect((await userinfo(service.url, access_token)).status).to.equal(401)
+  }
+  // Sessions and codes are spread over the nodes.
+  const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))
+  expect(sizes.filter((size) => Number(size) > 0)).to.have.length.greaterThan(1)
 })
 
 async function follow(answer: Promise<Response>): Promise<string> {

@@ -61,34 +61,32 @@ describe('an upgrade beside a running service', () => {
   })
 })
 
-describe('a migration on PostgreSQL of a locked table', () => {
-  it('lets readers of the table go first until its lock ends', async function () {
-    const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const migrationsFolder = join(temporaryFolder(), 'migrations')
-    cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
-    writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
-    const location = { kind: 'postgres', url, connectionsMax: 2 } as const
-    await using reader = await openDatabase(location, patiently)
-    const holder = new pg.Client({ connectionString: url })
-    await holder.connect()
-    await holder.query('begin; select count(*) from person')
+it('a migration on PostgreSQL of a locked table lets readers of the table go first until its lock ends', async function () {
+  const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
+  const migrationsFolder = join(temporaryFolder(), 'migrations')
+  cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
+  writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
+  const location = { kind: 'postgres', url, connectionsMax: 2 } as const
+  await using reader = await openDatabase(location, patiently)
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  await holder.query('begin; select count(*) from person')
 
-    let held = true
-    const release = delay(HELD_MS).then(async () => {
-      held = false
-      await holder.end()
-    })
-    const migrated = openDatabase(location, { ...patiently, migrationsFolder })
-    let slowestMs = 0
-    while (held) {
-      const startedMs = performance.now()
-      await reader.kysely.selectFrom('person').select('id').limit(1).execute()
-      slowestMs = Math.max(slowestMs, performance.now() - startedMs)
-    }
-    await release
-    expect(slowestMs).to.be.lessThan(HELD_MS / 2)
-    await (await migrated)[Symbol.asyncDispose]()
+  let held = true
+  const release = delay(HELD_MS).then(async () => {
+    held = false
+    await holder.end()
   })
+  const migrated = openDatabase(location, { ...patiently, migrationsFolder })
+  let slowestMs = 0
+  while (held) {
+    const startedMs = performance.now()
+    await reader.kysely.selectFrom('person').select('id').limit(1).execute()
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs)
+  }
+  await release
+  expect(slowestMs).to.be.lessThan(HELD_MS / 2)
+  await (await migrated)[Symbol.asyncDispose]()
 })
 
 /** Behind a migration that waits in line, a reader would wait as long. */
