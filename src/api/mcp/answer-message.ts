@@ -48,7 +48,7 @@ export function makeAnswerMessage(parts: ToolParts) {
     const exchange: Exchange = { call }
     const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
     const response = await tools.answer(request, message.value, exchange).catch((error) => {
-      // The caller has disconnected.
+      // Aborted means that the caller has disconnected.
       if (request.signal.aborted) return undefined
       throw error
     })

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly browserId?: string | undefined
 }
 
-/** The limits that an attempt took a point from, with their keys. */
+/** The limits that an attempt was charged to, with their keys. */
 type Taken = readonly (readonly [LimitName, string])[]
 
 type AttemptStart = { readonly taken: Taken } | { readonly waitSeconds: number }
@@ -72,7 +72,7 @@ export function makeAttemptLimits(limits: Counts) {
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },
-    /** Returns the points of an attempt that did not fail. */
+    /** Gives back what an attempt that did not fail was charged. */
     async giveBack(taken: Taken): Promise<void> {
       await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
     },

@@ -198,7 +198,7 @@ const toOperator = sentences({
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) =>
       client && `the client is registered for the authentication method ${client.clientAuthMethod}`,
-  // The engine also reports an expired record as not found.
+  // The store does not return expired codes, so the engine reports them as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })

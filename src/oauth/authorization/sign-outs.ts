@@ -36,7 +36,7 @@ const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Maximum number of batches for one application in one turn. */
+/** Maximum number of consecutive batches for one application, so that it does not delay the others. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {

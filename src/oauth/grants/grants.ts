@@ -8,7 +8,10 @@ export type Grants = ReturnType<typeof makeGrants>
 
 const DAY_SECONDS = 86_400
 
-/** Creates the stores of grants, token families and usage counts, and the query for a grant with its facts. */
+/**
+ * Creates the stores of grants, token families and usage counts, and the query for a grant with the facts that decide
+ * whether it may be used.
+ */
 export function makeGrants(
   { database, now }: { readonly database: Database; readonly now: () => number },
   admitted: AdmittedClients,

@@ -138,7 +138,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes for people where a redirect URI leads: to a host, this computer, or an app on this device. */
+/** Describes, for display, where a redirect URI leads: to a host, this computer, or an app on this device. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

@@ -1,4 +1,4 @@
-/** The audit trail: who changed what, with the values before and after. Callers check access. */
+/** The audit trail: changes, sign-ins and refusals. Callers check whether the actor may make the change. */
 
 import { randomUUID } from 'node:crypto'
 

@@ -90,7 +90,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads the time when all sessions and grants were last ended. Other state in the database is never lost. */
+/** Reads the time before which OAuth state is lost: when all grants and sessions were last ended at once. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

@@ -9,7 +9,7 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query after the queries before it. */
+/** Runs a query once the earlier queries have finished. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**

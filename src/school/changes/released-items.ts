@@ -97,7 +97,7 @@ export function releasedItems<
     find,
     mustFind,
 
-    /** Lists the items of a site that match a question. The page and the count take one query each. */
+    /** Lists the items of a site that match the filters. The page and the count take one query each. */
     list(
       { kysely }: Database,
       question: ItemQuestion & { readonly sort?: Sort | null | undefined },

@@ -84,7 +84,7 @@ create table member_addition (
   added_at bigint not null,
   primary key (person_id, site_id)
 );
--- Counts the additions of a day.
+-- For counting the additions of the last 24 hours.
 create index member_addition_by_time on member_addition (site_id, added_at);
 
 -- The beta features that a site has enabled.
@@ -387,7 +387,7 @@ create table oauth_application (
 );
 create index oauth_application_by_site on oauth_application (site_id);
 create index oauth_application_by_creator on oauth_application (created_by);
--- Only one application per site and assistant, even if an operator presses the button twice.
+-- Only one application per site and assistant, even if an operator submits the form twice.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
 

@@ -20,7 +20,7 @@ create table client_version (
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
 );
 
--- A view that the triggers insert into, because SQLite has no functions.
+-- The triggers insert into this view, because SQLite has no stored functions to share the update.
 create view changed_client as select client_id from client_version;
 create trigger count_client_version instead of insert on changed_client begin
   insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
