@@ -72,7 +72,7 @@ export function makeAttemptLimits(limits: Counts) {
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },
-    /** Gives back what an attempt that did not fail was charged. */
+    /** Refunds an attempt that did not fail. */
     async giveBack(taken: Taken): Promise<void> {
       await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
     },
