@@ -13,7 +13,6 @@ const mutation = { query: 'mutation { markAllNotificationsRead { markedCount } }
 describe(page, () => {
   const running = sharedService()
 
-  /** A member with the page open, and the requests of its script. */
   const opened = async () => {
     const person = makePagePerson(running().url, sam)
     const { text } = await person.visit(page)

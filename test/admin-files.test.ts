@@ -28,7 +28,6 @@ forEachDatabase('files of a site', (start) => {
 
   const send = async (sending: Partial<Sending> = {}) =>
     await sendFile({ ...operator(), name: 'shots.pdf', bytes: pdf, ...sending })
-  /** Files on the disk of the service, uploads in progress included. */
   const onDisk = () => globSync('files/*/*', { cwd: running().config.dataDir })
   const find = async (search: string) =>
     (await value(`{ files(search: "${search}") { nodes { id name } } }`)).nodes

@@ -297,7 +297,6 @@ forEachDatabase('changes of one site at once', (start) => {
   })
   const { running, run, ask, value, audited } = operatorSite(start)
 
-  /** The codes of the refused mutations, or the status of a response without a result. */
   const atOnce = async (...mutations: string[]) => {
     const answers = await Promise.all(mutations.map((one) => ask(`mutation { ${one} }`)))
     return answers.flatMap(({ status, body }) =>

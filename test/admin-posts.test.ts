@@ -38,7 +38,6 @@ forEachDatabase('the Admin API: announcements', (start) => {
     const { notifications } = await reads('{ notifications { nodes { title topic link } } }')
     return notifications.nodes.filter(({ title }: { title: string }) => title === post.title)
   }
-  /** The people whose inbox has the post, once for each notification. */
   const receivers = async (id: string) => {
     const found = kysely().selectFrom('notification').select('person_id').where('post_id', '=', id)
     return (await found.orderBy('person_id').execute()).map(({ person_id }) => person_id)
@@ -64,7 +63,6 @@ forEachDatabase('the Admin API: announcements', (start) => {
   }
   const deliver = async (signal = new AbortController().signal, now = Date.now) =>
     await postDelivery({ ...running().service.stores, now }, 1).run(signal)
-  /** Delivers in two other processes at the same time. */
   const deliverTwice = async () => {
     const { databaseUrl, dataDir } = running().config
     const location: DatabaseLocation =

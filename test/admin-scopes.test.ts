@@ -294,12 +294,10 @@ forEachDatabase('what another site has', (start) => {
   })
 })
 
-/** Ids have a prefix of their kind. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z]{3}_[\w-]+$/.test(value)
 }
 
-/** All rows of the other site: its own, what was bought of it, and its audit trail. */
 async function kitchenRows({ service }: RunningService): Promise<Record<string, unknown>[]> {
   const { kysely } = service.stores.database
   const site = 'sit_open_kitchen'

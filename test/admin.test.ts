@@ -347,7 +347,6 @@ describe('/admin', () => {
     )
 })
 
-/** Wrong input, the field that shows the problem, and words of it. */
 const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   [{ name: '  ' }, 'name', 'Enter a name'],
   [{ name: 'x'.repeat(81) }, 'name', '80 characters'],

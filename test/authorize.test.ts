@@ -26,7 +26,6 @@ import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { answerOf, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
 
-/** Claude with the scopes of an operator. */
 const operator: Fields = { ...asClaude, scope: 'openid profile courses:read courses:write' }
 const elsewhere = 'https://elsewhere.example'
 
@@ -329,7 +328,6 @@ describe('/oauth/authorize after a change', () => {
   })
 })
 
-/** Redirect addresses of an application of a site, and whether consent is remembered there. */
 const redirects: readonly (readonly [redirectUri: string, remembered: boolean])[] = [
   ['https://notes.example/callback', true],
   ['http://127.0.0.1/callback', false],
@@ -384,7 +382,6 @@ forEachStorage('/oauth/authorize', (start) => {
   })
 })
 
-/** A person with a session from a plain sign-in that grants nothing else. */
 async function signedIn(url: string, answers: Answers): Promise<HeadlessPerson> {
   const person = makeHeadlessPerson(answers)
   const redirect_uri = 'https://chatgpt.com/connector_platform_oauth_redirect'
@@ -403,7 +400,6 @@ async function choose(person: HeadlessPerson, choice: URL, site: string): Promis
   return await person.open(choice, { method: 'POST', body })
 }
 
-/** What introspection says of tokens that Claude obtains. */
 async function claimsAsClaude(url: string, fields: Fields, person: Answers = olivia) {
   return await claimsOf(url, await getCode(url, fields, person))
 }

@@ -32,7 +32,6 @@ describe('the error of a faulty client', () => {
     return body.error_description
   }
 
-  /** The reasons that operators see under Refusals, once these are written. */
   async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
     return await eventually(10_000, async () => {
       const rows = await service()

@@ -246,12 +246,10 @@ function expectNoEmptyMember(document: object): void {
   }
 }
 
-/** Sends to the port of the service, whatever its base URL is. */
 async function sendTo({ config }: RunningService, request: WireRequest): Promise<Answer> {
   return await send(`http://127.0.0.1:${config.port}`, request)
 }
 
-/** Signs in through the pages, and returns every cookie on the way. */
 async function signIn(service: RunningService, headers: readonly string[], baseUrl: string) {
   const cookies: string[] = []
   const step = async (path: string, form?: URLSearchParams) => {

@@ -44,7 +44,6 @@ function graphql(path: string, query: string): Surface {
   return { method: 'POST', path, headers: json, body: JSON.stringify({ query }) }
 }
 
-/** Every endpoint that takes a token, by who may use it. */
 const surfaces: Readonly<Record<'member' | 'operator', readonly Surface[]>> = {
   member: [
     userinfo,
@@ -97,7 +96,6 @@ async function postWithProof(url: string, form: Fields, proof?: string): Promise
 
 const { client_secret, ...portalRequest } = asPortal
 
-/** Tokens bound to a key of the test, which can then sign any proof. */
 async function boundToken(url: string, request: Fields = {}, person = sam) {
   const key = await makeClientKey()
   const { form } = await obtainCode(url, { scope: MEMBER_SCOPE, ...request }, person)

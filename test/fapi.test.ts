@@ -33,7 +33,6 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
   async function begin() {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost(openssl()))
-    /** Logout tokens that the application received. */
     const notices: string[] = []
     host.serve(async (request: IncomingMessage, response) => {
       notices.push(new URLSearchParams(await text(request)).get('logout_token') ?? '')

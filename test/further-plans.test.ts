@@ -19,7 +19,6 @@ const each = (suffix: string, value: unknown) =>
     ['token', 'revocation', 'introspection'].map((name) => [`${name}_endpoint_${suffix}`, value]),
   )
 
-/** What each plan adds to the metadata of the authorization server. */
 const added: Readonly<Record<PlanName, object>> = {
   backChannelLogout: {
     backchannel_logout_supported: true,

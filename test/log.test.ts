@@ -68,7 +68,6 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     expect(leakedTo(events)).to.deep.equal([])
   })
 
-  /** Runs every flow, right and wrong, and returns all its secrets. */
   async function useEverything({ url }: RunningService): Promise<ReadonlySet<string>> {
     const passwords = [sam, olivia, amir].map(({ password }) => password)
     const clients = [asPortal.client_secret, asResourceServer.client_secret]

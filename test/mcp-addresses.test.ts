@@ -27,7 +27,6 @@ import type { Answer } from './support/wire.ts'
 const [, forMembers, forOperators] = toolAddresses
 const memberScopes = `${MEMBER_READ} ${MEMBER_WRITE}`
 
-/** The scopes that operators' tools need to read. */
 const readingScopes = toolScopes.filter((name) => findScope(name)?.access === 'read')
 
 function parameterOf({ headers }: Answer, name: string): string | undefined {

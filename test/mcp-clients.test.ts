@@ -22,7 +22,6 @@ import { sharedService } from './support/shared-service.ts'
 
 const me = { name: 'test client', version: '1.0.0' }
 
-/** The Member API accepts the token of the client. */
 async function expectMember(url: string, token: string): Promise<void> {
   const data = await readMember({ url, token }, '{ viewer { id } }')
   expect(data).to.deep.equal({ viewer: { id: 'per_sam' } })

@@ -406,7 +406,6 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
     'Access-Control-Request-Method': 'POST',
     'Access-Control-Request-Headers': wanted,
   }
-  /** A preflight of a page, and a call. */
   const fromPage = async (url: string, path: string, page: { Host: string; Origin: string }) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     const headers = { ...page, 'Content-Type': 'application/json' }
@@ -509,7 +508,6 @@ function expectUnavailable({ status, headers, body }: Answer): void {
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
-/** A call without HTTP. The database never answers. */
 function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCall {
   const never = async () => {
     onQuestion()

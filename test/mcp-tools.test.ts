@@ -70,7 +70,6 @@ const changedElsewhere = [
   ...['delete_section', 'delete_lecture', 'delete_post'],
 ]
 
-/** Tools whose answers are pages, with the other arguments that they need. */
 const lists: Record<string, Values> = {
   list_public_courses: { site: 'northlight' },
   ...valuesFor(
@@ -84,7 +83,6 @@ const lists: Record<string, Values> = {
   ),
 }
 
-/** Arguments with which each tool finds something on the demo campus. */
 const samples: Record<string, Values> = {
   ...lists,
   ...valuesFor(['get_service_info', 'get_auth_guide', 'sign_in', 'get_viewer', 'get_site'], {}),

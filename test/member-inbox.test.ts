@@ -30,7 +30,6 @@ describe('the notification inbox of the Member API', () => {
   const read = async (query: string) => await readMember({ url: running.url, token }, query)
   const unread = async () =>
     (await read('{ unreadNotificationCount }')).unreadNotificationCount as number
-  /** All rows that a mutation could change, of everyone. */
   const inboxes = async () => {
     const { kysely } = running
     return [

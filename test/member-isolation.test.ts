@@ -190,7 +190,6 @@ describe('the Member API for the token of one person at one site', () => {
   }
 })
 
-/** Adds two rows to every list of every member of this test, so that each list has cursors. */
 async function giveTwoOfEach({ service }: RunningService): Promise<void> {
   const { kysely } = service.stores.database
   const twoOf = async (

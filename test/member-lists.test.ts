@@ -18,7 +18,6 @@ const CAMPUS_MS = Date.UTC(2026, 0, 15, 12)
 
 const timeOf = (time: unknown) => Date.parse(String(time))
 
-/** Each sequence of each list, with the value that it sorts by. */
 const sequences: readonly (readonly [list: string, sort: string, key: (node: Node) => unknown])[] =
   [
     ['enrolledCourses', 'PURCHASED', (course) => -timeOf(course['purchasedAt'])],

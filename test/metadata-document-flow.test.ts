@@ -41,7 +41,6 @@ interface Setup {
 describe('Client ID Metadata Documents', () => {
   const openssl = sharedProgram('openssl')
 
-  /** A service that admits documents of client.example, and their host. */
   async function start({ admits, begin = startService }: Setup = {}) {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost(openssl()))
@@ -65,7 +64,6 @@ describe('Client ID Metadata Documents', () => {
     const actor = () => ({ personId: 'per_olivia', requestId: 'request', now: clock.ms })
     return {
       ...{ url, host, kysely: database.kysely, reviews, actor },
-      /** Reviews the current document, for every site or for one. */
       async review(decision: 'approved' | 'blocked', at?: string) {
         const siteId = at ?? 'sit_northlight'
         const shown = await reviews.findDocumentClient(siteId, clientId)
@@ -555,7 +553,6 @@ function statusAnswer(status: number): RequestListener {
   return (_request, response) => response.writeHead(status).end()
 }
 
-/** Code and text of a refusal, from a page or an OAuth error. */
 async function refusal(work: Promise<unknown>): Promise<string> {
   return await work.then(
     () => 'nothing was refused',

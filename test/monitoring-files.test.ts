@@ -26,7 +26,6 @@ const expressions: string[] = panels.flatMap(({ targets = [] }) =>
 
 const seriesOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
 
-/** The names of a scrape, with their labels. */
 const series = new Map(
   Object.entries<Metric>(metricTable).flatMap(([name, { type, labels = {} }]) => {
     const own = ['instance', 'job', ...Object.keys(labels)]

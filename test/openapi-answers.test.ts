@@ -84,7 +84,6 @@ const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
 const local = { redirect_uris: ['http://127.0.0.1:51234/callback'] }
 const upstream = paths.upstream.replace(':path', '{path}')
 
-/** What the responses of these tests have shown of the document. */
 const shown = documentCoverage()
 
 const mistake = 'a mistake in the code'
@@ -604,7 +603,6 @@ describe('openapi.json as a whole', () => {
   })
 })
 
-/** Fails every use of the database with this error during the work. */
 async function withBrokenStore<T>(
   { service }: RunningService,
   error: Error,
@@ -630,7 +628,6 @@ async function forwardAuth(url: string, token: string, scope = ''): Promise<Answ
   return await call('GET', `${url}${paths.forwardAuth}?${query}`, { token, headers })
 }
 
-/** The first event of a subscription, whose stream stays open. */
 async function listen(address: string, token: string): Promise<Answer> {
   const wanted = { notifications: { toolsListChanged: true } }
   const { message, headers: usual } = messageOf('subscriptions/listen', '2026-07-28', wanted)

@@ -91,7 +91,6 @@ describe('an outgoing request to a named server', () => {
     arrived.length = 0
   })
 
-  /** A name server with these responses in turn. */
   const namesAs = (...answers: readonly (readonly string[])[]) => {
     const asked: string[] = []
     const send = makeGuardedFetch({

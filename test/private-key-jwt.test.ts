@@ -45,7 +45,6 @@ async function statusesAt(url: string, sign: () => Promise<string>, more: Fields
   return [revoked.status, introspected.status]
 }
 
-/** The status of an introspection with the key of the portal. */
 async function introspectWith(url: string, key: ClientKey): Promise<number> {
   return (await introspect(url, 'x', byAssertion(await signAssertion(key, url)))).status
 }

@@ -34,9 +34,8 @@ const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: roo
 const documents = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] })
 
 const requirementNumbers = namesOf(requirements, ({ title }) => `${title} `)
-const specificationHeadings = requirements.map(({ title }) => title)
-const anyRequirement = specificationHeadings.join('|')
-const designHeadings = headingsOf('docs/design.md')
+const anyRequirement = requirements.map(({ title }) => title).join('|')
+const designHeadings = Array.from(read('docs/design.md').match(/(?<=^#{2,3} ).+$/gm) ?? [], String)
 
 const annotations = readAnnotations().filter(({ file }) => file !== self)
 const annotated = new Set(annotations.map(({ row }) => row))
@@ -235,14 +234,12 @@ it('annotations of tests are in the title of a test, or in a comment directly ab
   expect(lost.map(([file]) => file)).to.deep.equal([])
 })
 
-/** The first group of every match, across line ends. */
 function citations(form: RegExp) {
   return [...code, ...documents].flatMap((file) =>
     [...flowing(read(file)).matchAll(form)].map(([, what = '']) => ({ where: file, what })),
   )
 }
 
-/** The text of a file as one line, without comment markers. */
 function flowing(text: string): string {
   return text.replaceAll(/\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
 }
@@ -253,10 +250,6 @@ function unknown(cited: ReturnType<typeof citations>, isKnown: (number: string) 
 
 function numbersIn(text: string): string[] {
   return text.match(/\d+(?:\.\d+)?/g) ?? []
-}
-
-function headingsOf(page: string): string[] {
-  return read(page).match(/(?<=^#{2,3} ).+$/gm) ?? []
 }
 
 function read(file: string): string {

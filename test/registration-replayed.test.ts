@@ -89,7 +89,6 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
   ],
 }
 
-/** A program of the person's computer, at a loopback address. */
 const program = (client_name: string | null, uri: string, more: Body = {}): Body => ({
   ...{ client_name, ...common, redirect_uris: [uri], ...more },
 })

@@ -125,7 +125,6 @@ forEachStorage('a sign-out request without a session', (start) => {
   })
 })
 
-/** The bytes that a request adds to the OAuth state, in Redis or in the database. */
 async function bytesStored({ service }: RunningService, ask: () => Promise<void>): Promise<number> {
   const { kysely } = service.stores.database
   const { redis } = service.stores

@@ -142,14 +142,12 @@ describe('a token at the Member API', () => {
   const service = sharedService()
   const query = { query: '{ viewer { id } }' }
   const ask = async (token: string) => await askMember({ url: service().url, token }, query)
-  /** Of the last line of the log. */
   const detail = () => JSON.parse(service().log.at(-1) ?? '{}').detail
 
   const challenge = (error: string, description: string, scope: string) =>
     `Bearer error="${error}", error_description="${description}", ` +
     `scope="${scope}", resource_metadata="${service().url}${paths.protectedResource}"`
 
-  /** @param scope what the token had and this endpoint needs */
   async function expectInvalid(token: string, reason: RegExp | string, scope?: string) {
     expectRefused(await ask(token), scope)
     expect(detail()).to.match(new RegExp(reason))

@@ -6,7 +6,6 @@ import { paths } from '../src/platform/http/paths.ts'
 
 const protectedPaths = [paths.mcp, paths.graphql]
 
-/** Every accepted spelling, for each kind of base address. */
 const tables: Readonly<Record<string, readonly string[]>> = {
   'https://id.campus.example': [
     ...['https://id.campus.example', 'HTTPS://ID.Campus.EXAMPLE'],

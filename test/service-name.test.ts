@@ -65,7 +65,6 @@ async function visit(url: string): Promise<void> {
   await cancel(url)
 }
 
-/** Goes back from the sign-in of our own pages. */
 async function cancel(url: string): Promise<void> {
   const person = makeHeadlessPerson(amir)
   const follow = async (address: URL, init?: RequestInit): Promise<URL> => {

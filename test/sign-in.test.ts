@@ -41,7 +41,6 @@ const startWith = async (signIn: Partial<ServicePolicy['signIn']>, setup: Servic
 
 const from = (address: string) => ['X-Forwarded-For', address]
 
-/** Opens the sign-in form in a browser that keeps this cookie, and returns what submits it. */
 async function openForm({ url }: RunningService, kept?: string) {
   const { pathname, search } = authorizeUrl(url)
   const start = await send(url, { path: pathname + search })
@@ -60,7 +59,6 @@ async function openForm({ url }: RunningService, kept?: string) {
     })
 }
 
-/** The cookie of a browser that is known from now on, with its attributes. */
 const browserCookie = ({ headers }: Answer) =>
   headers.getSetCookie().find((cookie) => cookie.startsWith('gatehouse_browser=')) ?? ''
 

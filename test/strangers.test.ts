@@ -42,7 +42,6 @@ const anything = {
 
 const patterns = [paths, planPaths, pages, enginePages].flatMap((each) => Object.values(each))
 
-/** Requests that are good at some path, for any path. */
 function requestsTo(address: string, url: string): WireRequest[] {
   const query = authorizeUrl(url).searchParams
   for (const name of ['logout', 'token', 'after', 'login']) query.set(name, 'yes')
@@ -168,7 +167,6 @@ describe('data of strangers in the stores', () => {
 
 type Limit = 'bytesMax' | 'countedAsOneBytesMax'
 
-/** The tables and state models that grow by requests, by path. */
 async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<string>>> {
   const left = new Map<string, ReadonlySet<string>>()
   for (const pattern of [...patterns, forwardAuthFor]) {

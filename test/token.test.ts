@@ -34,7 +34,6 @@ import {
 } from './support/wire.ts'
 
 describe('POST /api/oauth/token', () => {
-  /** How far the clock of the service is ahead. */
   let laterMs = 0
   const service = sharedService({ now: () => Date.now() + laterMs })
   afterEach(() => {

@@ -46,7 +46,6 @@ async function ask(
   return await answerOf(await fetch(url + path, { redirect: 'manual', ...init, headers }))
 }
 
-/** The token that the platform received. */
 async function forwardedToken({ url }: Pick<RunningService, 'url'>): Promise<string> {
   const { body } = await ask(url, await operatorToken(url, READ), COUPONS)
   const at = body.headers.findIndex((name: string) => name.toLowerCase() === 'authorization')

@@ -52,7 +52,6 @@ function of(
   return { name, package: { registry, name: module, version }, callback }
 }
 
-/** The clients that `npm run test:agents` drives, each at one version. */
 export const agents: readonly Agent[] = [
   {
     ...of('TypeScript SDK 1', '@modelcontextprotocol/sdk@1.32.2'),

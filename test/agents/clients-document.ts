@@ -26,7 +26,12 @@ address. Both addresses require a token at the first request, for clients that s
 `
 
 export function renderClients(): string {
-  const columns = ['client', 'package', 'set up by', ...wayNames.map((way) => `as ${nameOf(way)}`)]
+  const columns = [
+    'client',
+    'package',
+    'set up by',
+    ...wayNames.map((way) => `as ${way === 'member' ? 'a member' : 'an operator'}`),
+  ]
   const rows = agents.map((client) => [
     client.name,
     `\`${client.package.name}\` ${client.package.version}`,
@@ -34,10 +39,6 @@ export function renderClients(): string {
     ...wayNames.map((way) => resultOf(client, way)),
   ])
   return `${introduction}\n${renderTable(columns, rows)}`
-}
-
-function nameOf(way: WayName): string {
-  return way === 'member' ? 'a member' : 'an operator'
 }
 
 function resultOf({ known }: Agent, way: WayName): string {

@@ -12,14 +12,12 @@ import {
   temporaryFolder,
 } from '../support/programs.ts'
 
-/** Names under which programs look for a browser. */
 const openers = ['xdg-open', 'open', 'x-www-browser', 'www-browser', 'sensible-browser', 'wslview']
 const LOOK_EVERY_MS = 50
 
 interface Running {
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
-  /** A question of the program, and what its user types then. */
   readonly reply?: { readonly to: string; readonly type: string }
 }
 

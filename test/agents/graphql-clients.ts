@@ -13,7 +13,6 @@ import { temporaryFolder } from '../support/programs.ts'
 interface GraphqlClient {
   readonly name: string
   readonly package: Package
-  /** Tries it, from the folder of its package, with a token for `account:read`. */
   readonly run: (folder: string, url: string, token: string) => Promise<string>
 }
 
@@ -46,7 +45,6 @@ export const courses = graphql\`
 
 const settings = { language: 'javascript', eagerEsModules: true }
 
-/** Compiles the page for the published schema, and sends the compiled queries. */
 async function runRelayCompiler(folder: string, url: string, token: string): Promise<string> {
   const work = temporaryFolder()
   mkdirSync(join(work, 'src'))

@@ -57,7 +57,6 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** OpenAI's Responses API, with the namespaces of Codex. */
 const responses: Protocol = {
   path: /\/responses$/,
   offers: ({ tools }) =>

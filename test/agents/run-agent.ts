@@ -23,7 +23,6 @@ interface Run {
   readonly over: AbortSignal
 }
 
-/** Installs a client, and lets it go each way. */
 export async function* runAgent(
   agent: Agent,
   run: Run,
@@ -71,7 +70,6 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
   return { ...judge(problem, desk, known), transcript: desk.transcript() }
 }
 
-/** An operator registers an application for a client of members, with the form. */
 async function makeApplication(serviceUrl: string, agent: Agent): Promise<string> {
   const operator = makePagePerson(serviceUrl, olivia)
   const page = await operator.send(await operator.visit(`${applications}/new`), applications, {

@@ -1,7 +1,6 @@
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 
-/** The two ways into the tools: as a member of a site, and as an operator of one. */
 export type WayName = 'member' | 'operator'
 
 export interface Way {

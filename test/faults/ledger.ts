@@ -8,7 +8,6 @@ export interface Family {
   readonly grant: number
   held: string
   readonly accessTokens: string[]
-  /** The used refresh tokens, each with its successor. */
   readonly used: Map<string, { readonly successor: string; readonly atMs: number }>
   revoking: boolean
   revokedAtMs?: number
@@ -72,7 +71,6 @@ export class Ledger {
     if (family.held === used) family.held = issued.refreshToken
   }
 
-  /** The refresh token that a client holds was refused. */
   refused(family: Family, error: string): void {
     if (family.revoking || family.abandoned) return
     this.#find('lost', `a refresh token that was answered and never used is ${error}`)
@@ -97,7 +95,6 @@ export class Ledger {
     if (status === 200) this.#find('doubled', `a used ${what} was taken again`)
   }
 
-  /** An unused code was refused. */
   codeLost(error: string): void {
     this.#find('lost', `a code that was answered and never used is ${error}`)
   }

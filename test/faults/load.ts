@@ -115,7 +115,6 @@ export class Load {
     if (isAnswer400(answer)) ledger.refused(family, String((answer as Seen).body.error))
   }
 
-  /** Introspection or UserInfo, on a kept connection. */
   async #use(family: Family, index: number): Promise<void> {
     const { requests, ledger } = this.#parts
     const introspects = index % 2 === 0

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { freePort, startProgram } from '../support/programs.ts'
 import { get } from '../support/wire.ts'
 
-/** The slowest answer that design 24 allows. */
 const ANSWER_WITHIN_MS = 500
 
 /** The normal time of a tick of the clock below. */

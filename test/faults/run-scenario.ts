@@ -39,7 +39,6 @@ function shareMax(outcome: string): number {
   return outcome.startsWith('reset') ? 0.001 : 0
 }
 
-/** Reached even while a store is frozen. */
 const SUCCEEDED_MIN = 50
 const CODES_PER_CLIENT = 8
 

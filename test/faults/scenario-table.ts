@@ -26,7 +26,6 @@ const CLUSTER_TIMEOUT_MS = 30_000
 /** More than there are empty ones. */
 const LOG_FILES = 6
 
-/** Connections of the running scenario, closed at its end. */
 let open: HardClients | undefined
 
 const hard = {

@@ -36,7 +36,6 @@ const WARM_UP_SHARE = 0.25
 const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
-/** How many more times a slow request is sent. */
 const SLOW_ATTEMPTS = 2
 /** Requests between two checks that tokens and sessions still work. */
 const REOPEN_EVERY = 1000

@@ -69,7 +69,6 @@ function pathOf(chance: Chance, pattern: string): string {
     .replaceAll('%7D', '}')
 }
 
-/** A target as an HTTP client sends it: no spaces, no control characters. */
 function targetOf(path: string): string {
   const target = bytesOf(path).replaceAll(
     /[\0-\x20\x7f-\xff]/g,

@@ -12,7 +12,6 @@ const given = [
   ...['interactionForm', 'client', 'cursor', 'requestUri', 'url'],
 ] as const
 
-/** Names of values that only the running service gives out. */
 export type Given = (typeof given)[number]
 
 export const place = (name: Given): string => `@{${name}}`

@@ -73,7 +73,6 @@ export function damaged(chance: Chance, bytes: string): string {
   return letters.join('')
 }
 
-/** Headers for a body of this type, and now and then others. */
 export function bodyHeaders(chance: Chance, type: string): string[] {
   const said = chance.is(0.93) ? type : chance.pick(bodyTypes)
   const charset = chance.is(0.05) ? `; charset=${chance.pick(charsets)}` : ''
@@ -89,7 +88,6 @@ const bodyTypes = [
 const charsets = ['utf-8', 'UTF-16', 'utf-7', 'iso-8859-1', 'x', '"', '']
 const codings = ['gzip', 'br', 'deflate', 'identity', 'x', 'gzip, gzip', '']
 
-/** More headers for any request. */
 export function furtherHeaders(chance: Chance): string[] {
   if (chance.is(0.7)) return []
   return chance
@@ -119,7 +117,6 @@ const further: readonly (readonly [name: string, ...values: string[]])[] = [
   ['traceparent'],
   ['Expect', '100-continue', 'x'],
 ]
-/** Headers that get only the values above. */
 const closed = new Set([
   ...['Accept', 'X-HTTP-Method-Override', 'Sec-Fetch-Site', 'Access-Control-Request-Method'],
   'Expect',

@@ -45,7 +45,6 @@ export async function openWorld(url: string) {
     pools.set(name, [...pool.slice(-KEPT_MAX), value])
     if (name === 'code' || name === 'refreshToken') secrets.add(value)
   }
-  /** Uses a code once. */
   const taken = (name: Given, chance: Chance) => {
     const pool = pools.get(name) ?? []
     if (name === 'code') return pool.pop()
@@ -70,7 +69,6 @@ export async function openWorld(url: string) {
       }
       return (name) => own[name] ?? taken(name, chance) ?? 'x'
     },
-    /** Keeps values of a response for later requests. */
     learn(path: string, seen: Seen): void {
       const { text } = seen
       const [location = ''] = headerOf(seen, 'location')
@@ -112,7 +110,6 @@ export async function openWorld(url: string) {
   }
 }
 
-/** Signs a browser in. Returns its cookies, and the token of its forms. */
 async function sessionOf(person: HeadlessPerson, url: string, who: 'member' | 'operator') {
   const account = new URL('/account', url)
   const start = (await person.open(account)).headers.get('location') ?? ''

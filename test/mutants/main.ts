@@ -29,7 +29,6 @@ const copied = [
 
 type Outcome = 'killed' | 'lives' | 'not run'
 
-/** Test files that fail without a mutant. */
 const unsound = new Set<string>()
 
 async function main(): Promise<void> {
@@ -53,7 +52,6 @@ async function main(): Promise<void> {
   report(chosen, outcomes)
 }
 
-/** Copies the tree, with a link to node_modules. */
 function copyTree(): string {
   const tree = temporaryFolder()
   for (const name of copied) cpSync(join(root, name), join(tree, name), { recursive: true })

@@ -25,7 +25,6 @@ const key = (kid: string, state: string) =>
   `insert into signing_key (kid, state, public_jwk, sealed_private, created_at)
    values ('${kid}', '${state}', '{}', '', 1)`
 
-/** Statements of which the last one is refused. */
 const refusals: readonly (readonly [what: string, statements: readonly string[], why: RegExp])[] = [
   [
     'a second person for an address in other case',
@@ -195,7 +194,6 @@ async function appliedAfterOpening(location: DatabaseLocation, now: () => number
   return await database.kysely.selectFrom('schema_migration').selectAll().execute()
 }
 
-/** Our own migrations with one file added or replaced. */
 function migrationsWith(name: string, text: string): string {
   const folder = temporaryFolder()
   cpSync(ownMigrations, folder, { recursive: true })

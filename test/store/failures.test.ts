@@ -7,7 +7,6 @@ import { isStoreFailure, type StoreGuard } from '../../src/platform/store/guarde
 import { ChangeRefused } from '../../src/school/changes/refusals.ts'
 import { withEveryDatabase } from '../support/database.ts'
 
-/** A guard that notes whether each error is a failure of the store. */
 function listening() {
   const heard: boolean[] = []
   const guard: StoreGuard = async (call, isFailure) =>

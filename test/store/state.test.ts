@@ -17,14 +17,11 @@ const worker = `${import.meta.dirname}/../store-worker.ts`
 
 interface Backend extends AsyncDisposable {
   readonly store: StateStore
-  /** Where another process finds the same store. */
   readonly place: WorkerPlace
   pass(timeMs: number): Promise<void>
   cleanUp(): Promise<void>
   clear(): Promise<unknown>
-  /** Returns one text for each row or key. */
   dump(): Promise<string[]>
-  /** Returns the keys without an end. */
   immortal(): Promise<string[]>
 }
 

@@ -8,8 +8,6 @@ import { patiently, postgresPlace, settings, withEveryDatabase } from '../suppor
 import { eventually } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
-
 withEveryDatabase('A compiled statement', (open) => {
   it('reads what was written, and returns how many rows it wrote', async () => {
     await using database = await open()
@@ -28,7 +26,7 @@ withEveryDatabase('A compiled statement', (open) => {
     const work = database.kysely.transaction().execute(async (transaction) => {
       await settings({ kysely: transaction }).write({ name: 'inside', value: '1' })
       beside.push(write({ name: 'beside', value: '1' }), read({ name: 'inside' }))
-      await nextTurn()
+      await new Promise((resolve) => setImmediate(resolve))
       throw new Error('changed my mind')
     })
     expect(await work.catch(String)).to.equal('Error: changed my mind')

@@ -7,15 +7,12 @@ import type { MemberAnswer } from './member-api.ts'
 import type { Start } from './storages.ts'
 import { postJson } from './wire.ts'
 
-interface OperatorSetup {
-  readonly scopes?: readonly string[]
-  readonly person?: Answers
-}
-
-/** Obtains an operator's token, by default with all scopes, and returns functions that use the Admin API. */
 export async function startOperator(
   { url }: Pick<RunningService, 'url'>,
-  { scopes = scopeNames('operator'), person }: OperatorSetup = {},
+  {
+    scopes = scopeNames('operator'),
+    person,
+  }: { scopes?: readonly string[]; person?: Answers } = {},
 ) {
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>

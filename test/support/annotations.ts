@@ -36,7 +36,7 @@ export function annotationsOf(file: string, text: string): Annotation[] {
     const items = bracketsIn(`${joinLines(comment)} ${title.replaceAll(/\$\{[^}]*\}/g, '')}`)
     const rows = [
       ...items.filter(isNamed).flatMap(expandRule),
-      ...items.filter(isNumbers).flatMap(expandNumbers),
+      ...items.filter((item) => numbers.test(item)).flatMap(expandNumbers),
     ]
     return rows.map((row) => ({ file, title, row }))
   })
@@ -70,10 +70,6 @@ function bracketsIn(text: string): string[] {
 
 function isNamed(item: string): boolean {
   return named.test(item)
-}
-
-function isNumbers(item: string): boolean {
-  return numbers.test(item)
 }
 
 /** "Errors 4": every row of a rule that has several. */

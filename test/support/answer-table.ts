@@ -15,7 +15,6 @@ export interface Expected {
   readonly open?: string | null
 }
 
-/** Requests by title that have the same response. */
 export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
 
 async function obtainHeld(running: RunningService) {

@@ -26,7 +26,6 @@ export function readApiDocument(api: keyof typeof documents) {
   return { text, requests: [...text.matchAll(example)].map(([, , query = '']) => query) }
 }
 
-/** The page with the real responses of the demo campus and the table of scopes. */
 export async function renderApiDocument(api: keyof typeof documents): Promise<string> {
   await using running = await startService()
   const { url } = running
@@ -70,7 +69,6 @@ export function withoutChance(text: string): string {
     .replace(/"(\w{3})_[\w-]{20}"/g, '"$1_new"')
 }
 
-/** Writes the pages whose responses have changed. */
 export async function writeApiDocuments(): Promise<void> {
   for (const api of ['member', 'admin'] as const) {
     const { text } = readApiDocument(api)

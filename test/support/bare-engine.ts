@@ -177,7 +177,6 @@ function slowAdapter(model: string, records: Records): Adapter {
   }
 }
 
-/** Replaces the pages: the person is Sam and agrees to everything. */
 async function agreeAtOnce(provider: Provider, ctx: Context, next: () => Promise<void>) {
   if (!ctx.path.startsWith('/interaction/')) return await next()
   const { prompt, params, session, grantId } = await provider.interactionDetails(ctx.req, ctx.res)

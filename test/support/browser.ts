@@ -32,7 +32,6 @@ export function sharedBrowser() {
   return async (options?: BrowserContextOptions) => {
     if (!browser) throw new Error('the browser runs only while tests of its block do')
     const page = await (await browser.newContext(options)).newPage()
-    /** Errors in the console, such as a violation of the Content-Security-Policy. */
     const complaints: string[] = []
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())

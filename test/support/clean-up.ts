@@ -3,7 +3,6 @@ import { pino } from 'pino'
 import { type Keeping, makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 
-/** By the lifetimes of config/service.json. */
 export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
 
 /** Removes everything that has expired at this time, as the service does. */

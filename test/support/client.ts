@@ -28,7 +28,6 @@ function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
 
-/** A new pair. */
 export function makePkce(): { verifier: string; challenge: string } {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: challengeOf(verifier) }
@@ -89,7 +88,6 @@ export async function obtainCode(url: string, fields: Fields = {}, answers: Answ
   const callback = await person.authorize(start, redirectUri)
   const code = callback.searchParams.get('code')
   if (code === null) throw new Error(`no code came back: ${callback.search}`)
-  /** The form that redeems the code. */
   const form: Fields = {
     grant_type: 'authorization_code',
     code,
@@ -118,7 +116,6 @@ export async function exchange(url: string, code: string, fields: Fields = {}): 
   })
 }
 
-/** Redeems a code with the parameters of its request. */
 export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>): Promise<Answer> {
   return await postForm(url + paths.token, form)
 }
@@ -139,15 +136,13 @@ export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   return { ...obtained, answer, accessToken, refreshToken }
 }
 
-interface Obtaining {
-  readonly authorization?: Fields
-  readonly token?: Fields
-  readonly person?: Answers
-}
-
 /** Signs a person in and exchanges the code, with fields for each of the two requests. */
-export async function obtain(url: string, { authorization, token, person }: Obtaining = {}) {
-  return tokensOf(await exchange(url, await getCode(url, authorization, person), token))
+export async function obtain(
+  url: string,
+  asked: { authorization?: Fields; token?: Fields; person?: Answers } = {},
+) {
+  const code = await getCode(url, asked.authorization, asked.person)
+  return tokensOf(await exchange(url, code, asked.token))
 }
 
 function tokensOf({ status, body, text }: Answer): Tokens & Readonly<Record<string, unknown>> {

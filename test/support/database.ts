@@ -20,7 +20,6 @@ export interface Place extends AsyncDisposable {
   readonly location: DatabaseLocation
 }
 
-/** Makes the place of a new database; an empty one has no tables yet. */
 type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
 /** For tests that are not about time, on a busy machine. */

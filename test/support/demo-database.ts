@@ -15,7 +15,6 @@ const demoFolder = join(import.meta.dirname, '../../config/demo')
 /** The dates of the demo are relative to its loading; some minutes make no difference. */
 const AGE_MAX_MS = 15 * 60_000
 
-/** Loads the demo campus as a first start does. */
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
   await loadDemoCampus(database, await readCampusFolder(demoFolder), { hashPassword, now })
 }

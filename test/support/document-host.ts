@@ -9,7 +9,6 @@ import { promisify } from 'node:util'
 import { listen } from './listen.ts'
 import { temporaryFolder } from './programs.ts'
 
-/** Names of the host, which only its own `fetch` resolves. */
 const documentHosts = [
   ...['client.example', 'other.example', 'third.example'],
   // Hosts of the default configuration; their documents are in test/data/client-documents.

@@ -96,7 +96,6 @@ export async function fillExpiring(
   })
 }
 
-/** What remains after the clean-up. */
 export function livingRows(rows: number): Record<string, number> {
   const tables = [
     ...['audit_event', 'site_refusal_day', 'change_key', 'platform_callback', 'unused_client'],

@@ -34,7 +34,6 @@ export const portal = {
   clientSecret: 'demo-only-secret-of-the-northlight-student-portal-0001',
   redirectUri: 'https://portal.example/callback',
 }
-/** The client of a vendor platform, from config/integrations.json. */
 export const claude = {
   clientId: 'integration-claude',
   redirectUri: 'https://claude.ai/api/mcp/auth_callback',
@@ -61,7 +60,6 @@ export interface ServiceSetup {
   /** Hashes the demo passwords at the real cost, for tests of that cost. */
   readonly realHashes?: boolean
   readonly now?: () => number
-  /** Fetches metadata documents. */
   readonly fetch?: SendOutgoing
   readonly watchers?: Watchers
 }
@@ -86,7 +84,8 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   const service = opening.use(
     await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
-      fetch: setup.fetch ?? fetchNothing,
+      // The default configuration admits documents of real hosts, but tests stay on this machine.
+      fetch: setup.fetch ?? ((input) => Promise.reject(new Error(`a test asks for ${input}`))),
       ...(setup.watchers && { watchers: setup.watchers }),
     }),
   )
@@ -101,11 +100,6 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
-}
-
-/** The default configuration admits documents of real hosts, but tests stay on this machine. */
-const fetchNothing: SendOutgoing = async (input) => {
-  throw new Error(`a test asks for ${String(input)}`)
 }
 
 type Changes = { readonly [Section in keyof ServicePolicy]?: Partial<ServicePolicy[Section]> }
@@ -133,7 +127,6 @@ export function flushingSoon(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, usageFlushSeconds: 0.02 } }
 }
 
-/** Whether the service would load the demo campus into its own folder. */
 function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
   if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false
   return demoData === 'on' || isLoopbackUrl(baseUrl)

@@ -106,7 +106,6 @@ function placeOf({ repeated }: HostileCase): string {
   return repeated?.[1] ?? ''
 }
 
-/** The most frequent answer first, then the others with their places. */
 function rowOfGroup({ attack, cases }: Group): string[] {
   const byCode = Map.groupBy(cases, ({ answer }) => answer.split('; ', 1)[0] ?? '')
   const [usual, ...others] = [...byCode].sort(([, one], [, two]) => two.length - one.length)

@@ -14,7 +14,6 @@ export const cacheFolder: string =
 const INSTALL_TIMEOUT_MS = 90_000
 export interface Package {
   readonly registry: 'npm' | 'pypi'
-  /** Name in its registry, with extras. */
   readonly name: string
   readonly version: string
   /** Packages beside it, each with one exact version: `a@1.2.3`, `b==1.2.3`. */
@@ -91,7 +90,6 @@ function wasKilled(error: unknown): boolean {
   return error instanceof Error && 'killed' in error && error.killed === true
 }
 
-/** The first line that the installer marks as an error. */
 function reasonOf(error: unknown): string {
   if (wasKilled(error)) return `could not be installed within ${INSTALL_TIMEOUT_MS / 1000} s`
   const { stderr, message } = error as Error & { stderr?: string }

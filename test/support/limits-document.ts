@@ -18,7 +18,6 @@ otherwise, all callers count as one address.`
 const operationCost =
   '100 plus the cost of the operation, as reported in the response; 500 for an invalid document, or one that is not cached'
 
-/** Where each limit applies, and what counts as one point. */
 const explanations: Readonly<Record<LimitName, readonly [at: string, counts: string]>> = {
   authorizations: [
     'authorization requests, pushed ones too, and sign-out requests',

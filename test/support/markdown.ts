@@ -1,11 +1,10 @@
 type Cell = string | number
 
 export function renderTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map(renderRow).join('\n')
-}
-
-function renderRow(cells: readonly Cell[]): string {
-  return `| ${cells.map((cell) => String(cell).replaceAll(/(?<!\\)\|/g, '\\|')).join(' | ')} |`
+  const renderCell = (cell: Cell) => String(cell).replaceAll(/(?<!\\)\|/g, '\\|')
+  return [head, head.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map(renderCell).join(' | ')} |`)
+    .join('\n')
 }
 
 export const page = (...parts: readonly string[]) => parts.join('\n\n')
@@ -14,7 +13,6 @@ export const page = (...parts: readonly string[]) => parts.join('\n\n')
 export const code = (...values: readonly string[]) =>
   values.map((value) => `\`${value}\``).join(', ')
 
-/** The anchor of a heading, as viewers of Markdown make it. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

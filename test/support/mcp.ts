@@ -17,7 +17,6 @@ export interface Sending {
   readonly token?: string | undefined
   readonly era?: Era
   readonly headers?: Readonly<Record<string, string>>
-  /** One of the three addresses of the tools. */
   readonly path?: string
 }
 
@@ -151,7 +150,6 @@ export function sdkProvider(
     discoveryState: () => kept['discovery'],
   }
   return {
-    /** The scopes of the authorization requests. */
     asked,
     provider: provider as unknown as OAuthClientProvider,
     callback: () => kept['callback'] as URLSearchParams,

@@ -80,7 +80,6 @@ export async function addKitchenClient({ kysely }: RunningService): Promise<stri
   return client_id
 }
 
-/** The demo campus in an empty database, without usable passwords. */
 export async function withCampus<D extends Database>(database: D): Promise<D> {
   const campus = await readCampusFolder(join(configFolder, 'demo'))
   await loadDemo(database, campus, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })

@@ -109,7 +109,6 @@ interface Found {
   readonly place: readonly string[]
 }
 
-/** Finds what is at a place, or where its reference leads. */
 function follow(document: object, place: readonly string[]): Found | undefined {
   const value = place.reduce<unknown>((node, key) => (node as Node | undefined)?.[key], document)
   if (value === undefined) return undefined

@@ -29,7 +29,6 @@ export async function startOtlpReceiver() {
 /** The fields of a message by number: bytes if they have a length, else numbers. */
 type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
 
-/** Reads one level of protobuf (Protocol Buffers encoding). */
 function read(bytes: Buffer): Message {
   const fields = new Map<number, (Buffer | bigint)[]>()
   let at = 0

@@ -5,7 +5,6 @@ import {
 } from '../../tools/token/headless-person.ts'
 import { encode, type Fields } from './wire.ts'
 
-/** What a person sees after every redirect was followed. */
 export interface Seen {
   readonly status: number
   readonly path: string

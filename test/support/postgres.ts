@@ -17,7 +17,6 @@ import {
 } from './programs.ts'
 import { diskFolder } from './temporary-folder.ts'
 
-/** What is in a new database; migrations make the tables. */
 export type Content = 'nothing' | 'tables' | 'demo'
 
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>

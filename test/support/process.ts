@@ -48,7 +48,12 @@ export async function startProcess(
   const ended = endOf(child, written)
   try {
     // Fail at once with the reason if the process ends.
-    await Promise.race([eventually(TIMEOUT_MS, () => answers(url)), ended.then(refuse)])
+    await Promise.race([
+      eventually(TIMEOUT_MS, () => answers(url)),
+      ended.then(({ code, stderr }) => {
+        throw new Error(`the service ended with ${code}: ${stderr}`)
+      }),
+    ])
   } catch (error) {
     child.kill('SIGKILL')
     throw error
@@ -78,7 +83,6 @@ export async function startProcess(
   }
 }
 
-/** The command of a service with a wrong clock. */
 export function withClock(seconds: number): readonly string[] {
   const moved = `const true_ = globalThis.Date
 const { now } = true_
@@ -142,10 +146,6 @@ async function answers(url: string): Promise<void> {
   if (status !== 200) throw new Error(`${url}/healthz answered ${status}`)
 }
 
-function refuse({ code, stderr }: Ended): never {
-  throw new Error(`the service ended with ${code}: ${stderr}`)
-}
-
 /** A DATA_DIR with the demo campus, which spares a first start the hashing of passwords. */
 export async function dataFolderWithDemo(): Promise<string> {
   const folder = temporaryFolder()
@@ -153,7 +153,6 @@ export async function dataFolderWithDemo(): Promise<string> {
   return folder
 }
 
-/** Whether a configuration has the demo campus unchanged. */
 function isDemo(folder: string): boolean {
   if (folder === configFolder) return true
   return readdirSync(join(configFolder, 'demo'))
@@ -197,9 +196,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
   return {
     /** The public address: BASE_URL of all processes behind it. */
     ...(await listen(server)),
-    /** How many requests each address was sent. */
     sent,
-    /** Sets the addresses behind it. */
     serve(next: readonly string[]) {
       addresses = next
     },

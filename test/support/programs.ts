@@ -43,7 +43,6 @@ interface ProgramStart {
   /** Matches the output, of either stream, once the program is ready. */
   readonly readyWhen: RegExp
   readonly owner?: { uid: number; gid: number } | undefined
-  /** Added to the environment of this process. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
@@ -75,7 +74,6 @@ export async function startProgram(start: ProgramStart) {
   }
 }
 
-/** Kills a child, if it runs, and waits for its end. */
 export async function endNow(child: ChildProcess, kill = (): unknown => child.kill('SIGKILL')) {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.ref()
@@ -113,7 +111,6 @@ async function ready(child: ChildProcess, readyWhen: RegExp): Promise<void> {
 const alive = new Map<ChildProcess, () => unknown>()
 const folders = new Set<string>()
 
-/** Kills a child process when the test process ends. */
 export function endWithTests<Child extends ChildProcess>(
   child: Child,
   kill = (): unknown => signalAll(child, 'SIGKILL'),

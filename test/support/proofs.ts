@@ -21,7 +21,6 @@ export function withPlans(plans: Partial<Plans>): ServiceSetup {
   return { policy: policyWith({ storage: { signOutLookMs: 100 }, furtherPlans: plans }) }
 }
 
-/** A key pair of a client, with what the client publishes of it. */
 export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {
   const pair = await generateKeyPair(alg, { extractable: true })
   const publicJwk: JWK = {

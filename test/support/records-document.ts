@@ -27,7 +27,6 @@ function renderKind(name: (typeof kindNames)[number]): string {
   )
 }
 
-/** Whether a field must be sent, and its format in words. */
 function describe(type: z.ZodType): { isRequired: boolean; words: string } {
   const { def } = type as z.ZodAny as unknown as { def: Definition }
   if (def.innerType === undefined) return { isRequired: true, words: wordsOfType(type, def) }

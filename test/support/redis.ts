@@ -37,7 +37,6 @@ export async function startRedis(file: string, extraArguments: readonly string[]
       await program.kill()
       program = await start()
     },
-    /** Runs one command on its own connection, to look behind the store. */
     async ask(command: string, ...words: (string | number)[]): Promise<unknown> {
       const client = new Redis(port, '127.0.0.1')
       try {

@@ -23,11 +23,9 @@ function readTables(name: string): readonly Table[] {
 export interface Section {
   /** Number, or heading without one. */
   readonly section: string
-  /** Its requirement, in our words. */
   readonly asks: string
   /** Why no test shows it. */
   readonly why?: string
-  /** An addition to the tests. */
   readonly note?: string
 }
 
@@ -74,5 +72,4 @@ export const retention = rowsOf('retention.txt')
 /** Meaning of each field of config/service.json, by section. */
 export const settings = readTables('settings.txt')
 
-/** What to do about each alert. */
 export const alertAdvice = rowsOf('alerts.txt')

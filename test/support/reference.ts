@@ -52,7 +52,6 @@ export function renderReference() {
   return [...pages, page('README', 'Reference', renderIndex(pages))]
 }
 
-/** A link to each page, by its title. */
 function renderIndex(pages: readonly ReturnType<typeof page>[]): string {
   return pages
     .map(({ path, text }) => `- [${/^# (.+)$/m.exec(text)?.[1]}](${basename(path)})`)

@@ -9,7 +9,6 @@ export interface Registered {
   readonly secret: string
 }
 
-/** Registers a resource server of a site, as its operator does on the page. */
 export async function registerResourceServer(
   { service }: Pick<RunningService, 'service'>,
   siteId: string,

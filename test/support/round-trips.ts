@@ -116,7 +116,6 @@ async function tokensOf(url: string): Promise<{ access_token: string; refresh_to
   return (await exchange(url, code)).body
 }
 
-/** Obtains codes in one browser, which signs in once. */
 async function codesOf(url: string, count: number): Promise<string[]> {
   const person = makeHeadlessPerson(sam)
   const codes: string[] = []
@@ -188,7 +187,6 @@ async function redisCounters(redis: Redis): Promise<{ commands: number; batches:
 class Depth {
   deepest = 0
 
-  /** Adds a call of a driver, and returns it. */
   note<T>(call: T): T {
     const depth = this.deepest + 1
     const end = () => {

@@ -46,7 +46,6 @@ export function slotsOf({ field }: RootOperation): Slot[] {
   return field.args.flatMap((argument) => within(argument, []))
 }
 
-/** A request for an operation, with the given values at some of its places. */
 export function exampleOf({ kind, field }: RootOperation, given: ReadonlyMap<string, unknown>) {
   const variables = examplesOf(field.args, [], given)
   const declared = field.args.filter(({ name }) => name in variables)

@@ -23,7 +23,6 @@ export const mochaHooks: Mocha.RootHookObject = isContinuousIntegration
     }
   : {}
 
-/** The number of earlier attempts, which mocha's types lack. */
 function attemptsOf(test: Mocha.Test): number {
   return (test as unknown as { currentRetry(): number }).currentRetry()
 }

@@ -4,7 +4,6 @@ import { listen } from './listen.ts'
 
 export type Served = Awaited<ReturnType<typeof serve>>
 
-/** Serves HTTP on a free loopback port. */
 export async function serve(answer: RequestListener) {
   return await listen(createServer(answer))
 }

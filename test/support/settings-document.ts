@@ -12,7 +12,6 @@ const introduction = `URLs and secrets are environment variables; policy is in \
 outside the installation, edit the copy, and set \`CONFIG_DIR\` to that folder. At start-up, the service validates the
 whole configuration. If it is invalid, the service lists every problem and exits with code 1.`
 
-/** The JSON Schema of a field. */
 interface Field {
   readonly type?: string
   readonly items?: Field

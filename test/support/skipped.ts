@@ -34,7 +34,6 @@ export function skipAndSay(context: Mocha.Context, name: string): never {
 
 export const mochaGlobalSetup = notes.begin
 
-/** The run ends with the list of skipped suites. */
 export function mochaGlobalTeardown(): void {
   for (const [name, skipped] of Map.groupBy(notes.take(), (line) => line.split('\t')[0])) {
     process.stdout.write(`\n  Skipped, because this machine has no ${name}:\n`)

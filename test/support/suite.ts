@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers'
 import { makeCertificate } from '../../conformance/certificate.ts'
 import { listen } from './listen.ts'
 
-/** How a module behaves in the suite below. */
 export type ModuleScript =
   | {
       readonly ends: 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'INTERRUPTED'
@@ -111,7 +110,6 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
     url: `https://localhost:${listening.port}`,
     token,
     calls,
-    /** The configuration of the last created plan. */
     configuration: () => configuration,
   }
 }

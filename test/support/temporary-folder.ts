@@ -27,7 +27,6 @@ export function diskFolder(): string {
   return variables[ON_DISK] ?? tmpdir()
 }
 
-/** After the last file of a run. */
 export function mochaGlobalTeardown(): void {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }
@@ -38,7 +37,6 @@ function hasRoom(): boolean {
   return bavail * bsize > NEEDED_BYTES
 }
 
-/** Removes the files of runs that were killed. */
 function removeLeftovers(): void {
   for (const name of readdirSync(MEMORY_DISK)) {
     if (!name.startsWith(PREFIX) || lives(Number(name.slice(PREFIX.length)))) continue

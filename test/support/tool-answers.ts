@@ -28,7 +28,6 @@ export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
 
 const count = z.int().min(0)
 
-/** A list in the form of the Member API's connections. */
 function pageOf<Node extends z.ZodType>(node: Node) {
   return z.strictObject({
     nodes: z.array(node).max(PAGE_SIZE_MAX),
@@ -119,7 +118,6 @@ function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSch
   return isObjectType(named) && selectionSet ? objectSchema(named, selectionSet) : leafSchema(named)
 }
 
-/** The part of the result that a tool returns. */
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
   if (!property) throw new Error(`the answer has no ${name}`)

@@ -40,7 +40,6 @@ export function startTraffic(url: string) {
         if (count < target) throw new Error(`${count} of ${target} answers`)
       })
     },
-    /** Returns the number of answers, and those that are not 200. */
     async stop() {
       running = false
       await all

@@ -50,7 +50,6 @@ interface SeenRequest {
 
 export type WithPlatform = Awaited<ReturnType<typeof startWithPlatform>>
 
-/** Starts a service with the platform behind it. */
 export async function startWithPlatform(setup: ServiceSetup = {}, start: Start = startService) {
   const port = await freePort()
   const service = await start({

@@ -110,7 +110,6 @@ export function refusalOf({ status, body }: Answer): string {
   return `${status} ${body?.error}`
 }
 
-/** Basic credentials (RFC 6749 §2.3.1). */
 export function basic(clientId: string, clientSecret: string): readonly string[] {
   const pair = [clientId, clientSecret].map(encodeURIComponent).join(':')
   return ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`]
@@ -120,7 +119,6 @@ export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
 }
 
-/** How a JSON request is sent. */
 export interface JsonOptions {
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>

@@ -47,7 +47,6 @@ export async function startWorkers(count: number, variables: Variables = {}, com
   return workers
 }
 
-/** Throws when a line is not whole. */
 export function readLines(output: string): LogLine[] {
   return output
     .slice(0, output.lastIndexOf('\n') + 1)
@@ -73,7 +72,6 @@ export type KeptConnection = ReturnType<typeof keepConnection>
 /** One connection that stays open. Its requests reject when it breaks. */
 export function keepConnection(url: string, headers: Record<string, string> = {}) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  /** Posts the form, if there is one, to a path or an address of the service. */
   const send = async (path: string, own: Record<string, string> = {}, form?: URLSearchParams) => {
     const type = form && { 'content-type': 'application/x-www-form-urlencoded' }
     const call = request(new URL(path, url), {
@@ -109,7 +107,6 @@ export function startLoad(
   }
   const running = Array.from({ length: connections }, (_, turn) => one(turn))
   return {
-    /** The status of every response, or the error. */
     outcomes: outcomes as readonly (number | string)[],
     progress: async (more: number) => {
       const goal = outcomes.length + more

@@ -152,7 +152,6 @@ describe('/admin and /account in a browser', () => {
     expect(await page.locator('.card').count()).to.be.greaterThan(1)
   })
 
-  /** Calls and refusals as after a month. */
   async function fillDays(): Promise<void> {
     const { kysely } = service().service.stores.database
     const { id } = await kysely

@@ -52,7 +52,9 @@ describe('the interaction pages in a browser', () => {
     ])
     await page.click('#consent-approve')
     await page.waitForSelector('#back')
-    const { body } = await exchange(url, codeIn(page.url()), { redirect_uri })
+    const { body } = await exchange(url, new URL(page.url()).searchParams.get('code') ?? '', {
+      redirect_uri,
+    })
     expect(body.scope).to.equal(scope)
     expect((await userinfo(url, body.access_token)).body.sub).to.equal('per_sam')
     expect(complaints).to.deep.equal([])
@@ -92,7 +94,6 @@ describe('the interaction pages in a browser', () => {
   }
 })
 
-/** A request object without a signature. */
 const inObject = [{ alg: 'none' }, { response_mode: 'form_post', response_type: 'code' }]
   .map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`)
   .join('')
@@ -170,7 +171,3 @@ describe('/oauth/logout in a browser [design 27]', () => {
     })
   }
 })
-
-function codeIn(callback: string): string {
-  return new URL(callback).searchParams.get('code') ?? ''
-}

@@ -46,7 +46,6 @@ describe('signing keys of two processes on one database', () => {
   })
   after(() => pair?.[Symbol.asyncDispose]())
 
-  /** An id_token that the process at this address signed. */
   async function idTokenFrom(address: string): Promise<string> {
     return (await redeem(address, await obtainCode(pair.first.url))).body.id_token
   }

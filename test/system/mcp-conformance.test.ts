@@ -60,7 +60,6 @@ for (const [path, tokenFor] of [
   })
 }
 
-/** Runs the suite against the service. An unexpected failure fails the test. */
 async function runSuite(address: string, options: readonly string[]): Promise<string> {
   const words = ['server', '--url', address, ...options, '--output-dir', temporaryFolder()]
   try {

@@ -29,7 +29,6 @@ describe('metrics', () => {
   })
   after(() => opened.disposeAsync())
 
-  /** Expects that the work raises these counts by exactly so much. */
   async function risen(
     metric: keyof typeof metricTable,
     rises: Readonly<Record<string, number>>,
@@ -244,7 +243,6 @@ describe('metrics', () => {
     })
   }
 
-  /** Prints which of the packages that measure are loaded. */
   const spy = `data:text/javascript,${encodeURIComponent(
     `import { registerHooks } from 'node:module'
      registerHooks({ load(url, context, next) {

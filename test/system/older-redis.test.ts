@@ -47,7 +47,6 @@ describe('a Redis that comes back older', () => {
   })
   after(() => opened.disposeAsync())
 
-  /** Redis forgets what happens meanwhile. */
   async function forgetting<Result>(use: () => Promise<Result>): Promise<Result> {
     await redis.ask('SAVE')
     const result = await use()

@@ -34,7 +34,6 @@ const RECOVERED_WITHIN_MS = 1_000
 
 type Store = Pick<RedisServer, 'freeze' | 'thaw' | 'kill' | 'restart'>
 
-/** How a store fails, and how it comes back with its data. */
 const failures = [
   ['is killed', (store: Store) => store.kill(), (store: Store) => store.restart()],
   ['hangs', async (store: Store) => store.freeze(), async (store: Store) => store.thaw()],
@@ -150,7 +149,6 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     }
   })
 
-  /** Runs work on a database that refuses to write a family of refresh tokens. */
   async function whileFamiliesFail<Result>(
     event: 'insert' | 'update',
     { service }: RunningService,
@@ -236,7 +234,6 @@ describe('the Member API while storage is out of reach', () => {
     expect(answer.text).not.to.match(/127\.0\.0\.1|redis|postgres|course_purchase|timeout/i)
   }
 
-  /** Runs work while another connection has locked a table. */
   async function whileLocked(table: string, work: () => Promise<void>): Promise<void> {
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
@@ -313,7 +310,6 @@ async function expectAlive(url: string): Promise<void> {
   expect(ready.status).to.equal(503)
 }
 
-/** Expects a page of ours in place of a browser's own error. */
 async function expectPage(open: () => Promise<Response>): Promise<void> {
   const page = await inTime(ANSWER_WITHIN_MS, async () => await answerOf(await open()))
   expect(page.status).to.equal(503)

@@ -39,7 +39,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   })
   after(() => opened.disposeAsync())
 
-  /** The same request at a chosen process. */
   function at(process: ServiceProcess, url: URL | string): URL {
     const { pathname, search } = new URL(url, process.url)
     return new URL(pathname + search, process.url)
@@ -111,7 +110,6 @@ async function follow(answer: Promise<Response>): Promise<string> {
   return headers.get('location') ?? ''
 }
 
-/** Fills in the form of a page and sends it to the same process. */
 async function submit(person: HeadlessPerson, page: URL, fields: object = {}): Promise<Response> {
   const csrf = /name="csrf" value="([^"]+)"/.exec(await (await person.open(page)).text())?.[1] ?? ''
   return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })

@@ -20,7 +20,6 @@ describe('the query pages in a browser', () => {
     return opened
   }
 
-  /** Replaces the document in the editor, runs it, and waits for the expected result. */
   async function run(page: Page, document: string, expected: string): Promise<void> {
     await page.locator('.graphiql-query-editor .CodeMirror').click()
     await page.keyboard.press('Control+A')

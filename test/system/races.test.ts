@@ -18,7 +18,6 @@ import type { Answer } from '../support/wire.ts'
 
 const PARALLEL = 50
 
-/** Sends so many requests at the same time, half of them to each process. */
 async function inParallel({ first, second }: Pair, call: (address: string) => Promise<Answer>) {
   const addresses = Array.from({ length: PARALLEL }, (_, i) => (i % 2 ? first : second).url)
   return await Promise.all(addresses.map(call))

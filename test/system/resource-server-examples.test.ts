@@ -18,7 +18,6 @@ import { bearer, get } from '../support/wire.ts'
 
 const folder = join(import.meta.dirname, '../../examples/resource-servers')
 
-/** Each example: the program that it needs, if any, and how it starts. */
 const apis: readonly (readonly [
   name: string,
   needs: string | undefined,
@@ -42,7 +41,6 @@ const apis: readonly (readonly [
   ],
 ]
 
-/** Where things are in a test of a proxy. */
 interface At {
   /** The example, with the addresses of the test. */
   readonly text: string
@@ -55,11 +53,8 @@ interface At {
 interface Proxy {
   readonly name: string
   readonly example: string
-  /** What it prints when it is up. */
   readonly readyWhen: RegExp
-  /** Returns the text of the file that it reads. */
   readonly configure: (at: At) => string
-  /** Returns its arguments, with the name of that file. */
   readonly words: (file: string, at: At) => readonly string[]
   /** The status for its caller when the service refuses the proxy itself. */
   readonly whenRefused: 400 | 503

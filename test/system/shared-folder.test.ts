@@ -12,7 +12,6 @@ import { temporaryFolder } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 
-/** The marker of a folder; the setting has the same name. */
 const MARKER = 'files_folder'
 
 const upload = async (host: RunningService, name: string) => {

@@ -19,7 +19,6 @@ import { postgresWithDemo } from '../support/storages.ts'
 const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
 const example = join(import.meta.dirname, '../../config/example.env')
 
-/** Variables, and the sentences with which the service refuses them, all at once. */
 const refusals: readonly [Variables, readonly string[]][] = [
   [
     {

@@ -14,7 +14,6 @@ const AT_ONCE_MS = 3_000
 
 const body = 'grant_type=refresh_token&client_id=northlight-notes&refresh_token=unknown'
 
-/** Sends a request without the end of its body. */
 async function beginRequest({ url }: ServiceProcess): Promise<Socket> {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname)

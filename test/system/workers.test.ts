@@ -243,7 +243,6 @@ describe('workers', function () {
   })
 })
 
-/** Signs in with a wrong password, on new connections, and returns the status. */
 async function guess({ url }: Workers): Promise<number> {
   const headers = { connection: 'close' }
   const person = makeHeadlessPerson(sam)
@@ -267,7 +266,6 @@ function wrongGuess(form: string): URLSearchParams {
   return new URLSearchParams({ csrf, login: sam.login, password: 'a-wrong-guess' })
 }
 
-/** Inserts an expired row into the database of a service, and waits until it is gone. */
 async function expectSwept(dataDir: string): Promise<void> {
   const location = { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const
   await using database = await openDatabase(location, patiently)

@@ -21,7 +21,6 @@ export interface InForce {
 
 export interface Kept {
   readonly what: string
-  /** Paths of unauthenticated callers. */
   readonly at: readonly string[]
   readonly where: string
   /** How long; absent where one replaces another. */
@@ -30,7 +29,6 @@ export interface Kept {
   readonly bytesMax: number
   /** Bound of their number, with the setting. */
   readonly bound: string
-  /** How many one network can have. */
   readonly perNetworkMax?: number
   /** How many one address can add in an hour, if limited. */
   readonly perHourMax?: number
