@@ -1,10 +1,10 @@
-// Asks what an access token is good for (RFC 7662). Nothing is kept: a token that was removed is refused
-// at the next request. See "What to keep, and for how long" in docs/how-to/protect-an-api.md.
+// Introspects an access token (RFC 7662). Does not cache, so a revoked token is rejected at the next request. See
+// "Caching" in docs/how-to/protect-an-api.md.
 const { ISSUER, CLIENT_ID, CLIENT_SECRET } = process.env
 const issuer = ISSUER.replace(/\/$/, '')
 const basic = [CLIENT_ID, CLIENT_SECRET].map(encodeURIComponent).join(':')
 
-/** What the service tells of the token of an Authorization header; nothing where it is worth nothing. */
+/** Returns the introspection response for the token of an Authorization header; undefined if the token is not valid. */
 export async function tokenOf(authorization) {
   const [, token] = /^bearer +([^ ]+)$/i.exec(authorization ?? '') ?? []
   if (token === undefined) return undefined
@@ -15,14 +15,14 @@ export async function tokenOf(authorization) {
     redirect: 'error',
     signal: AbortSignal.timeout(2000),
   })
-  if (response.status !== 200) throw new Error(`the service answered ${response.status}`)
-  const told = await response.json()
-  // A refresh token is active too, and has no token_type: it is nothing that an API takes.
-  const isAccessToken = told.active === true && told.token_type === 'Bearer'
-  return isAccessToken && told.iss === issuer && told.aud === issuer ? told : undefined
+  if (response.status !== 200) throw new Error(`the service responded with ${response.status}`)
+  const result = await response.json()
+  // A refresh token can be active too, but has no token_type.
+  const isAccessToken = result.active === true && result.token_type === 'Bearer'
+  return isAccessToken && result.iss === issuer && result.aud === issuer ? result : undefined
 }
 
-/** What a caller is told who is refused (RFC 6750, RFC 9728). */
+/** Returns the challenge for a rejected request (RFC 6750, RFC 9728). */
 export function challengeFor(error, scope) {
   const metadata = `${issuer}/.well-known/oauth-protected-resource`
   return {
