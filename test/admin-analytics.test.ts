@@ -134,7 +134,6 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     ['gra_kitchen', '2015-03-03T03:00:00'],
   ].map(([grant_id = '', time = ''], index) => ({
     ...{ id: `f${index}`, grant_id, seed: 's', token: '{}', generation: 1, steps: '' },
-    // An expired family would be removed.
     ...{ started_at: at(time), kept_until: Date.now() + 86_400_000 },
   }))
   await kysely.insertInto('refresh_token_family').values(families).execute()

@@ -83,7 +83,6 @@ forEachDatabase('the Admin API: announcements', (start) => {
     const { title, link } = post
     expect(await inboxOfSam()).to.deep.equal([{ title, topic: 'announcements', link }])
     expect(await publish(id)).to.deep.equal(published)
-    // Olivia operates the site, and never subscribed.
     expect(await receivers(id)).to.deep.equal(['per_sam'])
   })
 

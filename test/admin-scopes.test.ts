@@ -242,7 +242,6 @@ forEachDatabase('what another site has', (start) => {
   })
 
   it('is neither shown nor changed by any id that any operation takes', async () => {
-    // One id of each kind is enough for so many operations.
     const kinds = Map.groupBy(
       (await kitchenRows(running())).flatMap((row) => Object.values(row)).filter(isId),
       (id) => id.slice(0, 3),
@@ -326,7 +325,6 @@ async function kitchenRows({ service }: RunningService): Promise<Record<string, 
       .selectFrom('site_role')
       .selectAll()
       .where('site_id', '=', site)
-      // People of both sites are known at both.
       .where('person_id', 'not in', (query) =>
         query.selectFrom('site_role').select('person_id').where('site_id', '<>', site),
       )

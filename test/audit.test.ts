@@ -120,7 +120,6 @@ describe('the audit trail of a running service', () => {
       ...{ ...notesAtSite, actor_person_id: null, person_id: 'per_sam' },
       ...{ address: '127.0.0.0/24', reason: 'the client revoked it' },
     })
-    // What comes later is written later.
     await authorize(url, {}, { login: 'later@elsewhere.example', password: 'x' }).catch(() => {})
     await eventually(10_000, async () => {
       const failures = await rowsOf('sign_in.failure')
@@ -345,7 +344,6 @@ withDatabases('the stream of audit events', (open) => {
     await streams[other]?.run()
     expect([first, second][other]).to.have.length(3)
     await fill(database, 1)
-    // A process that stops gives up its turn at once.
     await streams[other]?.end()
     await fill(database, 1)
     await streams[silent]?.run()

@@ -248,7 +248,6 @@ describe('/oauth/authorize', () => {
     for (const fields of [{ scope: `${MEMBER_SCOPE} account:write` }, { prompt: 'consent' }]) {
       expect(await nextStep(person, authorizeUrl(url, fields))).to.match(toConsent)
     }
-    // A remembered consent grants no more than the request.
     const less = authorizeUrl(url, { scope: 'openid account:read' })
     const { searchParams } = await person.authorize(less, notes.redirectUri)
     const { body } = await exchange(url, searchParams.get('code') ?? '')
@@ -355,7 +354,6 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
   for (const [redirectUri, remembered] of redirects) {
     it(`is ${remembered ? 'remembered' : 'asked for each time'} at ${redirectUri}`, async () => {
       const { url } = running()
-      // Consent in the same browser, at the https address.
       const { person } = await getTokens(url)
       const request = authorizeUrl(url, { redirect_uri: redirectUri, prompt: 'none' })
       const answer = await answerOf(await person.open(request))

@@ -463,7 +463,6 @@ withDatabases('import with --missing', (open) => {
     await using database = await open()
     await importRecords(database, all)
     await addByOperator(database, 'guest@pottery.example')
-    // A rejected line still names a person who is present.
     const lines = [person('ada'), person('bob', { email: '' })]
     const kept = await importRecords(database, lines, { missing: 'keep' })
     expect([kept.absent, await disabled(database)]).to.deep.equal([1, []])

@@ -130,7 +130,6 @@ describe('/admin/{site}/assistants', () => {
     const { text } = await visit(`${page}/own`)
     expect(text).to.include(`${service().url}/mcp/admin`).and.include('northlight-admin')
     expect(text).not.to.include('/mcp/member').and.not.include('client-id')
-    // Gemini CLI requests the listed scopes, and no member scope.
     expect(text).to.include('courses:read').and.not.include('account:read')
   })
 
@@ -144,7 +143,6 @@ describe('/admin/{site}/assistants', () => {
     ]) {
       expect(settings, value).to.include(value)
     }
-    // Claude Code and Codex have the same callback, with any port.
     expect(text).to.include('codex mcp add northlight').and.include('northlight-notes')
     const portal = await visit('/admin/northlight/applications/northlight-portal')
     expect(portal.text).to.include('client_secret_post').and.not.include('codex mcp add')

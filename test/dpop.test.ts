@@ -315,7 +315,6 @@ describe('DPoP proofs that are hostile', () => {
     expect(answer.headers.get('www-authenticate')).to.include('error="use_dpop_nonce"')
     const nonce = answer.headers.get('dpop-nonce') ?? ''
     expect((await ask(holder, await prove(holder, { iat, nonce }))).status).to.equal(200)
-    // The engine accepts our nonce, and we accept the engine's.
     const { form } = await obtainCode(url)
     const exchanged = await postWithProof(url, form, await proveAtToken(url, key, { iat, nonce }))
     expect(exchanged.status).to.equal(200)
@@ -400,7 +399,6 @@ describe('DPoP: the key to which a refresh binds', () => {
       const refused = await refreshWith(url, refreshToken, wrong)
       expect(refused.body.error).to.equal('invalid_grant')
     }
-    // The failed attempts ended nothing.
     expect((await refreshWith(url, refreshToken, key)).status).to.equal(200)
   })
 

@@ -148,7 +148,6 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
     }
     const after = await stored(kysely)
     expect(after.rows).to.deep.equal(before.rows)
-    // The digits of the generation.
     expect(after.familyBytes - before.familyBytes).to.be.within(0, 8)
 
     time += 60_000

@@ -300,7 +300,6 @@ describe('POST /member/graphql', () => {
     // [threat 19; 107]
     it('show only an error id, and log the cause under it', async () => {
       await using broken = await startService()
-      // The schema cannot print this time.
       const answer = await askBroken(broken, () =>
         broken.kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute(),
       )

@@ -264,7 +264,6 @@ it('limits: an unavailable store lifts no limit and delays no request', async ()
 })
 
 describe('limits: 429', () => {
-  // Limits that no test shares with another.
   const limited = sharedService({
     policy: withLimits({
       ...{ userinfoPerPersonMax: 2, changesPerPersonMax: 4, downloadsPerAddressMax: 11 },
@@ -323,7 +322,6 @@ describe('limits: 429', () => {
     await send(service.url, wrong)
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
-    // A body is announced and never sent.
     socket.write(
       `POST ${paths.token} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`,
     )
@@ -464,7 +462,6 @@ describe('limits: clients', () => {
         expect(new Set(statuses)).to.deep.equal(new Set([400]))
         const own = await postForm(service.url + path, { ...form, client_secret: clientSecret })
         expect(own.body.error).to.not.equal('too_many_requests')
-        // They count for the address that sent them.
         for (let turn = 0; turn < 6; turn += 1) await post()
         expect((await post()).status).to.equal(429)
       })

@@ -58,7 +58,6 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     const leakedTo = (kept: string) =>
       [...secrets].filter((one) => kept.includes(one) || kept.includes(encodeURIComponent(one)))
     expect(leakedTo(text)).to.deep.equal([])
-    // Nor in the audit trail of the same flows.
     const events = await eventually(20_000, async () => {
       const rows = await service.kysely.selectFrom('audit_event').selectAll().execute()
       const actions = rows.map(({ action }) => action)
@@ -73,7 +72,6 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     const clients = [asPortal.client_secret, asResourceServer.client_secret]
     const secrets = new Set([...passwords, ...clients, codeVerifier])
     const { fetch: original } = globalThis
-    // Every cookie and form token of a browser is secret.
     globalThis.fetch = async (input, init) => {
       const answer = await original(input, init)
       for (const cookie of answer.headers.getSetCookie()) keep(/=([^;]+)/.exec(cookie)?.[1])
@@ -128,7 +126,6 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
         await post(paths.token, { ...asked, refresh_token: keep('no-refresh-token-at-all') })
         await post(paths.revocation, { ...own, token })
         await post(paths.token, { ...asked, refresh_token: token })
-        // The code again, which ends a grant.
         await post(paths.token, redeeming)
       }
 

@@ -95,7 +95,6 @@ describe('the addresses of the tools that need a token', () => {
   it('refuse a token without any of their tools at the first request', async () => {
     const { url } = running()
     const connect = async (path: string, token: string) => send(url, 'initialize', { path, token })
-    // A client that registered itself can get no member scope.
     const operator = await operatorToken(url, 'courses:read')
     expectForbidden(await connect(paths.mcpMember, operator), undefined, `${url}/connect`)
     const member = await memberToken(url)

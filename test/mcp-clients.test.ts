@@ -97,7 +97,6 @@ describe('MCP clients at the tool endpoint', () => {
     await anonymous.client.close()
 
     const { client } = await open()
-    // The client validates each answer against the output schema of its tool.
     await client.listTools()
     const answer = await client.callTool({ name: 'list_enrolled_courses', arguments: { first: 2 } })
     expect(answer.isError).to.not.equal(true)

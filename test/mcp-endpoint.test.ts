@@ -254,7 +254,6 @@ describe('the tool endpoint', () => {
       Array.from({ length: 48 }, async (_, turn) => {
         const [era = '2025-11-25', token] = [eras[turn % 2], tokens[(turn >> 1) % 2]]
         const usual = { name: 'get_viewer', arguments: {} }
-        // The SDK answers requests in an unusual form.
         const params = turn % 3 === 0 ? { ...usual, more: true } : usual
         const { body } = await send(url, 'tools/call', { era, token, params })
         return [people[(turn >> 1) % 2]?.login, body.result.content[0].text] as const
@@ -416,7 +415,6 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
   }
 
   for (const { path, ...address } of toolAddresses) {
-    // The Inspector, a sandbox on the web, and a page without an origin.
     for (const [Origin, service] of [
       ['http://localhost:6274', inPublic],
       ['https://studio.example', inPublic],

@@ -47,7 +47,6 @@ describe('plain requests of the tool endpoint', () => {
       it(`get the same bytes from this service as from the SDK: ${era}, ${who}, ${what}`, async () => {
         const params = name ? { name, ...(values && { arguments: values }) } : {}
         const plain = messageOf(name ? 'tools/call' : 'tools/list', era, params)
-        // The SDK answers requests with unknown members.
         const other = { ...plain, message: withMeta(plain, { 'example.com/unknown': true }) }
         expect([isPlain(plain), isPlain(other)]).to.deep.equal([true, false])
         const answers = []

@@ -353,7 +353,6 @@ describe('tools and their callers', () => {
         const sending = { values: { ...values, [key]: text }, token: tokenFor(name) }
         const { status, body } = await callTool(url, name, sending)
         expect([status, body.error], `${name} ${key}`).to.deep.equal([200, undefined])
-        // Most of these are valid as a text, such as a title.
         const isText = name in changingSamples || key === 'search'
         if (!isText) expect(body.result.isError, `${name} ${key}`).to.equal(true)
       }

@@ -102,7 +102,6 @@ withDatabases('the member data', (open) => {
 
   it('walks a list in a stable order, without gaps or repeats, while rows are added', async () => {
     const { kysely } = database
-    // Many have the same time, so that only the id orders them.
     const rows = Array.from({ length: 25 }, (_, place) => ({
       id: `not_walk_${String(place).padStart(2, '0')}`,
       ...{ person_id: 'per_lena', site_id: 'sit_northlight', topic: 'replies' },

@@ -182,7 +182,6 @@ describe('the Member API for the token of one person at one site', () => {
           expect(answer.body.errors?.[0]?.extensions).to.deep.equal({ code: 'NOT_FOUND' })
           answers.add(answer.text)
         }
-        // The responses are equal byte for byte.
         expect(answers.size).to.equal(1)
       }
       expect(await rowsOf()).to.deep.equal(rows)

@@ -376,7 +376,6 @@ describe('Client ID Metadata Documents', () => {
       this.retries(2)
       await using test = await start()
       const { exchange: redeem } = await test.signIn()
-      // Never answers.
       test.host.serve(() => {})
       test.later(48 * HOUR_MS)
       const startedAtMs = performance.now()

@@ -77,7 +77,6 @@ describe('the files about metrics', () => {
     const shown = new Set(expressions.flatMap(namesIn).map(({ name }) => seriesOf(name)))
     const hidden = Object.keys(metricTable).filter((name) => !shown.has(name))
     expect(hidden).to.deep.equal([
-      // In the alerts and in Grafana's own table.
       'gatehouse_process_start_timestamp_seconds',
       'gatehouse_ignored_proxy_requests_total',
       'gatehouse_task_runs_total',

@@ -427,7 +427,6 @@ describe('openapi.json describes', () => {
   })
   it(`POST ${paths.adminFiles}, too slow: 408`, async () => {
     await using slow = await startService({ policy: policyWith({ files: { uploadSeconds: 1 } }) })
-    // The rest of the body never comes.
     const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
     const answer = await uploaded({ bytes })(slow.url)
     await expectDescribed(slow.url, ['POST', paths.adminFiles, 408], answer)

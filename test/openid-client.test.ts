@@ -83,7 +83,6 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     const confirmed = await confirmSignOut(person, address)
     expect(confirmed.status).to.equal(303)
     expect(confirmed.headers.get('location')).to.equal(`${back}?state=bye`)
-    // The next request starts with the sign-in page.
     const again = await person.open(request)
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })

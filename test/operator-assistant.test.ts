@@ -43,14 +43,12 @@ forEachDatabase('an operator’s assistant', (start) => {
     for (const title of ['Before dawn', 'In it', 'When it lifts']) {
       await assistant.call('create_lecture', { courseId, title, durationSeconds: 600 })
     }
-    // A deleted section is created again by the same call.
     const section = { courseId, title: 'Week one' }
     const { id: first } = await assistant.call('create_section', section)
     await assistant.call('delete_section', { id: first })
     const { id: again } = await assistant.call('create_section', section)
     expect(again).to.not.equal(first)
     await assistant.call('delete_section', { id: again })
-    // A model that received no answer calls again.
     expect((await assistant.call('create_course', course)).id).to.equal(courseId)
     await assistant.call('publish_course', { id: courseId })
     const { lectures } = await assistant.call('get_site_curriculum', { slug: 'fog' })

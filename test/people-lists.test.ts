@@ -66,7 +66,6 @@ withDatabases('the lists of a site with very many people', (open) => {
   for (const [name, list, index] of lists) {
     it(`read ${name} in the order of an index, without sorting`, async () => {
       const plan = await planOf(list)
-      // Look-ups for each person use the id.
       for (const [lookUp] of plan.matchAll(/SEARCH (earlier|held) [^"]*/g)) {
         expect(lookUp).to.match(index.test(lookUp) ? index : /person_id=\?/)
       }

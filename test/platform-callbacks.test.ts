@@ -194,7 +194,6 @@ withDatabases('callbacks admitted by a pattern', (open) => {
       const own = `${base}own-${turn}`
       expect(await callbacks.keep(clientId, [own])).to.equal(true)
       await callbacks.use(clientId, own, 'per_sam')
-      // Does not take over the callback of another person.
       await callbacks.use(clientId, uri, 'per_sam')
     }
     const kept = await rows()

@@ -385,7 +385,6 @@ describe('private_key_jwt on the pages of an operator', () => {
     const saved = await send(JSON.stringify({ keys: [key.publicJwk] }))
     expect(saved.text).to.include('private_key_jwt')
     expect(await introspectWith(url, key)).to.equal(200)
-    // Other changes keep the keys.
     const edit = await person.visit(`${address}/edit`)
     const changes = { name: 'Portal', redirect_uris: portal.redirectUri, scope: 'account:read' }
     expect((await person.send(edit, `${address}/edit`, changes)).text).to.include('private_key_jwt')

@@ -132,7 +132,6 @@ describe('references', () => {
 describe('documents', () => {
   it('quote titles of tests in docs/recipes.md', () => {
     const quoted = [...flowing(read('docs/recipes.md')).matchAll(/"([^"]+)"/g)]
-    // A title, or the part of one in a table.
     const texts = tests.flatMap(
       (file) => read(file).match(/(['"`])(?:\\.|(?!\1)[^\\\n])*\1/g) ?? [],
     )

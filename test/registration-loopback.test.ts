@@ -62,7 +62,6 @@ async function replaceOldest({ clients, clock }: ReturnType<typeof watch>): Prom
   await clients.use(used)
   const elsewhere = await register(HERE)
   const ids: string[] = []
-  // Addresses of one /64 are one network.
   for (const host of [2, 3, 4, 5, 6]) ids.push(await register(`2001:db8:0:1::${host}`))
   const other = await register('2001:db8:0:2::1')
   const found = await Promise.all([used, elsewhere, other, ...ids].map((id) => clients.find(id)))
@@ -110,7 +109,6 @@ withDatabases('loopback clients', (open) => {
     }
     clock.ms += 1
     expect(await clients.find(clientId)).to.equal(undefined)
-    // A late use does not restore it.
     await clients.use(clientId)
     expect(await clients.find(clientId)).to.equal(undefined)
     await cleanUpAt(database, clock.ms)

@@ -228,7 +228,6 @@ describe('a token at the Member API', () => {
   it('is 503 without a challenge when the database fails [Errors 7]', async () => {
     await using broken = await startService()
     const token = await memberToken(broken.url)
-    // For a query, the table is gone.
     await sql`alter table refresh_token_family rename to elsewhere`.execute(broken.kysely)
     const answer = await askMember({ url: broken.url, token }, query)
     expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])

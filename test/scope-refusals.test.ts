@@ -78,7 +78,6 @@ describe('the description of invalid_scope', () => {
     )
     expect(described(searchParams)).to.match(/^scopes must be separated by spaces, not commas; /)
     expect(searchParams.has('scope')).to.equal(false)
-    // Other unknown names are ignored, with a comma or without (OpenID Connect Core §3.1.2.1).
     const ignored = await askToAuthorize(service().url, { ...portal, scope: 'openid a,b' })
     expect(ignored.headers.get('location')).to.not.include('error=')
   })

@@ -123,7 +123,6 @@ describe('the scopes that a challenge names [design 23]', () => {
     [ofSite, ['openid', MEMBER_READ], [MEMBER_WRITE], ['openid', MEMBER_READ, MEMBER_WRITE]],
     [readingOnly, [], member, [MEMBER_READ], true],
     [readingOnly, [], member, 'can add it to this application'],
-    // A scope that the application has lost is not requested again.
     [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
     [ofSite, [], ['courses:read'], `${baseUrl}/mcp/admin`],
     [loopback, [], [MEMBER_READ], `${baseUrl}/connect`],

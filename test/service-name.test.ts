@@ -26,7 +26,6 @@ describe('the name of the service (config/service.json, name)', () => {
       if (id !== undefined) seen.set(id, text)
       return response
     }
-    // Two services of one process with different names.
     await using other = await startService()
     await using service = await startService({ policy: (policy) => ({ ...policy, name }) })
     await visit(other.url)

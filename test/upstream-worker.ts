@@ -56,9 +56,7 @@ const answers: Readonly<Record<string, Answer>> = {
   '/endless': (_, response) => {
     const piece = Buffer.alloc(65_536, 'x')
     const fill = () => {
-      while (!response.destroyed && response.write(piece)) {
-        // Until the buffer is full.
-      }
+      while (!response.destroyed && response.write(piece)) {}
     }
     response.writeHead(200).on('drain', fill)
     fill()

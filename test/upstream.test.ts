@@ -273,7 +273,6 @@ describe('/admin/api/', () => {
     expect(anonymous.headers.get('www-authenticate')).to.include('scope="coupons:read"')
     const written = await asked(COUPONS, { method: 'POST', body: '{}' }, READ)
     expect(refusalOf(written)).to.equal('403 insufficient_scope')
-    // The scope of the token and that of the method.
     expect(written.headers.get('www-authenticate')).to.include('coupons:read coupons:write"')
     for (const scope of ['courses:read', 'coupons:write']) {
       expect((await asked(COUPONS, {}, scope)).status, scope).to.equal(403)

@@ -38,7 +38,6 @@ export async function runSchemathesis({
     ...['--phases', 'examples,coverage,fuzzing'],
   ]
   const child = spawn(join(installed.folder, 'bin/st'), words, {
-    // It writes files there.
     cwd: tmpdir(),
     stdio: ['ignore', 'inherit', 'inherit'],
     signal: over,

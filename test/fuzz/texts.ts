@@ -35,7 +35,6 @@ export function mostly(chance: Chance, right: readonly string[], odd = 0.25): st
 
 /** Text as a part of a form or query: encoded, encoded twice, half encoded, or not at all. */
 export function encoded(chance: Chance, text: string): string {
-  // Placeholders are filled later.
   if (text.startsWith('@{')) return text
   const bytes = bytesOf(text)
   if (chance.is(0.03)) return bytes.replaceAll(/[\0-\x20\x7f-\xff#]/g, '+')

@@ -108,7 +108,6 @@ async function passes(tree: string, test: string): Promise<boolean> {
     env: { ...process.env, TEST_STORES: 'all' },
     stdio: 'ignore',
     timeout: TEST_TIMEOUT_MS,
-    // A mutant may block the event loop.
     killSignal: 'SIGKILL',
   })
   const [code] = await once(endWithTests(child), 'exit')

@@ -142,7 +142,6 @@ withEveryDatabase('Adding members', (open, newPlace) => {
       `LIMIT_REACHED: a site can add 4 people in 24 hours; add more after ${new Date(nowMs + DAY_MS).toISOString()}`,
     )
     expect(await people()).to.have.length(8)
-    // Further roles of members, and other sites, are not limited.
     await add('p1@home.example', actorAt(), ['lecturer'])
     await add('p9@home.example', actorAt('b'))
     await add('p8@home.example', later(DAY_MS))

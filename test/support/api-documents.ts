@@ -39,7 +39,6 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
   // One after the other, because later requests use what earlier ones made.
   for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
     const { body } = await ask(query, JSON.parse(variables))
-    // Cost and limits are the same in every response.
     const { extensions: _, ...shown } = body
     const answer = JSON.stringify(shown, null, 2)
     written = written.replace(whole, () => `${before}\`\`\`json\n${answer}\n\`\`\`\n`)

@@ -142,9 +142,7 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
-  } catch {
-    // It has ended.
-  }
+  } catch {}
 }
 
 /** PostgreSQL gives every connection a process in a group of its own. */

@@ -66,7 +66,6 @@ function page(name: string, title: string, body: string) {
 if (import.meta.main) {
   writeFileSync(join(root, 'config/example.env'), renderExampleEnv())
   for (const { path, text } of renderReference()) writeFileSync(join(root, path), text)
-  // Parts of hand-written pages.
   writeLibraries()
   await writeApiDocuments()
 }

@@ -38,7 +38,6 @@ describe('a crash of the process on the embedded database', function () {
       const codes: ObtainedCode[] = []
       while (codes.length < CODES) codes.push(await obtainCode(url))
       while (ledger.held.length < FAMILIES) ledger.held.push((await obtainTokens(url)).refreshToken)
-      // A different moment in each round.
       const killAfter = 15 + 11 * round
       await crashUnderLoad(service, ledger, { codes, killAfter })
       expect(ledger.accessTokens.length).to.be.greaterThanOrEqual(killAfter)
@@ -96,7 +95,6 @@ async function expectKept(url: string, ledger: Ledger): Promise<void> {
   }
   expect((await userinfo(url, ledger.accessTokens.at(-1) ?? '')).status).to.equal(200)
   for (const token of ledger.held) {
-    // Repeating the refresh that the crash interrupted works as well.
     const answer = await refresh(url, token)
     expect(refusalOf(answer)).to.equal('200 undefined')
     expect(answer.body.refresh_token).not.to.equal(token)

@@ -78,7 +78,6 @@ describe('signing keys of two processes on one database', () => {
       const { code, stderr } = await gatehouse('keys', 'rotate')
       expect(code, stderr).to.equal(0)
     })
-    // Sign-ins at both processes until both use the new key.
     await eventually(40_000, async () => {
       const kids = new Set<string>()
       for (const url of addresses) {
@@ -90,7 +89,6 @@ describe('signing keys of two processes on one database', () => {
       expect(kids).to.have.length(1)
     })
     await rotation
-    // A new relying party still verifies what the retired key signed.
     for (const url of addresses) {
       expect(await kidOf(before, createRemoteJWKSet(new URL(paths.jwks, url)))).to.equal(old)
       expect(await kidsAt(url)).to.have.length(3)

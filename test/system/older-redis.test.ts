@@ -88,7 +88,6 @@ describe('a Redis that comes back older', () => {
       await confirmSignOut(person, new URL(paths.endSession, url))
       expect(await isAskedToSignIn(cookie)).to.equal(true)
     })
-    // Redis has the record again, and the cookie is still right.
     expect(await isAskedToSignIn(cookie)).to.equal(true)
     const silent = authorizeUrl(url, { prompt: 'none' })
     const answer = await fetch(silent, { headers: { cookie }, redirect: 'manual' })
@@ -140,7 +139,6 @@ describe('a Redis that comes back older', () => {
     const again = await ask(proof)
     expect(again.status).to.equal(401)
     expect(again.headers.get('www-authenticate')).to.include('use_dpop_nonce')
-    // The same client continues with a new proof.
     await eventually(5_000, async () => expect((await ask(await newProof())).status).to.equal(200))
     // At the token endpoint the engine decides.
     const { form: later } = await obtainCode(url)

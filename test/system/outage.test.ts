@@ -104,7 +104,6 @@ describe('storage out of reach [design 24]', function () {
             revocation: () => revoke(url, before.tokens.accessToken),
           })
           await expectAlive(url)
-          // Nothing says where this client may be sent back to.
           await expectPage(() => makeHeadlessPerson(sam).open(authorizeUrl(url)))
           await expectPage(before.openPage)
         } finally {

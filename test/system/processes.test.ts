@@ -99,7 +99,6 @@ it('a process on a Redis Cluster serves the whole flow, and revocation ends it',
   for (const { access_token } of [tokens, refreshed]) {
     expect((await userinfo(service.url, access_token)).status).to.equal(401)
   }
-  // Sessions and codes are spread over the nodes.
   const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))
   expect(sizes.filter((size) => Number(size) > 0)).to.have.length.greaterThan(1)
 })

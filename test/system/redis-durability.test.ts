@@ -47,7 +47,6 @@ describe('what a Redis can lose', () => {
     [appending, /appendfsync everysec/],
     [always, /^$/],
     [evicting, /maxmemory-policy allkeys-lru/],
-    // As a provider does.
     [
       [...appending, ...'--user default on nopass ~* &* +@all -config'.split(' ')],
       /CONFIG is forbidden/,

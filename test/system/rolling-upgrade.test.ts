@@ -106,13 +106,11 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   const ofFormer = await obtainTokens(balancer.url)
   await traffic.progress()
 
-  // The next version migrates, and serves beside the former one.
   await using next = await during(async () => await startProcess(variables, nextVersion()))
   await traffic.progress()
   balancer.serve([former.url, next.url])
   await traffic.progress()
 
-  // Each accepts the tokens of the other.
   balancer.serve([next.url])
   const ofNext = await obtainTokens(balancer.url)
   for (const { url } of [former, next]) {

@@ -73,7 +73,6 @@ describe('traces by OTLP', () => {
     it(`continue the trace of a caller with TRUST_TRACEPARENT=yes only: ${TRUST_TRACEPARENT}`, async () => {
       const { spans } = await exported({ TRUST_TRACEPARENT }, async (url) => {
         await get(url + paths.jwks, { traceparent: SAMPLED })
-        // The caller does not sample this one.
         await get(url + paths.userinfo, { traceparent: `00-${TRACE}-${SPAN}-00` })
       })
       const joined = spans.filter(({ traceId }) => traceId === TRACE)

@@ -100,7 +100,6 @@ describe('workers', function () {
 
   it('count by themselves while the primary does not answer', async () => {
     await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
-    // One connection stays at one worker.
     const kept = keepConnection(service.url)
     expect(await guessOn(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
