@@ -67,15 +67,15 @@ const tables: Readonly<Record<string, () => string>> = {
     ),
   untested: () =>
     renderTable(
-      ['library', 'version', 'what is known', '`resource` in the token request'],
+      ['library', 'version', 'tested', '`resource` in the token request'],
       untested.map(({ name, version, page, known, resource }) => [
         `[${name}](${page}.md#${anchorOf(name)})`,
         version,
-        known === 'seen' ? 'tested once, in November 2026' : 'its documentation only',
+        known === 'seen' ? 'in November 2026' : 'no; its documentation was read',
         resource,
       ]),
     ),
-  products: () => renderTable(['product', 'version', 'setting', 'known from'], productRows),
+  products: () => renderTable(['product', 'version', 'note', 'tested'], productRows),
   unfit: () =>
     renderTable(
       ['library', 'version', 'why not', 'use instead'],

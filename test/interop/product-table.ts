@@ -29,38 +29,39 @@ export const products: readonly Product[] = [
   {
     ...{ ...usual, name: 'Keycloak', version: '26.7.0', start: keycloak },
     callbackPath: '/realms/school/broker/gatehouse/endpoint',
-    setting: 'the import of discovery leaves PKCE off: see [below](#keycloak)',
+    setting: 'enable PKCE: see [below](#keycloak)',
     package: { registry: 'maven', artifact: 'org.keycloak:keycloak-quarkus-dist:26.7.0:zip' },
   },
   {
     ...{ ...usual, name: 'Dex', version: '2.45', start: dex },
     ...{ callbackPath: '/callback', package: { registry: 'program', program: 'dex' } },
-    setting: 'none; see [below](#dex)',
+    setting: 'see [below](#dex)',
   },
   {
     ...{ ...usual, name: 'Matrix Synapse', version: '1.163.2', start: synapse },
     callbackPath: '/_synapse/client/oidc/callback',
-    setting: 'none; see [below](#matrix-synapse)',
+    setting: 'see [below](#matrix-synapse)',
     package: { registry: 'pypi', name: 'matrix-synapse[oidc]', version: '1.163.2' },
   },
   {
     ...{ ...usual, name: 'kubelogin', version: '1.36.0', start: kubelogin },
     ...{ callbackPath: '/', package: { registry: 'program', program: 'kubelogin' } },
-    setting: 'none. It opens the browser every ten minutes, because its credential is the id_token',
+    setting: 'It opens the browser every ten minutes, because its credential is the id_token',
   },
 ]
 
-const NO_PKCE = 'It does not support PKCE. Put a [broker](#products-without-pkce) in between'
-const BROKER_RS256 = `It accepts only RS256. Put a [broker](#products-without-pkce) in between`
+const NO_PKCE =
+  'It does not support PKCE. Put a [broker](#products-without-pkce-or-es256) in between'
+const BROKER_RS256 = `It accepts only RS256. Put a [broker](#products-without-pkce-or-es256) in between`
 
 type Row = readonly [name: string, version: string, setting: string]
 
 /** Products that signed a person in by hand in November 2026. */
 const tried: readonly Row[] = [
-  ['Streamlit', '1.67', 'none'],
-  ['Miniflux', '2.3', 'none'],
-  ['nuxt-auth-utils', '0.5', 'none'],
-  ['Micronaut', '4.7', 'none. With `idtoken` sessions, people are signed out after ten minutes'],
+  ['Streamlit', '1.67', '–'],
+  ['Miniflux', '2.3', '–'],
+  ['nuxt-auth-utils', '0.5', '–'],
+  ['Micronaut', '4.7', 'With `idtoken` sessions, it signs people out after ten minutes'],
   [
     'Superset, Airflow (Flask-AppBuilder)',
     '5.3',
@@ -74,18 +75,22 @@ const tried: readonly Row[] = [
     '1.9',
     '`auth_code`, with a public application. It does not verify the signature of id_tokens',
   ],
-  ['lua-resty-openidc', '1.8', '`use_pkce = true`. It cannot verify ES256, and only logs that'],
+  [
+    'lua-resty-openidc',
+    '1.8',
+    '`use_pkce = true`. It does not verify ES256 signatures, but only logs a message',
+  ],
   [
     'Quarkus',
     '3.20',
-    '`quarkus.oidc.authentication.pkce-required=true`. It sends people here again every ten minutes',
+    '`quarkus.oidc.authentication.pkce-required=true`. It redirects people to Gatehouse every ten minutes',
   ],
   ['Vert.x', '4.5', '`setPkceVerifierLength(64)`. It does not check `iss`'],
-  ['n8n', '1.23', 'the grant type *PKCE*; it can also send `resource`'],
+  ['n8n', '1.23', 'the grant type *PKCE*. It can also send `resource`'],
   [
     'WordPress, OpenID Connect Generic',
     '3.10',
-    'It does not support PKCE. Add it with a short plugin, or put a [broker](#products-without-pkce) in between',
+    'It does not support PKCE. Add it with a short plugin, or put a [broker](#products-without-pkce-or-es256) in between',
   ],
   ['PocketBase', '0.36', 'It accepts only people with `email_verified`: import `emailVerifiedAt`'],
   ['FastAPI-Users', '15', NO_PKCE],
@@ -94,7 +99,7 @@ const tried: readonly Row[] = [
 
 /** Products whose source code or documentation was read. */
 const read: readonly Row[] = [
-  ['Nextcloud, user_oidc', '8.10', 'none'],
+  ['Nextcloud, user_oidc', '8.10', '–'],
   ['Discourse, OpenID Connect', '–', '`openid connect use pkce`'],
   ['Actual Budget', '25.6', BROKER_RS256],
   ['Moodle, OAuth 2 services', '5', NO_PKCE],
@@ -102,11 +107,11 @@ const read: readonly Row[] = [
   ['Canvas', '–', NO_PKCE],
 ]
 
-/** The rows of docs/libraries/products.md: name, version, setting, and how it is known. */
+/** The rows of docs/libraries/products.md: name, version, note, and how it was tested. */
 export const productRows: readonly (readonly string[])[] = [
   ...products.map(({ name, version, setting }) => {
-    return [`[${name}](#${anchorOf(name)})`, version, setting, '`npm run test:interop -- --all`']
+    return [`[${name}](#${anchorOf(name)})`, version, setting, 'automatically']
   }),
-  ...tried.map((row) => [...row, 'tried in November 2026']),
-  ...read.map((row) => [...row, 'its source code']),
+  ...tried.map((row) => [...row, 'in November 2026']),
+  ...read.map((row) => [...row, 'no; its source code was read']),
 ]
