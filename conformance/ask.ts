@@ -7,7 +7,7 @@ import { readCertificate } from './serve.ts'
 export interface Asked extends RequestOptions {
   readonly timeoutMs: number
   readonly body?: string
-  /** The only certificate to trust; by default, those that node trusts. */
+  /** The only certificate to trust. By default, those that Node.js trusts. */
   readonly ca?: string
   readonly rejectUnauthorized?: boolean
 }
@@ -25,7 +25,7 @@ export async function ask(target: URL, { body, timeoutMs, ...options }: Asked) {
   return await promise
 }
 
-/** A service under test. Its folder or `insecure` decides which certificate is trusted. */
+/** A service under test. Trusts the certificate in `folder`, or any certificate if `insecure`. */
 export interface ServiceAddress {
   readonly baseUrl: string
   /** The folder of a service that `serve` started. */
@@ -43,7 +43,7 @@ export async function askService(address: ServiceAddress, path: string): Promise
   const asked = { ...trust, timeoutMs: SERVICE_TIMEOUT_MS }
   const { content } = await ask(new URL(baseUrl + path), asked).catch((cause: Error) => {
     throw new Error(
-      `${baseUrl} cannot be asked: ${cause.message}. Is it started, and is --data its folder?`,
+      `${baseUrl} cannot be reached: ${cause.message}. Start the service, and check that --data names its folder.`,
       { cause },
     )
   })

@@ -9,13 +9,13 @@ export interface Certificate {
   readonly privateKey: string
 }
 
-// Clocks may be slow, so the certificate is valid from yesterday.
+// Clocks of clients may be slow, so the certificate is valid from yesterday.
 const VALID_BEFORE_MS = 24 * 60 * 60 * 1000
 const VALID_DAYS = 30
 
 /**
- * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is a
- * name or an IP address, as in the issuer. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
+ * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is the
+ * name or IP address in the issuer. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
  * suites for RSA keys.
  */
 export function makeCertificate(host: string, now = Date.now()): Certificate {

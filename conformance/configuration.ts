@@ -24,7 +24,7 @@ interface SuiteClient {
   readonly client_secret: string
 }
 
-/** The tasks of the suite's browser after it visits a matching URL, each for one page. */
+/** The tasks of the suite's browser after a visit of a matching URL. Each task is for one page. */
 export interface Visit {
   readonly match: string
   /** How often the visit applies; without a limit by default. */
@@ -110,7 +110,7 @@ function keyClientsOf(plan: PlanName, { baseUrl, keyClients = [] }: About) {
   return { client, client2, ...(serviceOf(plan) === 'fapi2' && { resource }) }
 }
 
-/** Returns the browser tasks of modules in which the person acts differently or a page is uploaded. */
+/** Returns the browser tasks of modules that need others than sign-in and sign-out, by module. */
 function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
   const twice = [signIn(about, { first: [seen('login-page', 'Sign in', KEEP_IF_ASKED)] })]
   const refused = [errorAt(`${about.baseUrl}${paths.authorization}*`)]
@@ -180,7 +180,7 @@ function onlyLooks({ baseUrl }: About): Visit {
   }
 }
 
-/** Signs in and approves if asked, and returns to the suite. */
+/** Signs in and approves, if these pages appear, and waits for the page of the suite. */
 function signIn(about: About, { first = [], login = enter(about) }: SignInPage = {}): Visit {
   const { baseUrl, settings } = about
   const { suiteBaseUrl, alias } = settings

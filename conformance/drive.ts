@@ -8,7 +8,7 @@ export interface Run {
   readonly expected: ReadonlyMap<string, Result>
   /** The modules to run; all by default. */
   readonly only?: readonly string[]
-  /** Makes the next signing key the current one, and returns when a new next key is published. */
+  /** Makes the next signing key the current one, and resolves when a new next key is published. */
   readonly rotateKeys: () => Promise<void>
   /** Prints a line about the run. */
   readonly say: (line: string) => void
@@ -28,7 +28,7 @@ export interface ModuleRun {
   readonly ending: Ending
 }
 
-/** The outcome of a run of one plan. */
+/** The results of a run of one plan. */
 export interface PlanRun {
   /** The suite's id of the plan; undefined if the suite did not create it. */
   readonly planId: string | undefined
@@ -66,7 +66,7 @@ export async function drive(suite: Suite, run: Run): Promise<PlanRun> {
     modules.push(await runModule(suite, run, { planId: created.id, module, place }))
     const last = modules.slice(-ERRORS_MAX)
     if (last.length === ERRORS_MAX && last.every(({ ending }) => ending === 'ERROR')) {
-      return ended(created.id, `${ERRORS_MAX} modules in succession had an error.`)
+      return ended(created.id, `${ERRORS_MAX} consecutive modules ended with ERROR.`)
     }
   }
   return ended(created.id)
@@ -126,7 +126,9 @@ async function endingOf(
     // Without a matching browser task, the module would wait for a person until the timeout.
     const [visit] = await suite.waitingVisits(id)
     if (visit === undefined) continue
-    run.say(`    No browser task fits the address that the suite wants to visit: ${visit}`)
+    run.say(
+      `    The configuration has no browser task for the URL that the suite wants to visit: ${visit}`,
+    )
     break
   }
   await suite.cancel(id)

@@ -14,9 +14,9 @@ const metadata = z.object({
 })
 
 /**
- * Checks in the discovery document that a running service fits a plan.
+ * Checks in discovery that a running service enables what a plan needs, and nothing that interrupts its modules.
  *
- * @throws Error if it does not, because its modules would fail or be interrupted
+ * @throws Error that lists the differences
  */
 export async function demandFit(plan: PlanName, address: ServiceAddress): Promise<void> {
   const found = metadata.parse(await askService(address, paths.openidConfiguration))
@@ -34,6 +34,6 @@ export async function demandFit(plan: PlanName, address: ServiceAddress): Promis
   if (wrong.length === 0) return
   const list = wrong.map(([name, value]) => `${name} must be ${value ? 'on' : 'off'}`).join(', ')
   throw new Error(
-    `${address.baseUrl} is not a service for the plan ${plan}: ${list}. Start one with \`npm run conformance -- serve --for ${plan}\`.`,
+    `The service at ${address.baseUrl} does not fit the plan ${plan}: ${list}. Start one that fits with \`npm run conformance -- serve --for ${plan}\`.`,
   )
 }

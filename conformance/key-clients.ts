@@ -11,24 +11,24 @@ import { SUITE_LOGIN } from './person.ts'
 
 /**
  * The suite's clients with `private_key_jwt`. Those of the plan `all-keys` belong to the conformance profile. Those of
- * the FAPI 2.0 plans are ordinary imported applications, without the conformance profile.
+ * the FAPI 2.0 plans are ordinary applications, which are imported.
  */
 
-/** A client, as the suite needs it. */
+/** A client in the format of the suite's configuration. */
 export interface KeyClient {
   readonly client_id: string
   /** Only for FAPI 2.0, whose modules do not choose the scopes. */
   readonly scope?: string
-  /** The key set with the private key, with which the suite signs. */
+  /** The key set with the private key, which the suite signs with. */
   readonly jwks: { readonly keys: readonly JWK[] }
 }
 
-/** The algorithm of each client's key. They differ, so the run covers both. */
+/** The algorithm of each client's key. The algorithms differ, so that a run covers both. */
 const algorithms = ['PS256', 'ES256'] as const
 
 /**
- * Two scopes, because one module reverses their order. Not `profile`, which adds claims to the id_token (site and
- * roles) that the suite warns about.
+ * Two scopes, because one module reverses their order. `profile` is not one of them, because it adds claims to the
+ * id_token (site and roles) that the suite warns about.
  */
 const SCOPE = 'openid email'
 

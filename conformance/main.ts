@@ -70,7 +70,7 @@ async function serve(options: Serve): Promise<void> {
   process.stdout.write(`Gatehouse serves ${baseUrl} for ${planNames.filter((each) => serviceOf(each) === kind).join(', ')}
   issuer       ${baseUrl}
   discovery    ${baseUrl}${paths.openidConfiguration}
-  suite        ${suiteBaseUrl} (must be equal to the suite's own base URL)
+  suite        ${suiteBaseUrl} (must equal the suite's own base URL)
   certificate  ${join(served.folder, 'certificate.pem')}
   person       ${person.login}  ${person.password}
 ${clients.map(([id, method]) => `  client       ${id}  ${method}`).join('\n')}

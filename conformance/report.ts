@@ -19,14 +19,14 @@ export function differencesOf(
   const missing = [...expectedResults].filter(([name]) => isChosen(name) && !endings.has(name))
   const notRun =
     problem === undefined
-      ? missing.map(([name, result]) => `${name} was not run, and ${result} was expected.`)
+      ? missing.map(([name, result]) => `${name} was not run; expected: ${result}.`)
       : [`${problem} ${missing.length} modules were not run.`]
   return [
     ...modules
       .filter(({ name, ending }) => ending !== expectedResults.get(name))
       .map(({ name, ending }) => {
         const other = expectedResults.get(name) ?? 'nothing'
-        return `${name} ended ${ending}, and ${other} was expected.${explained.get(ending) ?? ''}`
+        return `${name} ended with ${ending}; expected: ${other}.${explained.get(ending) ?? ''}`
       }),
     ...notRun,
     ...only
@@ -36,7 +36,7 @@ export function differencesOf(
 }
 
 const explained: ReadonlyMap<Ending, string> = new Map([
-  ['INTERRUPTED', ' Another run may use the same alias: choose another --alias.'],
+  ['INTERRUPTED', ' If another run uses the same alias, choose another --alias.'],
 ])
 
 const columns = ['PASSED', 'FAILED', 'WARNING', 'REVIEW', 'SKIPPED'] as const
@@ -44,7 +44,7 @@ const columns = ['PASSED', 'FAILED', 'WARNING', 'REVIEW', 'SKIPPED'] as const
 /**
  * Formats the summary: a table, the pages that a person must review, and the differences.
  *
- * @param seconds the duration of the whole run, which is not the sum of its plans: they run at the same time
+ * @param seconds the duration of the whole run; less than the sum of its plans, which run at the same time
  */
 export function summaryOf(
   suite: Suite,

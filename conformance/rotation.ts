@@ -7,7 +7,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { askService, type ServiceAddress } from './ask.ts'
 import { readServedConfig } from './serve.ts'
 
-/** Without a folder, a person must rotate the keys. */
+/** The service whose keys to rotate. Without a folder, a person must rotate them. */
 interface Rotation extends ServiceAddress {
   readonly suiteBaseUrl: string
   readonly say: (line: string) => void
@@ -20,10 +20,10 @@ const FOLLOWED_WITHIN_MS = 3 * 60_000
 const keySet = z.object({ keys: z.array(z.object({ kid: z.string() })) })
 
 /**
- * Makes the service's next key the current one, although it was published only recently. Returns when the service
- * publishes a new key.
+ * Makes the service's next key the current one, even if it was only just published. Without a folder, asks a person to
+ * do so. Resolves when the service publishes a new key.
  *
- * @throws Error if that takes longer than three minutes
+ * @throws Error if no new key appears within three minutes
  */
 export async function rotateServedKeys(rotation: Rotation): Promise<void> {
   const { baseUrl, folder, say } = rotation
@@ -40,7 +40,7 @@ export async function rotateServedKeys(rotation: Rotation): Promise<void> {
     if (!(await publishedKeys(rotation)).isSubsetOf(before)) return
     await delay(ASK_EVERY_MS)
   }
-  throw new Error(`${baseUrl}${paths.jwks} shows no new key.`)
+  throw new Error(`${baseUrl}${paths.jwks} has published no new key within three minutes.`)
 }
 
 async function publishedKeys(address: ServiceAddress): Promise<Set<string>> {

@@ -53,7 +53,7 @@ export interface RunAll {
 
 /**
  * Starts a service with its own alias for each plan, and runs several plans at the same time. Stops the services after
- * the last plan, because they may repeat sign-out notices until then.
+ * the last plan, because they may still repeat sign-out notices.
  */
 export async function runAll(
   { chosen, atOnce, baseUrl }: RunAll,
@@ -108,7 +108,7 @@ async function startFor(
   return await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias, kind: serviceOf(plan) })
 }
 
-/** Reads all results again, and returns them in the order of `plans`. */
+/** Reads all results from the suite again, and returns them in the order of `plans`. */
 export async function reread(
   finished: readonly Finished[],
   { suite, say }: Setting,

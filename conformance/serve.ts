@@ -28,7 +28,7 @@ export interface ServeOptions {
 /** A running service for the suite. */
 export interface ServedOverHttps extends AsyncDisposable {
   readonly config: Config
-  /** The folder with its database, secret, certificate and private key. Removed when the service stops. */
+  /** The folder with the service's database, secret, certificate and private key. Removed when the service stops. */
   readonly folder: string
   readonly baseUrl: string
 }

@@ -4,7 +4,7 @@ import { ask } from './ask.ts'
 import type { SuiteConfiguration } from './configuration.ts'
 import type { Plan } from './plans.ts'
 
-/** The REST API of a running suite. Every call throws an Error that contains the call and the response. */
+/** The REST API of a running suite. A call that fails throws an Error with the call and the response. */
 export type Suite = ReturnType<typeof openSuite>
 
 export interface SuiteAddress {
@@ -15,7 +15,7 @@ export interface SuiteAddress {
   readonly insecure: boolean
 }
 
-/** Longer than the 30 s for which the suite delays a response at most. */
+/** Longer than 30 s, the longest time that the suite delays a response. */
 const CALL_TIMEOUT_MS = 60_000
 
 export const suiteStates = ['CONFIGURED', 'WAITING', 'FINISHED', 'INTERRUPTED'] as const
@@ -67,7 +67,7 @@ export function openSuite(address: SuiteAddress) {
     },
     start: async (id: string) => void (await call('POST', `/api/runner/${id}`)),
     cancel: async (id: string) => void (await call('DELETE', `/api/runner/${id}`)),
-    /** Waits until one of the states is reached; returns undefined after the timeout. */
+    /** Waits until a module reaches one of the states. @returns the state, or undefined after the timeout */
     async waitFor(id: string, states: readonly (typeof suiteStates)[number][], timeoutMs: number) {
       const query = { states: states.join(','), timeoutMs: String(timeoutMs) }
       return state.parse(await call('GET', `/api/runner/${id}/wait-state`, { query })).state
@@ -107,7 +107,7 @@ function makeSend({ url, token, insecure }: SuiteAddress) {
       method,
       rejectUnauthorized: !insecure,
       timeoutMs: CALL_TIMEOUT_MS,
-      // The suite decides by this header, even without a body, that the caller is a program.
+      // This header tells the suite that the caller is a program, so send it even without a body.
       headers: {
         accept: 'application/json, application/zip',
         'content-type': 'application/json',
@@ -115,12 +115,14 @@ function makeSend({ url, token, insecure }: SuiteAddress) {
       },
       ...(body && { body: JSON.stringify(body) }),
     }).catch((cause: Error) => {
-      throw new Error(`The suite at ${target.origin} cannot be asked: ${cause.message}`, { cause })
+      throw new Error(`The suite at ${target.origin} cannot be reached: ${cause.message}`, {
+        cause,
+      })
     })
     const { status, content } = answer
     if (status < 200 || status > 299) {
       const said = content.toString().slice(0, 500)
-      throw new Error(`${method} ${path} of the suite answered ${status}: ${said}`)
+      throw new Error(`The suite responded to ${method} ${path} with ${status}: ${said}`)
     }
     return answer
   }

@@ -4,8 +4,8 @@ import { connect, getCACertificates, setDefaultCACertificates } from 'node:tls'
 const SHOWN_WITHIN_MS = 10_000
 
 /**
- * Makes this process trust the certificate of a suite, for all later requests. The certificate of a local suite is
- * self-signed, and the suite receives sign-out notices.
+ * Makes this process trust the certificate of a suite for all later requests, such as sign-out notices to the suite.
+ * The certificate of a local suite is self-signed.
  *
  * @throws Error if no suite responds with a certificate
  */
@@ -24,7 +24,9 @@ export async function trustSuite(suiteBaseUrl: string): Promise<void> {
     const shown = socket.getPeerX509Certificate()
     if (shown) setDefaultCACertificates([...getCACertificates('default'), shown.toString()])
   } catch (cause) {
-    throw new Error(`${suiteBaseUrl} shows no certificate. Start the suite first.`, { cause })
+    throw new Error(`${suiteBaseUrl} does not present a certificate. Start the suite first.`, {
+      cause,
+    })
   } finally {
     socket.destroy()
   }

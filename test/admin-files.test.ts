@@ -93,7 +93,7 @@ forEachDatabase('files of a site', (start) => {
   it('are refused when their bytes, type and name disagree, and leave nothing', async () => {
     const before = onDisk()
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
-    const unknown = /: its bytes are not one of image\/png, /
+    const unknown = /: its content is not of a supported type: image\/png, /
     for (const [sending, reason] of [
       [{ name: 'logo.svg', bytes: svg, mediaType: 'image/svg+xml' }, unknown],
       [{ name: 'logo.png', bytes: svg }, unknown],

@@ -182,7 +182,7 @@ describe('the error of a faulty client', () => {
     ['no PKCE', noPkce, 'code_challenge_method=S256'],
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
-    ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it can request openid'],
+    ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
     ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
     ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
     ['no resource', { resource: undefined }, 'send resource=http'],

@@ -40,7 +40,7 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 }
 
 const REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service; request it ' +
+  'the access token is malformed, expired or revoked, or was not issued for this service; request it ' +
   'with resource at both the authorization and the token endpoint'
 
 function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile email'): void {
@@ -116,7 +116,7 @@ describe('the tool endpoint', () => {
         expect(answer.headers.get('www-authenticate')).to.equal(
           challenge(url, [
             'insufficient_scope',
-            `this needs the scope ${MEMBER_WRITE}`,
+            `this request needs the scope ${MEMBER_WRITE}`,
             `openid ${MEMBER_READ} ${MEMBER_WRITE}`,
           ]),
         )

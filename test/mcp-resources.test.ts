@@ -196,7 +196,7 @@ describe('prompts at the tool endpoint', () => {
     for (const [name, values, said] of [
       ['find_a_course', {}, 'about is required'],
       ['find_a_course', { about: '' }, 'about is required'],
-      ['find_a_course', { about: 'x', where: 'y' }, 'It takes about'],
+      ['find_a_course', { about: 'x', where: 'y' }, 'The prompt takes about'],
       ['find_a_course', { about: 'x'.repeat(501) }, '500 characters'],
       ['find_courses', {}, 'find_a_course'],
     ] as const) {

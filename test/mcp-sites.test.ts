@@ -78,8 +78,8 @@ describe('a refusal names the next step', () => {
         { site: 'northlight', slug: 'nothing' },
         'list_public_courses with site: "northlight"',
       ],
-      ['list_public_courses', { place: 'here' }, 'It takes site, search, first, after.'],
-      ['get_service_info', { x: 1 }, 'It takes no arguments.'],
+      ['list_public_courses', { place: 'here' }, 'The tool takes site, search, first, after.'],
+      ['get_service_info', { x: 1 }, 'The tool takes no arguments.'],
     ] as const) {
       const problem = await problemOf(url, name, { values })
       for (const words of said) expect(problem).to.include(words)
@@ -88,7 +88,7 @@ describe('a refusal names the next step', () => {
       ['get_site_course', { slug: 'nothing' }, 'list_site_courses'],
       ['publish_course', { id: 'nothing' }, 'list_site_courses'],
       ['get_site_student', { id: 'nothing' }, 'list_site_students'],
-      ['publish_course', {}, 'It takes id (required), at.'],
+      ['publish_course', {}, 'The tool takes id (required), at.'],
       ['publish_course', { id: 'x', when: 1 }, 'id (required), at.'],
       ['list_site_courses', { first: 0 }, 'first'],
       ['list_site_courses', { after: 'nonsense' }, wrongCursor],

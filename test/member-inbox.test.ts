@@ -118,7 +118,7 @@ describe('the notification inbox of the Member API', () => {
   it(`answers any mutation 403 insufficient_scope with ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
     const before = await inboxes()
     const reader = await memberToken(running.url, readOnly)
-    const error_description = `this needs the scope ${MEMBER_WRITE}`
+    const error_description = `this request needs the scope ${MEMBER_WRITE}`
     for (const body of [
       { query: markRead, variables },
       {

@@ -154,7 +154,7 @@ const refused: Readonly<Record<string, readonly [title: string, body: Body, says
     [
       'an unlisted custom scheme of a platform',
       cursor(foreignScheme),
-      /none of the redirect_uris belongs to the platform.*\/connect/,
+      /none of the redirect_uris belongs to the platform that client_name names.*\/connect/,
     ],
     ['an unknown name without redirect URIs', { client_name: 'Nobody' }],
   ],

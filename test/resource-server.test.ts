@@ -210,7 +210,7 @@ describe('a token at the Member API', () => {
     ]) {
       expect((await send(url, request)).status).to.equal(401)
     }
-    expect(detail()).to.equal('there are several Authorization headers')
+    expect(detail()).to.equal('the request has several Authorization headers; send one')
     expect(log.join('')).not.to.include(token)
   })
 
@@ -219,7 +219,7 @@ describe('a token at the Member API', () => {
     const answer = await ask(await memberToken(service().url, 'openid'))
     expect(answer.status).to.equal(403)
     expect(answer.headers.get('www-authenticate')).to.equal(
-      challenge('insufficient_scope', 'this needs the scope account:read', readOnly),
+      challenge('insufficient_scope', 'this request needs the scope account:read', readOnly),
     )
     expect(answer.body.error).to.equal('insufficient_scope')
   })

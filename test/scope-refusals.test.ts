@@ -48,7 +48,9 @@ describe('the description of invalid_scope', () => {
   it('tells an application of a site which scopes it has', async () => {
     const description = await ask({ ...portal, scope: 'openid courses:read' })
     expect(description).to.match(/^this application cannot request courses:read/)
-    expect(description).to.include('it can request openid').and.include('in the admin area')
+    expect(description)
+      .to.include('this application can request openid')
+      .and.include('in the admin area')
   })
 
   it('is in the fragment and the form of other response modes', async () => {
@@ -89,6 +91,8 @@ describe('the description of invalid_scope', () => {
       expect(description).to.include('openid, profile, email and operator scopes')
       expect(description).to.include(list())
     }
-    expect(await ask({ ...portal, scope: undefined })).to.match(/it can request openid [a-z: ]+ \(/)
+    expect(await ask({ ...portal, scope: undefined })).to.match(
+      /this application can request openid [a-z: ]+ \(/,
+    )
   })
 })

@@ -161,7 +161,7 @@ const groups: readonly Group[] = [
     { Basic: credentials('Basic eDp5'), DPoP: credentials('DPoP x') },
   ],
   [
-    malformed('there are several Authorization headers'),
+    malformed('the request has several Authorization headers; send one'),
     { 'two Authorization headers': ({ bound }) => get([...bearer(bound), ...bearer(bound)]) },
   ],
   [

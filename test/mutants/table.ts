@@ -303,7 +303,7 @@ export const mutants: readonly Mutant[] = [
     ["= '' || url.pathname === '/' || !isPublicName(url.hostname)", "= '' || url.pathname === '/'"],
   ]),
   ...inFile('oauth/clients/metadata-document.ts', 'metadata-document', [
-    ["if (read.client_id !== address.href) return 'its client_id is not its URL'", ''],
+    ["if (read.client_id !== address.href) return 'its client_id differs from its URL'", ''],
     ['policy.openRegistration || policy.hosts.includes(url.hostname)', 'true'],
     ["if (preferred.startsWith('client_secret')) return false", ''],
     ['isLoopback(uri) || isUnderHost(uri, address)', 'true'],

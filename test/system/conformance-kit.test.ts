@@ -134,7 +134,7 @@ describe('npm run conformance -- plan', () => {
       ...to,
     ])
     expect(absent.code).to.equal(1)
-    expect(absent.stderr).to.include('https://localhost:1 cannot be asked')
+    expect(absent.stderr).to.include('https://localhost:1 cannot be reached')
     const misunderstood = await runConformance(['plan', 'hybrid'])
     expect(misunderstood.code).to.equal(2)
     expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: config,')
@@ -380,7 +380,7 @@ describe('npm run conformance -- serve --for', () => {
     }
     const absent = `https://localhost:${await freePort()}`
     const problem = await trustSuite(absent).catch(({ message }: Error) => message)
-    expect(problem).to.equal(`${absent} shows no certificate. Start the suite first.`)
+    expect(problem).to.equal(`${absent} does not present a certificate. Start the suite first.`)
   })
 
   it('shows the sign-in page first and signs in the second time for a reused request_uri', () => {
@@ -474,11 +474,11 @@ describe('npm run conformance -- plan --suite', () => {
       { worse: 'PASSED', better: 'WARNING', broken: 'PASSED', missing: 'PASSED' },
     )
     expect(differences).to.deep.equal([
-      'worse ended FAILED, and PASSED was expected.',
-      'better ended PASSED, and WARNING was expected.',
-      'broken ended INTERRUPTED, and PASSED was expected. Another run may use the same alias: choose another --alias.',
-      'unknown ended PASSED, and nothing was expected.',
-      'missing was not run, and PASSED was expected.',
+      'worse ended with FAILED; expected: PASSED.',
+      'better ended with PASSED; expected: WARNING.',
+      'broken ended with INTERRUPTED; expected: PASSED. If another run uses the same alias, choose another --alias.',
+      'unknown ended with PASSED; expected: nothing.',
+      'missing was not run; expected: PASSED.',
     ])
     expect(lines.join('\n')).to.include('FAILURE CheckOne: not well').and.not.include('CheckAll')
   })
@@ -489,8 +489,8 @@ describe('npm run conformance -- plan --suite', () => {
       { late: 'PASSED', lost: 'PASSED' },
     )
     expect(differences).to.deep.equal([
-      'late ended FAILED, and PASSED was expected.',
-      'lost ended ERROR, and PASSED was expected.',
+      'late ended with FAILED; expected: PASSED.',
+      'lost ended with ERROR; expected: PASSED.',
     ])
     expect(lines.join('\n')).to.include('late has changed from PASSED to FAILED')
   })
@@ -510,9 +510,9 @@ describe('npm run conformance -- plan --suite', () => {
       { a: 'PASSED', b: 'PASSED', f: 'PASSED' },
     )
     expect(endings).to.deep.equal(['ERROR', 'PASSED', 'ERROR', 'ERROR', 'ERROR'])
-    expect(differences[0]).to.equal('a ended ERROR, and PASSED was expected.')
+    expect(differences[0]).to.equal('a ended with ERROR; expected: PASSED.')
     expect(differences.at(-1)).to.equal(
-      '3 modules in succession had an error. 1 modules were not run.',
+      '3 consecutive modules ended with ERROR. 1 modules were not run.',
     )
     expect(lines.join('\n')).to.include('answered 502')
   })
@@ -520,7 +520,7 @@ describe('npm run conformance -- plan --suite', () => {
   it('does not wait for a person where no browser task fits', async () => {
     const wants = 'https://localhost:3443/elsewhere'
     const { differences, lines, calls } = await run({ stuck: { wants } }, { stuck: 'PASSED' })
-    expect(differences).to.deep.equal(['stuck ended TIMEOUT, and PASSED was expected.'])
+    expect(differences).to.deep.equal(['stuck ended with TIMEOUT; expected: PASSED.'])
     expect(lines.join('\n')).to.include(wants)
     expect(calls).to.include('DELETE /api/runner/0')
   })
@@ -529,8 +529,8 @@ describe('npm run conformance -- plan --suite', () => {
     await using suite = await startSuite()
     const { url, token } = suite
     for (const [change, problem] of [
-      [{ token: 'another' }, 'GET /api/server of the suite answered 401'],
-      [{ insecure: false }, 'cannot be asked: self-signed certificate'],
+      [{ token: 'another' }, 'The suite responded to GET /api/server with 401'],
+      [{ insecure: false }, 'cannot be reached: self-signed certificate'],
     ] as const) {
       const asking = openSuite({ url, token, insecure: true, ...change }).version()
       expect(await asking.catch(String)).to.include(problem)

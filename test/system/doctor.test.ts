@@ -169,7 +169,7 @@ describe('doctor', () => {
     expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
     expect(hidden.stdout).to.include(
       'note   The service itself uses the path /admin/graphql, so the pages of site sit_northlight are at ' +
-        '/admin/sit_northlight; rename the site if people look for it there.',
+        '/admin/sit_northlight; import the site with another slug if people look for its pages at the old path.',
     )
     chmodSync(DATA_DIR, 0o755)
     const copied = await runGatehouse(['doctor'], { DATA_DIR })
@@ -213,10 +213,9 @@ describe('doctor', () => {
       ...{ SECRET, DATABASE_URL: `postgres://${at}/x`, REDIS_URL: `redis://${at}` },
     })
     expect([ended.code, ended.stderr]).to.deep.equal([1, '2 findings are wrong.\n'])
-    const cure = 'check that it is running and that its address is correct.'
     expect(problems(ended)).to.deep.equal([
-      `wrong  The database does not respond: PostgreSQL at ${at} cannot be reached; ${cure}`,
-      `wrong  Redis does not respond: Redis at ${at} is not ready; ${cure}`,
+      `wrong  The database does not respond: PostgreSQL at ${at} cannot be reached; check that the database is running and that DATABASE_URL is correct.`,
+      `wrong  Redis does not respond: Redis at ${at} is not ready; check that Redis is running and that its address is correct.`,
     ])
   })
 

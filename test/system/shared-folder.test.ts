@@ -53,7 +53,7 @@ describe('hosts with one PostgreSQL', () => {
     const refused = await upload(second, 'four')
     expect([refused.status, refused.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
     expect(refused.body.error_description).to.equal(
-      'this host does not share the folder for files; its administrator must mount one folder on all hosts, or set FILES_S3_*',
+      'the hosts of this service do not share a folder for files; the operator must mount one folder on all hosts, or set FILES_S3_*',
     )
     expect(readdirSync(folderOf(second))).to.deep.equal(before)
     expect(await doctor(second)).to.deep.equal(['files.other-folder', 'files.missing'])

@@ -117,10 +117,11 @@ describe('workers', function () {
     const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
-    const first = (await service.says('a worker runs the tasks of this host')).worker ?? 0
+    const first =
+      (await service.says('a worker now runs the background tasks of this host')).worker ?? 0
     await expectSwept(DATA_DIR)
     process.kill(first, 'SIGKILL')
-    const second = await service.says('a worker runs the tasks of this host', 2)
+    const second = await service.says('a worker now runs the background tasks of this host', 2)
     expect(service.served()).to.include(second.worker)
     expect(second.worker).not.to.equal(first)
     await expectSwept(DATA_DIR)

@@ -112,13 +112,13 @@ type Answer = Record<string, unknown>
 /** Rejects unknown arguments, which GraphQL would ignore, and drops null for arguments with a default. */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new ToolProblem(`${INVALID} Send them as one object. ${describeArguments(input)}`)
+    throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)
   }
   const known = new Map(taken.map((argument) => [argument.name, argument]))
   const unknown = Object.keys(values).filter((name) => !known.has(name))
   if (unknown.length > 0) {
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
-    throw new ToolProblem(`${INVALID} Unknown: ${said}. ${describeArguments(input)}`)
+    throw new ToolProblem(`${INVALID} Unknown arguments: ${said}. ${describeArguments(input)}`)
   }
   // Some models send null for omitted arguments. Null is meaningful only for arguments without a default.
   const given = Object.entries(values).filter(

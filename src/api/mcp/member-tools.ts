@@ -8,7 +8,7 @@ const documentTool = makeDocumentTool({
   async execute(call, document, variables) {
     const caller = memberCaller(signedInCaller(call))
     if (!caller) {
-      throw new ToolProblem('This token is not bound to a site. Call sign_in with as: "member".')
+      throw new ToolProblem('This token gives no access to a site. Call sign_in with as: "member".')
     }
     return await call.parts.executeMember(document, variables, caller)
   },
@@ -127,7 +127,7 @@ export const memberTools: readonly Tool[] = [
     title: 'Mark a notification as read',
     description:
       "Marks one of the signed-in member's notifications as read, by an id from list_notifications. " +
-      'Repeating it changes nothing.',
+      'Repeating the call changes nothing.',
     document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
       notification { ${notification} } unreadNotificationCount
     } }`,

@@ -126,7 +126,8 @@ const VALUE_LENGTH_MAX = 500
 /** Creates the text of a prompt from values that a person entered. @throws ProtocolError for invalid values */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
   const known = prompt.arguments.map(({ name }) => name)
-  const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
+  const fits =
+    known.length > 0 ? `The prompt takes ${known.join(', ')}.` : 'The prompt takes no arguments.'
   for (const [name, value] of Object.entries(values)) {
     if (!known.includes(name)) throw invalidParams(`Unknown argument ${quoted(name)}. ${fits}`)
     if (value.length > VALUE_LENGTH_MAX) {

@@ -56,8 +56,8 @@ export const publicTools: readonly Tool[] = [
     name: 'get_service_info',
     title: 'Get service information',
     description:
-      'Returns the name, version and document URLs of this service, and its protocol revisions. Works without ' +
-      'a token.',
+      'Returns the name, version and document URLs of this service, and the MCP revisions that it supports. Works ' +
+      'without a token.',
     access: publicAccess,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => {
@@ -79,7 +79,7 @@ export const publicTools: readonly Tool[] = [
     name: 'get_auth_guide',
     title: 'Get the authorization guide',
     description:
-      'Returns a short Markdown guide to getting an access token, with links to the rest. Works without a ' +
+      'Returns a short Markdown guide to getting an access token, with links to details. Works without a ' +
       'token.',
     access: publicAccess,
     takes: z.strictObject({}),

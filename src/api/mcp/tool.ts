@@ -192,9 +192,9 @@ export function plainSchema(schema: JsonSchema): JsonSchema {
 export function describeArguments({ properties, required }: JsonSchema): string {
   const needed = new Set((required ?? []) as string[])
   const names = Object.keys((properties ?? {}) as object)
-  if (names.length === 0) return 'It takes no arguments.'
+  if (names.length === 0) return 'The tool takes no arguments.'
   const said = names.map((name) => (needed.has(name) ? `${name} (required)` : name))
-  return `It takes ${said.join(', ')}.`
+  return `The tool takes ${said.join(', ')}.`
 }
 
 /** The supported revisions of the protocol, newest first (design 23). */

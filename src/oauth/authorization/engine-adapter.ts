@@ -72,7 +72,7 @@ function grantAdapter({
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // An authorization must not continue an ended grant. Token requests find it, so the log can say why it ended.
+      // An authorization must not continue an ended grant. Token requests find ended grants, to log why they ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -179,7 +179,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Finds and consumes authorization codes under our rules for the exchange (oauth/token/authorization-code.ts). */
+/** Finds and consumes authorization codes by our rules for the exchange (oauth/token/authorization-code.ts). */
 function codeAdapter(
   records: StateAdapter,
   { exchange }: EngineDependencies,

@@ -42,7 +42,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the rejected redirect URI to show on the error page, and for a sign-out a link to sign out here. */
+/** Returns the rejected redirect URI for the error page, if any. For a sign-out, also a link to sign out here. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
   const isSignOut = ctx.oidc.route === 'end_session'

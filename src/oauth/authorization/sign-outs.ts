@@ -37,7 +37,7 @@ export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
 /** Maximum number of consecutive batches for one application, so that it does not delay the others. */
-const BATCHES_A_TURN = 25
+const BATCHES_MAX = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
   const { begin, signedOut, findEnds } = makeSessions(ports)
@@ -66,8 +66,8 @@ export function makeSignOuts(ports: SignOutPorts) {
 
 /**
  * Sends all due notices, to a few applications at a time. After a failure, an application gets no more notices in this
- * run, so a dead host delays others by one time limit at most. There is no rate limit, which would use up the attempts
- * of a notice.
+ * run, so a dead host delays others by one time limit at most. No rate limit applies, because it would use up the
+ * attempts of a notice.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -111,7 +111,7 @@ async function takeTurn(
   ports: SignOutPorts,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (let batch = 0; batch < BATCHES_A_TURN && !signal.aborted; batch += 1) {
+  for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
     const due = await ports.database.kysely
       .selectFrom('sign_out_notice')
       .selectAll()
@@ -136,8 +136,8 @@ async function attempt(
   const { kysely } = ports.database
   const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // Only the process that succeeds in postponing the notice sends it. If that process crashes, the notice is due later.
-  // The delay begins after the time limit, so no attempt starts while another one waits for a response.
+  // Only the process that succeeds in postponing the notice sends it. If that process crashes, the notice is due again
+  // later. The delay begins after the time limit, so no attempt starts while another one waits for a response.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
     .set({ attempts, next_attempt_at: ports.now() + NOTICE_WITHIN_MS + wait * 1000 })
@@ -187,8 +187,9 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Stores sessions at applications, and queues notices when sessions end. `judgeAccess` decides whether a session has
- * ended, as it does for every use of a token. So even a change made by hand in the database causes a notice.
+ * Stores sessions at applications, and queues notices when sessions end. Apart from sign-outs, `judgeAccess` decides
+ * whether a session has ended, as it does for every use of a token. So even a change made by hand in the database causes
+ * a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async (familyId: string, reason: SessionEnd) =>
@@ -226,7 +227,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .execute()
     },
 
-    /** Ends a person's session with this `sid` at one application, or all of them without a `sid`. Queues a notice. */
+    /** Ends the person's session with this `sid` at an application, or all if there is no `sid`. Queues a notice. */
     signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -253,7 +254,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Finds sessions that may have ended, up to a maximum. `judgeAccess` decides whether they have. */
+/** Finds sessions that may have ended, up to a maximum. `reasonOf` decides whether they have. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')

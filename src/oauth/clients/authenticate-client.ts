@@ -153,7 +153,8 @@ export async function authenticateClient(
     }
   }
   if (assertion !== undefined) {
-    if (!verifyAssertion) return { client, refused: 'client_assertion is not supported here' }
+    if (!verifyAssertion)
+      return { client, refused: 'this service does not support client_assertion' }
     const choseFapi = demandsFapi(client)
     const refused = await verifyAssertion({ clientId, assertion, choseFapi })
     if (refused !== undefined) return { client, refused }

@@ -47,8 +47,8 @@ const documentShape = z.object({
   response_types: texts.optional(),
   token_endpoint_auth_method: z.string().optional(),
   token_endpoint_auth_methods_supported: texts.optional(),
-  client_secret: z.undefined('a document must not have a secret').optional(),
-  client_secret_expires_at: z.undefined('a document must not have a secret').optional(),
+  client_secret: z.undefined('must not be in a public document').optional(),
+  client_secret_expires_at: z.undefined('must not be in a public document').optional(),
 })
 
 /**
@@ -98,7 +98,7 @@ interface ReadDocument extends z.infer<typeof documentShape> {
 }
 
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
-  if (read.client_id !== address.href) return 'its client_id is not its URL'
+  if (read.client_id !== address.href) return 'its client_id differs from its URL'
   if (read.name === undefined) return 'its client_name is empty'
   if (!mayBePublic(read))
     return 'token_endpoint_auth_method must be none, or token_endpoint_auth_methods_supported must include it'

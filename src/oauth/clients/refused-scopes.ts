@@ -27,7 +27,7 @@ export function explainRefusedScopes(
   }
   const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
   if (members !== '') {
-    return `only an application created by a site operator can request ${members}: ask an operator for a client_id at ${baseUrl}${pages.connectHome}. Or reduce the scopes of your client: ${open}`
+    return `only an application created by a site operator can request ${members}: ask an operator for a client_id at ${baseUrl}${pages.connectHome}. Or request fewer scopes: ${open}`
   }
   return isUnreviewed(client)
     ? `this client can request ${named} after an operator has approved it in the admin area. Until then: ${open}`
@@ -57,9 +57,9 @@ export function problemOfScopes(
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (client.origin === 'site')
-    return `it can request ${client.open.join(' ') || 'none'} (${list}).`
+    return `this application can request ${client.open.join(' ') || 'no scopes'} (${list}).`
   const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
-  return `it can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
+  return `this client can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
 /** Whether the client cannot get write scopes yet, because its metadata document is approved nowhere. */

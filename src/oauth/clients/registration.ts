@@ -96,7 +96,7 @@ async function registerIntegration(
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active')
     throw invalidClientMetadata(
-      'this service has disabled this platform: ask the operator of the service',
+      'this service has disabled the platform that client_name names: ask the operator of this service',
     )
   if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
     ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
@@ -279,7 +279,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
 /** Explains why a registration is neither a platform's nor a loopback client's, and what to do next. */
 function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
   const known = isKnown
-    ? 'none of the redirect_uris belongs to the platform'
+    ? 'none of the redirect_uris belongs to the platform that client_name names'
     : 'redirect_uris may only contain http loopback URIs'
   const why = hasAddresses
     ? known

@@ -235,7 +235,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
     if (!isFresh) return { kind: 'stale', nextNonce: current }
     const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
     const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
-    if (used === 'again') return bad('the proof was used before')
+    if (used === 'again') return bad('the DPoP proof was used before')
     // Ask for a new proof instead of failing (RFC 9449 §8).
     if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
     return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
@@ -244,7 +244,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
   return async (request) => {
     const [proof, ...others] = request.proofs
     if (proof === undefined) return { kind: 'none' }
-    if (others.length > 0) return bad('there are several DPoP headers')
+    if (others.length > 0) return bad('the request has several DPoP headers; send one')
     const read = await readProof(proof, now())
     if ('problem' in read) return bad(read.problem)
     const problem = problemOfClaims(read.payload, request)
@@ -254,7 +254,7 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
 }
 
 async function readProof(proof: string, nowMs: number) {
-  if (proof.length > PROOF_LENGTH_MAX) return { problem: 'the proof is too long' }
+  if (proof.length > PROOF_LENGTH_MAX) return { problem: 'the DPoP proof is too long' }
   try {
     const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
       algorithms: [...proofAlgorithms],
@@ -263,7 +263,7 @@ async function readProof(proof: string, nowMs: number) {
     })
     return { payload, thumbprint: await calculateJwkThumbprint(protectedHeader.jwk ?? {}) }
   } catch (error) {
-    return { problem: `the proof is invalid: ${error instanceof Error ? error.message : ''}` }
+    return { problem: `the DPoP proof is invalid: ${error instanceof Error ? error.message : ''}` }
   }
 }
 
@@ -271,12 +271,12 @@ function problemOfClaims(
   payload: JWTPayload,
   { method, address, accessToken }: ProvenRequest,
 ): string | undefined {
-  if (typeof payload.jti !== 'string' || payload.jti === '') return 'the proof has no jti'
-  if (typeof payload.iat !== 'number') return 'the proof has no iat'
-  if (payload['htm'] !== method) return 'the proof is for another HTTP method'
-  if (!isSameAddress(payload['htu'], address)) return 'the proof is for another URL'
+  if (typeof payload.jti !== 'string' || payload.jti === '') return 'the DPoP proof has no jti'
+  if (typeof payload.iat !== 'number') return 'the DPoP proof has no iat'
+  if (payload['htm'] !== method) return 'the DPoP proof is for another HTTP method'
+  if (!isSameAddress(payload['htu'], address)) return 'the DPoP proof is for another URL'
   if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
-    return 'the proof is for another access token'
+    return 'the DPoP proof is for another access token'
   }
   return undefined
 }

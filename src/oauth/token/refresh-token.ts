@@ -117,7 +117,8 @@ function narrowScopes(
 ): string[] {
   const allowed = client?.scope?.split(' ') ?? []
   const granted = held.filter((scope) => allowed.includes(scope))
-  if (granted.length === 0) throw invalidGrant('the client may no longer request any of its scopes')
+  if (granted.length === 0)
+    throw invalidGrant('the client may no longer request any scope of the refresh token')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
   // Unknown scopes are ignored, as at the authorization endpoint.

@@ -144,6 +144,7 @@ export function findDifferences(manifest: Counted, found: Counted): string[] {
       return `The table ${table} has ${there} rows instead of ${said}.`
     })
   const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()
-  if (names(manifest) !== names(found)) differences.push('Its migrations differ from the manifest.')
+  if (names(manifest) !== names(found))
+    differences.push('The migrations of the database differ from the manifest.')
   return differences
 }

@@ -71,7 +71,7 @@ export async function* findObstacles(
     yield `${files} is not empty. Restore into a new DATA_DIR.`
   }
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    yield `${secretFile} exists. Move it away, because the backup contains a secret, too.`
+    yield `${secretFile} exists. Move it away, because the backup also contains a secret.`
   }
 }
 
@@ -87,7 +87,7 @@ async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator
   if (existsSync(file)) return yield `${file} already exists. Restore into a new DATA_DIR.`
   const logs = [file, draftOf(file)].flatMap((database) => LOGS.map((end) => database + end))
   for (const path of logs) {
-    if (existsSync(path)) yield `${path} belongs to a previous database. Move it away, too.`
+    if (existsSync(path)) yield `${path} belongs to a previous database. Move it away.`
   }
   if (existsSync(draftOf(file))) yield restoreUnderWay(file)
 }

@@ -111,7 +111,7 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
   if (files === 'bucket')
     yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
-    yield 'The backup does not contain the data in Redis. After a restore, people must sign in and programs must register again.'
+    yield 'The backup does not contain the data in Redis. After a restore, people must sign in, and programs must register again.'
   }
 }
 
@@ -146,7 +146,7 @@ export async function restore(
   return [
     `Restored ${folder}, made at ${manifest.madeAt}: ${summaryOf(manifest)}.`,
     ended === undefined
-      ? 'Grants and sessions of the backup were kept, including any that ended since then.'
+      ? 'Grants and sessions of the backup were kept, including any that ended after the backup was made.'
       : `Ended all sessions and grants (grants: ${ended}). People must sign in and authorize again.`,
     ...notesOf(config, manifest),
   ].join('\n')

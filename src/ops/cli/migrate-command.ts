@@ -37,8 +37,9 @@ async function readStatus(config: Config): Promise<MigrationStatus> {
 }
 
 const meanings = {
-  expand: 'only adds: processes of the previous version may keep running',
-  contract: 'removes or restricts: stop the processes of the previous version',
+  expand: 'only adds to the schema: processes of the previous version may keep running',
+  contract:
+    'removes or restricts something that the previous version may use: stop its processes first',
 } as const
 
 type Pending = MigrationStatus['pending'][number]

@@ -11,45 +11,59 @@ const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 
 /** All findings that `doctor` can report, with severity, remedy and, for some, the standard behind them. */
 export const checks = {
-  'database.absent': note('the first start creates it'),
-  'database.silent': wrong('check that it is running and that its address is correct'),
+  'database.absent': note('the first start creates the database'),
+  'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
-  'database.loses': note('turn them on, because a power failure could undo recent revocations'),
-  'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
-  'schema.before-start': note('the next start applies them'),
-  'clock.differs': wrong('synchronize them, because tokens would expire too early or too late'),
-  'keys.absent': note('the first start creates them'),
-  'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
-  'restore.older': wrong('run `npm run gatehouse -- grants end-all`; revoked tokens work again'),
-  'restore.timeline': weak(
-    "run `npm run gatehouse -- grants end-all`, or `delete from setting where name = 'restore_marker'` if a standby took over and lacked nothing",
+  'database.loses': note(
+    'turn these settings on, because a power failure could undo recent revocations',
   ),
-  'site.renamed': note('rename the site if people look for it there'),
+  'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
+  'schema.before-start': note('the next start applies the migrations'),
+  'clock.differs': wrong(
+    'synchronize the clocks, because tokens would expire too early or too late',
+  ),
+  'keys.absent': note('the first start creates the keys'),
+  'keys.unusable': wrong('start with the secret that encrypted the keys, or restore a backup'),
+  'restore.older': wrong(
+    'run `npm run gatehouse -- grants end-all`, because tokens revoked since then are valid again',
+  ),
+  'restore.timeline': weak(
+    "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `delete from setting where name = 'restore_marker'`",
+  ),
+  'site.renamed': note(
+    'import the site with another slug if people look for its pages at the old path',
+  ),
   'demo.present': note('use an empty database for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
-  'redis.silent': wrong('check that it is running and that its address is correct'),
-  'redis.forgets': wrong('set it to noeviction'),
+  'redis.silent': wrong('check that Redis is running and that its address is correct'),
+  'redis.forgets': wrong('set maxmemory-policy to noeviction'),
   'redis.loses': note(
-    'with appendonly yes, appendfsync always loses nothing, and everysec up to 2 s',
+    'with appendonly yes, `appendfsync always` loses no writes, and `everysec` at most 2 s of writes',
   ),
-  'secret.readable': wrong('make it readable only by its owner'),
-  'database.readable': wrong('make it readable only by its owner'),
+  'secret.readable': wrong('make the file readable only by its owner'),
+  'database.readable': wrong('make the file readable only by its owner'),
 
   'files.unwritable': wrong('give the service user write access to the folder'),
   'files.other-folder': wrong(
-    "mount one folder on all hosts, or set FILES_S3_*; for a new folder, `delete from setting where name = 'files_folder'`",
+    "mount one folder on all hosts, or set FILES_S3_*; if you replaced the folder, execute `delete from setting where name = 'files_folder'`",
   ),
-  'files.missing': wrong('let all hosts share DATA_DIR/files, use S3, or copy the files there'),
+  'files.missing': wrong(
+    'let all hosts share DATA_DIR/files, use S3, or copy the missing files into the folder',
+  ),
   'files.little-room': weak('free space, or move DATA_DIR to a larger disk'),
   'files.no-room': wrong('free space now, before writes fail'),
-  'files.bucket': wrong('check FILES_S3_*; the key must read, write and delete objects'),
+  'files.bucket': wrong(
+    'check FILES_S3_*; the access key must be allowed to read, write and delete objects',
+  ),
 
-  'proxy.ignored': wrong('set TRUST_PROXY=yes; otherwise, all its users share one limit'),
+  'proxy.ignored': wrong(
+    'set TRUST_PROXY=yes, because otherwise all users behind the proxy share one limit',
+  ),
   'proxy.anyone': note('let only your proxy connect to this port'),
 
-  'metrics.exposed': note('restrict it to Prometheus with a firewall'),
+  'metrics.exposed': note('restrict access to Prometheus with a firewall'),
   'metrics.port': wrong('choose another port'),
-  'traces.collector': wrong('check that it is running and that its address is correct'),
+  'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
   'outside.silent': note('run doctor with --outside while the service runs'),
   'outside.unreachable': wrong(
@@ -59,24 +73,30 @@ export const checks = {
     'install a certificate for this name, with its chain, from an authority that clients trust',
     'RFC 9700 §2.6',
   ),
-  'outside.certificate-ends': weak('renew it, and automate the renewal', 'RFC 9700 §2.6'),
-  'outside.redirects': wrong('set BASE_URL to the target of the redirect', 'RFC 8414 §3.1'),
+  'outside.certificate-ends': weak(
+    'renew the certificate, and automate the renewal',
+    'RFC 9700 §2.6',
+  ),
+  'outside.redirects': wrong('set BASE_URL to the origin of the target', 'RFC 8414 §3.1'),
   'outside.status': wrong('make the proxy forward every path to the service', 'RFC 8414 §3.2'),
   'outside.issuer': wrong('set the same BASE_URL in every process', 'RFC 8414 §3.3'),
   'outside.endpoints': wrong('find out which proxy or cache changes the document', 'RFC 9700 §2.6'),
   'outside.key-set': wrong('make the proxy forward the key set unchanged', 'RFC 8414 §2'),
-  'outside.cors': weak('make the proxy keep Access-Control headers', 'RFC 9700 §2.6'),
+  'outside.cors': weak('make the proxy keep the Access-Control-* headers', 'RFC 9700 §2.6'),
   'outside.uncacheable': weak('make the proxy keep Cache-Control and ETag', 'RFC 9111 §5.2'),
-  'outside.headers-lost': weak('make the proxy keep these headers', 'RFC 9700 §4.16'),
-  'outside.authorization-lost': wrong('make the proxy forward Authorization', 'RFC 6750 §2.1'),
+  'outside.headers-lost': weak('make the proxy keep the security headers', 'RFC 9700 §4.16'),
+  'outside.authorization-lost': wrong(
+    'make the proxy forward the Authorization header',
+    'RFC 6750 §2.1',
+  ),
   'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
   'outside.connections': weak(
-    'enable keep-alive in the proxy, so requests share connections',
+    'enable keep-alive in the proxy, so that requests share connections',
     'RFC 9112 §9.3',
   ),
 
   'policy.any-document': note(
-    'list the hosts in metadataDocuments.hosts, if you know them',
+    'if you know the hosts, list them in metadataDocuments.hosts and set openRegistration to false',
     'Client ID Metadata Document §6',
   ),
   'policy.named-loopback': note(
@@ -84,18 +104,18 @@ export const checks = {
     'RFC 8252 §8.3',
   ),
   'client.address-in-clear': wrong(
-    'register an https URL, because codes are sent to this URL unencrypted',
+    'register an https URL instead, because codes are sent to this URL unencrypted',
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
-  'client.address-fragment': wrong('register it without the part after #', 'OAuth 2.1 §2.3'),
+  'client.address-fragment': wrong('register the URI without the part after #', 'OAuth 2.1 §2.3'),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
-    'use the reversed domain name of its vendor, or an https URL',
+    "use the vendor's reversed domain name as the scheme (com.example.app:/callback), or an https URL",
     'RFC 8252 §7.1',
   ),
   'client.loopback-beside-web': note(
-    'create a separate application for its developers',
+    'create a separate application for the developers',
     'RFC 9700 §4.1',
   ),
   'client.free-segment': note(
@@ -104,21 +124,27 @@ export const checks = {
   ),
   'client.sign-out-in-clear': weak('register an https URL', 'RP-Initiated Logout §3.1'),
   'client.notices-in-clear': weak('enter an https URL', 'Back-Channel Logout §2.2'),
-  'client.no-secret': wrong('add a secret, or change how it authenticates', 'RFC 9700 §2.5'),
+  'client.no-secret': wrong(
+    'add a secret, or change how the client authenticates',
+    'RFC 9700 §2.5',
+  ),
   'client.secret-old': weak(
-    'add a second secret, deploy it, then remove the old one',
+    'add a second secret, deploy it, then remove the old secret',
     'RFC 9700 §2.5',
   ),
   'client.secret-unused': weak('remove the secrets', 'RFC 9700 §2.5'),
-  'client.secrets-two': weak('finish the rollover, then remove the old one', 'RFC 9700 §2.5'),
+  'client.secrets-two': weak('finish the rollover, then remove the old secret', 'RFC 9700 §2.5'),
   'client.secret-shared': note('use private_key_jwt, which is enabled here', 'RFC 9700 §2.5'),
   'client.key-weak': wrong(
     'enter a P-256, Ed25519 or RSA key (2048 bits or more)',
     'RFC 9700 §2.5',
   ),
-  'client.keys-in-clear': wrong('enter an https URL for its keys', 'RFC 9700 §2.5'),
-  'client.never-used': note('delete it if nothing will use it', 'RFC 9700 §2.3'),
-  'client.idle': note('disable it if it is no longer used, then delete it', 'RFC 9700 §2.3'),
+  'client.keys-in-clear': wrong('enter an https URL for the keys', 'RFC 9700 §2.5'),
+  'client.never-used': note('delete the client if it is not needed', 'RFC 9700 §2.3'),
+  'client.idle': note(
+    'if the client is no longer needed, disable it, then delete it',
+    'RFC 9700 §2.3',
+  ),
   'client.scopes-unused': note('remove these scopes from the client', 'RFC 9700 §2.3'),
 }
 

@@ -71,7 +71,7 @@ const rulesOfApplications: Rules<ClientFacts> = {
   },
   'client.secret-unused': ({ auth_method, secretsMadeAt }) =>
     auth_method !== 'client_secret_post' && secretsMadeAt.length > 0
-      ? `has unused secrets (${secretsMadeAt.length}), because it authenticates with ${auth_method}`
+      ? `has unused secrets (${secretsMadeAt.length}), because its authentication method is ${auth_method}`
       : undefined,
   'client.secrets-two': ({ secretsMadeAt }, { now }) => {
     const days = daysSince(Math.max(...secretsMadeAt), now)
@@ -84,7 +84,9 @@ const rulesOfApplications: Rules<ClientFacts> = {
       : undefined,
   'client.key-weak': ({ jwks }) => {
     const read = jwks === null ? undefined : readKeySet(jwks)
-    return read && 'problem' in read ? `has keys that are rejected: ${read.problem}` : undefined
+    return read && 'problem' in read
+      ? `has a key set that cannot be used: ${read.problem}`
+      : undefined
   },
   'client.keys-in-clear': ({ jwks_uri: uri }) =>
     uri !== null && URL.parse(uri)?.protocol !== 'https:' ? `has its keys at ${uri}` : undefined,

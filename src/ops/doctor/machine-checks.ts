@@ -98,7 +98,7 @@ export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<
   if (!isLoopbackUrl(url)) {
     yield found(
       'metrics.exposed',
-      `Metrics at ${url} are not on a loopback address and need no authentication`,
+      `Metrics are served without authentication at ${url}, which is not a loopback address`,
     )
   }
 }

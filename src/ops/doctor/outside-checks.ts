@@ -83,7 +83,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
       ...(await Array.fromAsync(judgeOthers(ask))),
     ]
     if (findings.length > 0) return findings
-    return [ok(`From outside, discovery at ${baseUrl} is unchanged.`)]
+    return [ok(`Discovery arrives unchanged through ${baseUrl}.`)]
   } catch (error) {
     return [found('outside.unreachable', `${baseUrl} stopped responding: ${reasonOf(error)}`)]
   }
@@ -108,8 +108,8 @@ function reasonOf(error: unknown): string {
 function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Finding> {
   const { data: metadata } = z.looseObject({ issuer: z.string() }).safeParse(parseJson(text))
   if (metadata?.issuer !== baseUrl) {
-    const issuer = metadata === undefined ? 'no issuer' : `the issuer ${metadata.issuer}`
-    return yield found('outside.issuer', `Discovery names ${issuer}, not ${baseUrl}`)
+    const issuer = metadata?.issuer ?? 'missing'
+    return yield found('outside.issuer', `The issuer in discovery is ${issuer}, not ${baseUrl}`)
   }
   const away = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))

@@ -91,7 +91,7 @@ async function* checkPostgres({ kysely }: Database): Findings {
   }
   const lost = off.filter((name) => name !== 'transaction_read_only')
   if (lost.length > 0) {
-    const sentence = `PostgreSQL acknowledges writes before they are on disk: ${lost.join(', ')} off`
+    const sentence = `PostgreSQL can lose acknowledged writes (off: ${lost.join(', ')})`
     yield found('database.loses', sentence)
   }
 }
@@ -149,7 +149,8 @@ export function pathOfFile(id: string): string {
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   const isShared = await isSharedFolder({ kysely }, join(dataDir, 'files'))
-  if (!isShared) yield found('files.other-folder', `Other hosts do not use ${dataDir}/files`)
+  if (!isShared)
+    yield found('files.other-folder', `${dataDir}/files is not the folder that the other hosts use`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return

@@ -72,7 +72,7 @@ const schema = z
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
       'jwks',
-      'or jwksUri is required for private_key_jwt (not both), and not allowed otherwise',
+      'either jwks or jwksUri is required for private_key_jwt, and neither is allowed otherwise',
     )
     must(
       hasSecret === (authMethod === 'client_secret_post'),

@@ -215,7 +215,7 @@ export const kinds = {
       })
       .refine(({ durationMinutes, endsAt }) => (durationMinutes === null) !== (endsAt === null), {
         path: ['endsAt'],
-        message: 'or durationMinutes is required, but not both',
+        message: 'either endsAt or durationMinutes is required, but not both',
       }),
     unkept: ['durationMinutes'],
     derived: {

@@ -147,7 +147,7 @@ export const otherFilesFolder = (): Refusal =>
   custom(
     503,
     'temporarily_unavailable',
-    'this host does not share the folder for files; its administrator must mount one folder on all hosts, or set FILES_S3_*',
+    'the hosts of this service do not share a folder for files; the operator must mount one folder on all hosts, or set FILES_S3_*',
   )
 export const unsupportedFile = (why: string): Refusal =>
   custom(415, 'unsupported_file', `the file was rejected: ${why}`)

@@ -181,7 +181,10 @@ class Workers {
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
-    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker runs the tasks of this host')
+    this.#options.logger.info(
+      { worker: this.#sweeper.pid },
+      'a worker now runs the background tasks of this host',
+    )
   }
 
   async #replaceAll(): Promise<void> {

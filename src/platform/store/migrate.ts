@@ -244,7 +244,7 @@ const forms: readonly (readonly [
     ([, table = '', column = ''], { made, added }) => {
       if (made.has(table)) return { effect: 'expand' }
       const effect = added.has(`${table}.${column}`) ? 'expand' : 'contract'
-      return { effect, waits: `writes to the rows of ${table} that it changes` }
+      return { effect, waits: `writes to the rows of ${table} that the migration changes` }
     },
   ],
   // A trigger deliberately also runs for the previous version. `set (` changes storage parameters.

@@ -14,7 +14,10 @@ export function nameAt(siteId: string, person = 'person'): RawBuilder<string> {
   return sql`coalesce(${enteredName(siteId, person)}, ${sql.ref(`${person}.name`)})`
 }
 
-/** Selects what operators of a site see of a person. The original spelling of the address would reveal an account. */
+/**
+ * Selects the name, e-mail address and picture of a person as operators of a site see them. With an entered name, the
+ * address is canonical and the picture null, because the person's own would reveal an account.
+ */
 export function personAt(siteId: string) {
   const entered = enteredName(siteId)
   const email = sql<string>`case when ${entered} is null then email else email_canonical end`

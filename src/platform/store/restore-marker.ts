@@ -1,4 +1,4 @@
-/** Detects a database that was restored without the `restore` command: all stores are marked with the time. */
+/** Detects a database that was restored without the `restore` command, by marking all stores with the current time. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The name of the marker in each store. In the database, it is a setting whose value is its first `idOf`. */
+/** The name of the marker in each store. In the database, the marker is a setting with the first result of `idOf`. */
 const MARKER = 'restore_marker'
 const REDIS_KEY = `gatehouse:${MARKER}`
 export const MARK_SECONDS = 60
@@ -21,8 +21,8 @@ interface MarkedStores {
 }
 
 /**
- * Looks for a marker that is later than the database's, and for another timeline of PostgreSQL. Finds nothing if all
- * stores were restored to the same time.
+ * Looks for a marker that is later than that of the database, for another timeline of PostgreSQL, and for another
+ * database. Finds nothing if all stores were restored to the same time.
  *
  * @returns the current `id`, and what was found: `sentence`, and whether the database `isOlder` than another store
  */
@@ -37,14 +37,14 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   const date = new Date(marker.atMs).toISOString()
   if (inRedis > marker.atMs || inFolder > marker.atMs) {
     const newer = inRedis > marker.atMs ? 'Redis' : 'DATA_DIR'
-    return { id, isOlder: true, sentence: `The database is of ${date}, but ${newer} is newer` }
+    return { id, isOlder: true, sentence: `The database is from ${date}, but ${newer} is newer` }
   }
   if (!marker.value || !id || marker.value === id) return { id }
-  const sentence = `Since ${date}, PostgreSQL is on another timeline, or this is another database`
+  const sentence = `Since ${date}, PostgreSQL has switched to another timeline, or the database was replaced`
   return { id, isOlder: false, sentence }
 }
 
-/** Returns PostgreSQL's ids of the database and of its timeline; empty on Aurora, standbys and SQLite. */
+/** Returns PostgreSQL's ids of the database and of its timeline; an empty string on Aurora, standbys and SQLite. */
 async function idOf({ engine, kysely }: Database): Promise<string> {
   if (engine === 'sqlite') return ''
   const query = sql<{ readonly id: string }>`
@@ -54,7 +54,7 @@ async function idOf({ engine, kysely }: Database): Promise<string> {
   return rows[0]?.id ?? ''
 }
 
-/** Creates the task that marks all stores. It stops while the database seems restored, to keep what shows it. */
+/** Creates the task that marks all stores. While the database seems restored, the task only warns. */
 export function makeMarking(stores: MarkedStores, now: () => number, logger: Logger) {
   const { database, redis, dataDir } = stores
   return async (): Promise<void> => {
@@ -71,7 +71,7 @@ export function makeMarking(stores: MarkedStores, now: () => number, logger: Log
   }
 }
 
-/** Accepts the database as it is. The next marking compares with nothing earlier. */
+/** Accepts the database as it is: deletes its marker, so `findRestore` finds nothing. */
 export async function acceptRestore({ kysely }: Database): Promise<void> {
   await kysely.deleteFrom('setting').where('name', '=', MARKER).execute()
 }

@@ -45,7 +45,7 @@ export async function judgeBinding(
       const { nextNonce } = proof
       if (proof.thumbprint === jkt) return { nextNonce }
       return {
-        ...refused('the key of the proof is not the key that the token is bound to'),
+        ...refused('the DPoP proof is not signed with the key that the token is bound to'),
         nextNonce,
       }
     }
@@ -55,7 +55,7 @@ export async function judgeBinding(
         fault: {
           error: 'use_dpop_nonce',
           description: 'the DPoP proof must contain the nonce of the DPoP-Nonce header',
-          reason: 'the proof is too old or has no valid nonce',
+          reason: 'the DPoP proof is too old or has no valid nonce',
         },
       }
     default:
@@ -63,7 +63,7 @@ export async function judgeBinding(
         fault: {
           error: 'invalid_dpop_proof',
           description: 'the DPoP proof is missing, or does not match this request and token',
-          reason: proof?.kind === 'bad' ? proof.reason : 'there is no proof',
+          reason: proof?.kind === 'bad' ? proof.reason : 'the DPoP proof is missing',
         },
       }
   }

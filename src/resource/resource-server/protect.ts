@@ -108,7 +108,7 @@ async function demandMore(
 ): Promise<Demand> {
   const advice = await adviseOnScopes(token.clientId, { needed, held: token.scopes, oneIsEnough })
   const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
-  const description = sentence(`this needs ${which} ${needed.join(' ')}`, advice)
+  const description = sentence(`this request needs ${which} ${needed.join(' ')}`, advice)
   const { scopes } = advice
   const dpop = token.jkt !== undefined && ({ dpop: 'demanded' } as const)
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }

@@ -95,7 +95,8 @@ async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRea
   if (repetition !== undefined) return { problem: repetition }
   // A faulty request may have several Authorization headers.
   const authorization = ctx.req.headersDistinct['authorization'] ?? []
-  if (authorization.length > 1) return { problem: 'there are several Authorization headers' }
+  if (authorization.length > 1)
+    return { problem: 'the request has several Authorization headers; send one' }
   const header = authorization[0] || undefined
   const posted = form && parameterOf(form, 'access_token')
   const inAddress = parameterOf(query, 'access_token')

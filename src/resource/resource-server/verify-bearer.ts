@@ -73,7 +73,7 @@ export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
 /** The error description for an unusable token. The log has the exact reason. */
 export const TOKEN_REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service; request it with ' +
+  'the access token is malformed, expired or revoked, or was not issued for this service; request it with ' +
   'resource at both the authorization and the token endpoint'
 
 /** The error description for a missing token, where a token is required. */
@@ -130,7 +130,8 @@ export function readToken(
 ): SentToken | { readonly kind: 'anonymous' } | Invalid {
   const [header] = authorization
   if (header === undefined) return { kind: 'anonymous' }
-  if (authorization.length > 1) return invalid('there are several Authorization headers')
+  if (authorization.length > 1)
+    return invalid('the request has several Authorization headers; send one')
   const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
   const isDpop = scheme.toLowerCase() === 'dpop'
   if (value === undefined || (isDpop && !dpopEnabled)) {

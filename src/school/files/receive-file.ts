@@ -168,7 +168,8 @@ async function receiveInto(handle: FileHandle, stream: Readable, receiving: Rece
 
 function detectKind(head: Buffer, check: Receiving['check']): FileKind {
   const kind = kindOf(head.subarray(0, HEAD_BYTES))
-  if (!kind) throw unsupportedFile(`its bytes are not one of ${mediaTypes.join(', ')}`)
+  if (!kind)
+    throw unsupportedFile(`its content is not of a supported type: ${mediaTypes.join(', ')}`)
   check(kind)
   return kind
 }

@@ -9,16 +9,20 @@ import type { Database } from '../../platform/store/database.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { orUnavailable } from './file-storage.ts'
 
-/** The setting with the id of the folder that hosts share, and the file in the folder that contains it. */
+/** The name of a setting and of a file in the shared folder. Both contain the id of the folder. */
 const MARKER = 'files_folder'
 
-/** Whether the folder is the one that the database names; true if it names none. */
+/** Whether the folder has the id in the database. Also true if the database has no id yet. */
 export async function isSharedFolder({ kysely }: Pick<Database, 'kysely'>, folder: string) {
   const id = await readSetting(kysely, MARKER)
   return id === undefined || id === (await readMarker(folder))
 }
 
-/** Checks the folder of an upload, which the first upload names. @throws otherFilesFolder, or storageUnavailable */
+/**
+ * Checks that this host uses the shared folder, before an upload. The first upload stores the id of its folder.
+ *
+ * @throws otherFilesFolder if not; storageUnavailable if the id cannot be written to the folder
+ */
 export async function mustShareFolder({ engine, kysely }: Database, folder: string, nowMs: number) {
   // Processes that share a SQLite file are on one host.
   if (engine === 'sqlite') return
@@ -31,7 +35,7 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
       .onConflict((it) => it.doNothing())
     const added = await insert.returning('name').executeTakeFirst()
     if (!added) return
-    // Parallel uploads wait for the row, and so find this file.
+    // Parallel uploads wait for the row, so they find this file.
     await orUnavailable(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await writeFile(join(folder, MARKER), value, { mode: 0o600 })

@@ -13,7 +13,7 @@ import { grantRoles, mustHaveRoles, takeRoles } from './site-roles.ts'
 
 const roles = z
   .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
-  .min(1, 'must name a role')
+  .min(1, 'must contain at least one role')
   .transform((named) => [...new Set(named)].sort())
 const addition = z.strictObject({
   email: z.email('must be an e-mail address').max(254, 'must have at most 254 characters'),
@@ -25,8 +25,9 @@ export type MemberAddition = z.input<typeof addition>
 
 /**
  * Grants roles at the site to the person with this e-mail address. Creates the person, without a password, if the
- * address is unknown. A known person keeps their name and password, but operators of the site see the entered name. The
- * response, the audit event and the statements are the same in both cases, so they do not reveal who has an account.
+ * address is unknown. A known person keeps their name and password, but operators of the site see the entered name if
+ * the person had no role there. The response, the audit event and the statements are the same in both cases, so they do
+ * not reveal who has an account.
  *
  * @param additionsMax how many people the site can add in 24 hours
  * @returns the id of the person
@@ -143,8 +144,8 @@ async function findOrCreatePerson(
 const DAY_MS = 86_400_000
 
 /**
- * Records an addition, with the name that operators see. Removing the member keeps the row, so it does not allow more
- * additions. Throws ChangeRefused at the limit.
+ * Records an addition, with the name that operators see. Removing the member keeps the row, so a removal does not
+ * allow more additions. Throws ChangeRefused at the limit.
  */
 async function noteAddition(
   trx: Transaction<Schema>,
