@@ -32,7 +32,7 @@ describe('the description of invalid_scope', () => {
       const description = await ask({ client_id, redirect_uri, scope })
       expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
       expect(description).to.include(`ask an operator for a client_id at ${connect()}.`)
-      expect(description).to.include('reduce the scopes of your client')
+      expect(description).to.include('request fewer scopes')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
   }
