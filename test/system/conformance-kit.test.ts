@@ -514,7 +514,7 @@ describe('npm run conformance -- plan --suite', () => {
     expect(differences.at(-1)).to.equal(
       '3 consecutive modules ended with ERROR. 1 modules were not run.',
     )
-    expect(lines.join('\n')).to.include('answered 502')
+    expect(lines.join('\n')).to.include('with 502')
   })
 
   it('does not wait for a person where no browser task fits', async () => {
