@@ -50,9 +50,8 @@ export const products: readonly Product[] = [
   },
 ]
 
-const NO_PKCE =
-  'It does not support PKCE. Put a [broker](#products-without-pkce-or-es256) in between'
-const BROKER_RS256 = `It accepts only RS256. Put a [broker](#products-without-pkce-or-es256) in between`
+const NO_PKCE = 'no PKCE: use a [broker](#products-without-pkce-or-es256)'
+const BROKER_RS256 = 'only RS256: use a [broker](#products-without-pkce-or-es256)'
 
 type Row = readonly [name: string, version: string, setting: string]
 
@@ -90,7 +89,7 @@ const tried: readonly Row[] = [
   [
     'WordPress, OpenID Connect Generic',
     '3.10',
-    'It does not support PKCE. Add it with a short plugin, or put a [broker](#products-without-pkce-or-es256) in between',
+    'no PKCE: add it with a short plugin, or use a [broker](#products-without-pkce-or-es256)',
   ],
   ['PocketBase', '0.36', 'It accepts only people with `email_verified`: import `emailVerifiedAt`'],
   ['FastAPI-Users', '15', NO_PKCE],
