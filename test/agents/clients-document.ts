@@ -2,25 +2,25 @@ import { renderTable } from '../support/markdown.ts'
 import { type Agent, agents } from './client-table.ts'
 import { type WayName, wayNames, ways } from './ways.ts'
 
-const introduction = `These MCP clients reached a tool of this service unmodified: set up as their own documentation says, signed in and
-authorized in a browser, then called. \`npm run test:agents\` repeats it and fails if a client does something else than
-the table says. A client with a model runs with a stub that calls one tool and repeats its answer.
+const introduction = `\`npm run test:agents\` tests these MCP clients, unmodified: it sets up each client as its documentation says, signs in and
+authorizes in a browser, and calls a tool. It fails if the result differs from the table. A client with a language model
+runs with a stub that calls one tool and repeats the result.
 
-**As a member**: an operator creates an application for the client (admin area, *OAuth applications*) with
-\`account:read account:write\` and the redirect URI of the client. The client gets \`{base_url}/mcp/member\` and the
-\`client_id\`. **As an operator**: the client gets \`{base_url}/mcp/admin\` only and registers itself with its loopback
-address. Both addresses require a token at the first request, for clients that sign in only after a 401.
+**As a member**, the client uses \`{base_url}/mcp/member\`, and the \`client_id\` of an application that an operator created
+for it (admin area, *OAuth applications*) with \`account:read account:write\` and the client's redirect URI. **As an
+operator**, it uses only \`{base_url}/mcp/admin\`, and registers itself with a loopback redirect URI. Both URLs respond
+with 401 to requests without a token, because some clients sign in only after a 401.
 
 ## Troubleshooting
 
-- **The client requests every scope and gets \`invalid_scope\`.** No client may have all scopes: operator clients get no
-  \`account:*\`, member clients no operator scope. Set the scopes in the client; the metadata of each address lists them
-  (\`{base_url}/.well-known/oauth-protected-resource/mcp/member\`, \`…/mcp/admin\`).
+- **The client requests all scopes and gets \`invalid_scope\`.** No client may have all scopes: operator clients get no
+  \`account:*\` scope, and member clients get no operator scope. Set the scopes in the client. The metadata of each URL
+  lists them (\`{base_url}/.well-known/oauth-protected-resource/mcp/member\`, \`…/mcp/admin\`).
 - **The client requests no scope and gets \`invalid_scope\`.** Set the scopes if the client has an option for them.
-- **The client has a \`client_id\`, requests \`account:read\` and gets \`invalid_scope\`.** It registered itself and ignores
-  the \`client_id\`. Gemini CLI does so with \`oauth.enabled\`: remove that setting and sign in with \`/mcp auth\`.
-- **The client is connected and sees public tools only.** It uses \`{base_url}/mcp\`, which also serves anonymous clients.
-  Use one of the two addresses above.
+- **The client has a \`client_id\`, requests \`account:read\` and gets \`invalid_scope\`.** It ignores the \`client_id\` and has
+  registered itself. Gemini CLI does so if \`oauth.enabled\` is set: remove that setting and sign in with \`/mcp auth\`.
+- **The client connects, but shows only public tools.** It uses \`{base_url}/mcp\`, which also accepts anonymous requests.
+  Use one of the two URLs above.
 
 ## Results
 `
@@ -45,5 +45,5 @@ function resultOf({ known }: Agent, way: WayName): string {
   const failing = known?.[way]
   return failing === undefined
     ? `calls \`${ways[way].tool}\``
-    : `no: ${failing.reason}. Its user reads “${failing.sentence}”`
+    : `no: ${failing.reason}. The user sees “${failing.sentence}”`
 }
