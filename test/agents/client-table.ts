@@ -29,8 +29,7 @@ export interface Agent {
 const gemini = of('Gemini CLI', '@google/gemini-cli@0.61.0', 'http://localhost/oauth/callback')
 
 const geminiAsksForAll: Known = {
-  reason:
-    'without `oauth.scopes` it asks for every scope of the authorization server, which no client may have',
+  reason: 'without `oauth.scopes`, it requests all scopes in discovery, which no client may have',
   sentence: 'OAuth callback received error: invalid_scope',
 }
 
@@ -38,7 +37,7 @@ const mcpRemote = (version: string) =>
   of('mcp-remote', `mcp-remote@${version}`, 'http://localhost/oauth/callback')
 
 const mcpRemoteAsksForNothing: Known = {
-  reason: 'asks for no scope, and a request without one is refused',
+  reason: 'it requests no scope, so its request is rejected',
   sentence: 'Error: No authorization code received',
 }
 
@@ -63,7 +62,7 @@ export const agents: readonly Agent[] = [
   },
   ...['0.1.37', '0.15.1'].map((version) => ({
     ...mcpRemote(version),
-    setUp: 'address, and `--static-oauth-client-info` for a client_id',
+    setUp: 'the URL, and `--static-oauth-client-info` for a client_id',
     drive: driveMcpRemote,
   })),
   {
@@ -72,13 +71,13 @@ export const agents: readonly Agent[] = [
     drive: driveMcpRemoteWithScopes,
   },
   {
-    ...{ ...mcpRemote('0.1.18'), setUp: 'address alone', drive: driveMcpRemote },
+    ...{ ...mcpRemote('0.1.18'), setUp: 'only the URL', drive: driveMcpRemote },
     known: { member: mcpRemoteAsksForNothing, operator: mcpRemoteAsksForNothing },
   },
   {
     ...of('MCP Inspector, command line', '@modelcontextprotocol/inspector@2.12.0'),
     callback: 'http://127.0.0.1/oauth/callback',
-    ...{ setUp: '`--cli` with the address and `--client-id`', drive: driveInspector },
+    ...{ setUp: '`--cli` with the URL and `--client-id`', drive: driveInspector },
   },
   {
     ...of('mcporter', 'mcporter@0.12.3'),
@@ -96,7 +95,7 @@ export const agents: readonly Agent[] = [
   },
   {
     ...gemini,
-    setUp: '`oauth.scopes` in its settings, no `oauth.enabled`, then `/mcp auth`',
+    setUp: '`oauth.scopes` in its settings, without `oauth.enabled`, then `/mcp auth`',
     drive: driveGeminiCli,
   },
   {
