@@ -137,7 +137,11 @@ describe('challenges name scopes that this client can get', () => {
     await held.where('client_id', '=', scope.client_id).execute()
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
     await kysely.insertInto('oauth_application_scope').values(scope).execute()
-    expectForbidden(refused, undefined, 'the operator of the site can add it to this application')
+    expectForbidden(
+      refused,
+      undefined,
+      'an operator of the site can add the scope to this application',
+    )
   })
 
   it('for sign_in: those of the chosen role', async () => {

@@ -257,7 +257,7 @@ describe('tools and their callers', () => {
       const { status, headers } = await callTool(url, name, { values: samples[name] ?? {}, token })
       expect(status, name).to.equal(403)
       expect(headers.get('www-authenticate'))
-        .to.include(`this request needs the scope ${access.needed.join(' ')}; `)
+        .to.match(new RegExp(`this request needs the scopes? ${access.needed.join(' ')}; `))
         .and.include(isMembers ? `${url}/connect` : `${url}/mcp/admin`)
         .and.not.include('scope="')
     }

@@ -49,7 +49,7 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   const isOfSite = client.origin === 'site'
   if (needsResource(needed)) {
     return isOfSite
-      ? 'the operator of the site can add it to this application'
+      ? 'an operator of the site can add the scope to this application'
       : `member scopes need an application created by a site operator: ask an operator for a client_id at ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
@@ -57,5 +57,5 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   }
   return isUnreviewed(client)
     ? `an operator must first approve this client in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
-    : 'this client cannot get it'
+    : 'this client cannot get the required scope'
 }

@@ -38,7 +38,9 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
   }
   // Do not fill a database that the operator configured.
   if (mayServeDemo && databaseUrl !== undefined) {
-    logger.info('DEMO_DATA fills only the embedded database; to fill this one, import config/demo')
+    logger.info(
+      'DEMO_DATA fills only the embedded database; to fill the database in DATABASE_URL, import config/demo',
+    )
   }
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(demoFolder)

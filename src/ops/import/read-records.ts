@@ -92,12 +92,12 @@ export function readBatch(read: readonly Line[]): Batch {
   return { ...batch, size, last: read.at(-1)?.number ?? 0 }
 }
 
-const NO_JSON = 'is not valid JSON, or is longer than 1 MiB'
+const NO_JSON = 'the line is not valid JSON, or is longer than 1 MiB'
 
 /** Returns the record in a parsed line, or a description of its problems. */
 function readRecord(line: unknown): DataRecord | string {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
-    return 'must be a JSON object'
+    return 'the record must be a JSON object'
   }
   const { type, deleted, ...fields } = line as Record<string, unknown>
   if (!isKindName(type)) return `type: must be one of ${kindNames.join(', ')}`

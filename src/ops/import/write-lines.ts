@@ -24,7 +24,7 @@ export async function writeLines(
   const others = lines.filter((line) => !dependents.has(line))
   const rejected = [...dependents].map(({ line, record }): RejectedLine => {
     rejectedIds.add(line.value)
-    return { line, problem: 'refers to a rejected record', dependent: record.type }
+    return { line, problem: 'the record refers to a rejected record', dependent: record.type }
   })
   if (others.length === 0) return rejected
   const error = await tryLines(trx, others, writing)
@@ -89,6 +89,6 @@ async function explain(
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
-  if (columns === undefined) return 'contradicts data in the database'
+  if (columns === undefined) return 'the record contradicts data in the database'
   return `another record has the same ${columns.replace(/\w+\./g, '').replaceAll('_', ' ')}`
 }

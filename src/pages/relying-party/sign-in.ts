@@ -139,8 +139,8 @@ export async function completeSignIn(
   // These requests never leave the process, so they need no TLS.
   const options = { [customFetch]: ownFetch, [allowInsecureRequests]: true }
 
-  if (!answer.get('code')) throw signInIncomplete('no code of this issuer')
-  const callback = await orRefuse('no code of this issuer', () =>
+  if (!answer.get('code')) throw signInIncomplete('the response has no code from this issuer')
+  const callback = await orRefuse('the response has no code from this issuer', () =>
     validateAuthResponse(server, client, answer, pending.state),
   )
   const response = await authorizationCodeGrantRequest(
@@ -155,7 +155,7 @@ export async function completeSignIn(
   if (response.status === 503) throw storageUnavailable(await response.text())
   if (!response.ok) throw signInIncomplete('the code was not accepted')
   // Checks iss, aud, exp, nonce, and the signature with the key of `kid` (specification, Authentication 7).
-  return await orRefuse('an invalid id_token', async () => {
+  return await orRefuse('the id_token is invalid', async () => {
     const tokens = await processAuthorizationCodeResponse(server, client, response, {
       expectedNonce: pending.nonce,
       requireIdToken: true,

@@ -107,7 +107,8 @@ async function demandMore(
   { resourceMetadataUrl, adviseOnScopes }: Protection,
 ): Promise<Demand> {
   const advice = await adviseOnScopes(token.clientId, { needed, held: token.scopes, oneIsEnough })
-  const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
+  const noun = needed.length > 1 ? 'scopes' : 'scope'
+  const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : `the ${noun}`
   const description = sentence(`this request needs ${which} ${needed.join(' ')}`, advice)
   const { scopes } = advice
   const dpop = token.jkt !== undefined && ({ dpop: 'demanded' } as const)
