@@ -131,7 +131,7 @@ describe('the scopes that a challenge names [design 23]', () => {
     [unreviewed, [], ['courses:read'], ['courses:read']],
     [unreviewed, [], ['courses:write'], 'must first approve this client'],
     [reviewed, [], ['courses:write'], ['courses:write']],
-    [server, [], ['courses:read'], 'cannot get it'],
+    [server, [], ['courses:read'], 'cannot get the required scope'],
   ]
   for (const [of, held, needed, expected, oneIsEnough = false] of rows) {
     const need = `${oneIsEnough ? 'one of ' : ''}${needed.join(' ')}`
