@@ -34,9 +34,9 @@ ${planNames.map((name) => `  ${name.padEnd(20)}${plans[name].meaning}`).join('\n
   --base-url URL      the service's issuer (https://localhost:PORT); for run, that of the first service
   --at-once N         the number of plans that run at the same time (3)
   --for PLAN          the plan for which serve starts a service (basic)
-  --data FOLDER       the folder that serve printed. plan rotates the keys in it when the suite waits
-                      for a new key; without the folder, it asks you to. Also contains the private
-                      keys of the clients of fapi2, fapi2-id2 and all-keys
+  --data FOLDER       the folder that serve printed. plan rotates its keys when the suite waits for a
+                      new key; without the folder, plan asks you to. The folder also contains the
+                      private keys of the clients of fapi2, fapi2-id2 and all-keys
   --configuration     prints only the configuration, to save it in a file
   --help              prints this text
 `

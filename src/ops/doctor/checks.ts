@@ -25,7 +25,7 @@ export const checks = {
   'keys.absent': note('the first start creates the keys'),
   'keys.unusable': wrong('start with the secret that encrypted the keys, or restore a backup'),
   'restore.older': wrong(
-    'run `npm run gatehouse -- grants end-all`, because tokens revoked since then are valid again',
+    'run `npm run gatehouse -- grants end-all`, because tokens revoked since the backup are valid again',
   ),
   'restore.timeline': weak(
     "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `delete from setting where name = 'restore_marker'`",
@@ -57,7 +57,7 @@ export const checks = {
   ),
 
   'proxy.ignored': wrong(
-    'set TRUST_PROXY=yes, because otherwise all users behind the proxy share one limit',
+    'set TRUST_PROXY=yes, because otherwise all users behind the proxy share one rate limit',
   ),
   'proxy.anyone': note('let only your proxy connect to this port'),
 
