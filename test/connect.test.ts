@@ -179,6 +179,15 @@ describe('/connect', () => {
     expect(headers.get('content-security-policy')).to.include("script-src 'none'")
   })
 
+  // [215]
+  it('lists no site that published nothing, and shows the page of such a site', async () => {
+    const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
+    await service().kysely.insertInto('site').values(site).execute()
+    expect((await open('/connect')).text).to.not.include('brand-new')
+    expect((await open('/connect/brand-new')).status).to.equal(200)
+    expect((await open('/connect?site=brand-new')).status).to.equal(303)
+  })
+
   it('finds a site by its short name, or says that there is none', async () => {
     const found = await open('/connect?site=%20Northlight%20')
     const location = found.headers.get('location')

@@ -33,11 +33,21 @@ forEachStorage('an agent without any knowledge', (start) => {
   })
 
   // [215]
-  it('lists no site that published nothing', async () => {
-    const { database } = running().service.stores
+  it('lists no site that published nothing, or only what is archived now', async () => {
+    const { kysely } = running().service.stores.database
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
-    await database.kysely.insertInto('site').values(site).execute()
-    expect(slugs((await read('list_sites')).nodes)).to.deep.equal(['northlight', 'open-kitchen'])
+    await kysely.insertInto('site').values(site).execute()
+    const course = { id: 'crs_new', site_id: site.id, slug: 'c', title: 'C', summary: '' }
+    const listed = async () => slugs((await read('list_sites')).nodes)
+    const usual = ['northlight', 'open-kitchen']
+    expect(await listed()).to.deep.equal(usual)
+    await kysely
+      .insertInto('course')
+      .values({ ...course, published_at: 1, created_at: 1 })
+      .execute()
+    expect(await listed()).to.deep.equal(['brand-new', ...usual])
+    await kysely.updateTable('course').set({ archived_at: 2 }).where('id', '=', course.id).execute()
+    expect(await listed()).to.deep.equal(usual)
   })
 
   it('searches the courses of a site by words of title and summary', async () => {

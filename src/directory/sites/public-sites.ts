@@ -58,11 +58,12 @@ export function makePublicSites({ kysely }: Database) {
 /** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** Whether a site is public: it has published a course, product, service or event, archived or not. */
+/** Whether a site is public: it offers a published course, product, service or event that is not archived. */
 function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
-      where offer.site_id = site.id and offer.published_at <= ${nowMs})`,
+      where offer.site_id = site.id and offer.published_at <= ${nowMs}
+      ${table === 'consulting_service' ? sql`` : sql`and offer.archived_at is null`})`,
   )
   return sql<boolean>`(${sql.join(offers, sql` or `)})`
 }

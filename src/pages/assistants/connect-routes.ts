@@ -6,6 +6,7 @@ import type Router from 'koa-router'
 import { connectPage, connectSitePage } from '../../../views/connect.ts'
 import type { SiteLook } from '../../../views/site-look.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
+import { makePublicSites } from '../../directory/sites/public-sites.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -14,16 +15,16 @@ import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { orderBy, type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
 
-/** Creates the public pages /connect, to find a site, and /connect/:site, with the steps for its members. */
+/** Creates /connect, which lists public sites, and /connect/:site, with the steps for members of any site. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
-  const { database, baseUrl, listPages } = ownPages
+  const { database, baseUrl, listPages, now } = ownPages
+  const publicSites = makePublicSites(database)
 
   router.get(pages.connectHome, async (ctx) => {
     const asked =
@@ -31,7 +32,10 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
     const known = asked && (await findConnectableSite(database, asked))
     if (known) return seeOther(ctx, addressOf(pages.connect, { site: known.slug }))
     if (asked !== undefined) ctx.status = 404
-    const found = await listConnectableSites(database, listPages.requestOf(ctx))
+    const found = await publicSites.list(
+      { words: undefined, nowMs: now() },
+      listPages.requestOf(ctx),
+    )
     const page = connectPage({
       sites: found.rows.map(({ name, slug }) => ({
         ...{ name, slug },
@@ -149,10 +153,4 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
       application && application.scopes.length > 0 && canReturnTo(assistant, application)
     return isReady ? [{ assistant, application }] : []
   })
-}
-
-/** Lists one page of the sites, sorted by slug. */
-export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
-  const sites = kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name'])
-  return await readPage(sites, orderBy('slug', 'asc', 'site.slug', 'site.id'), request)
 }
