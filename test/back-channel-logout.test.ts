@@ -358,11 +358,21 @@ describe('back-channel logout', () => {
         logout_uri,
         demand: 'logout_session',
       })
-    expect((await enter('https://192.168.0.7/out')).status).to.equal(422)
-    // Neither 443 nor the port of a callback.
-    expect((await enter('https://portal.example:22/out')).status).to.equal(422)
-    expect((await enter(logoutUri)).status).to.equal(200)
-    expect((await page.visit(security)).text).to.include(logoutUri)
+    const row = { client_id: portal.clientId, uri: 'https://portal.example:2222/cb', position: 9 }
+    await service.service.stores.database.kysely
+      .insertInto('oauth_application_redirect_uri')
+      .values(row)
+      .execute()
+    for (const [address, status] of [
+      ['https://192.168.0.7/out', 422],
+      ['https://portal.example:22/out', 422],
+      ['https://client.example:2222/out', 422],
+      ['https://portal.example:2222/out', 200],
+      [logoutUri, 200],
+    ] as const) {
+      expect((await enter(address)).status, address).to.equal(status)
+      expect((await page.visit(security)).text.includes(address)).to.equal(status === 200)
+    }
   })
 })
 

@@ -399,6 +399,8 @@ describe('private_key_jwt on the pages of an operator', () => {
     ['https://[fd00::1]/keys', /public host name/],
     ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
+    ['https://client.example:22/keys', /port must be 443/],
+    ['https://portal.example:8787/keys', /port must be 443/],
     ['nonsense', /complete URL/],
     ['{"keys":[]}', /cannot be used/],
     ['{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}', /cannot be used/],
@@ -411,6 +413,23 @@ describe('private_key_jwt on the pages of an operator', () => {
       expect(answer.text).to.match(says)
     })
   }
+
+  it('accepts keys at another port if a callback has the same host and port [214]', async () => {
+    const uri = 'https://portal.example:2222/callback'
+    const row = { client_id: portal.clientId, uri, position: 9 }
+    await using own = await startService(on)
+    const { kysely } = own.service.stores.database
+    await kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
+    const person = makePagePerson(own.url, olivia)
+    for (const [host, status] of [
+      ['client.example', 422],
+      ['portal.example', 200],
+    ] as const) {
+      const keys = `https://${host}:2222/keys`
+      const answer = await person.send(await person.visit(security), security, { keys })
+      expect(answer.status, host).to.equal(status)
+    }
+  })
 
   it('offers no keys to a public application', async () => {
     const person = makePagePerson(running().url, olivia)

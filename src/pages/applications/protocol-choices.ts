@@ -47,7 +47,9 @@ export function checkChoices(
   const hasLogout = plans.backChannelLogout
   // A public application cannot keep a private key secret.
   const mayHaveKeys = plans.privateKeyJwt && before.authMethod !== 'none'
-  const keys: ReadKeys = mayHaveKeys ? readKeys(typed.keys.trim(), plans) : before
+  const keys: ReadKeys = mayHaveKeys
+    ? readKeys(typed.keys.trim(), before.redirectUris, plans)
+    : before
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
   const logoutProblem =
     hasLogout && logoutUri !== undefined
@@ -84,10 +86,14 @@ interface ReadKeys {
   readonly problem?: string | undefined
 }
 
-function readKeys(typed: string, { privateHosts }: OptionalProtocols): ReadKeys {
+function readKeys(
+  typed: string,
+  callbacks: readonly string[],
+  { privateHosts }: OptionalProtocols,
+): ReadKeys {
   if (typed === '') return {}
   if (!typed.startsWith('{')) {
-    const problem = problemOfServerAddress(typed, privateHosts)
+    const problem = problemOfServerAddress(typed, privateHosts, callbacks)
     return problem === undefined ? { jwksUri: typed } : { problem }
   }
   const read = readKeySet(typed)

@@ -7,13 +7,13 @@ const LENGTH_MAX = 512
  * with a public host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
- * @param callbacks if given, the port must be 443 or that of one of these
+ * @param callbacks the application's redirect URIs: only at the host and port of one may the port differ from 443
  * @returns what is wrong, or undefined
  */
 export function problemOfServerAddress(
   address: string,
   privateHosts: readonly string[],
-  callbacks?: readonly string[],
+  callbacks: readonly string[],
 ): string | undefined {
   const url = address.length <= LENGTH_MAX ? URL.parse(address) : null
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
@@ -23,8 +23,8 @@ export function problemOfServerAddress(
   if (url.username || url.password) return 'Remove the user name and password.'
   if (address.includes('#')) return 'Remove the part after #.'
   if (privateHosts.includes(url.host)) return undefined
-  if (callbacks && url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.port === url.port)) {
-    return "Its port must be 443, or the port of one of the application's callbacks."
+  if (url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.origin === url.origin)) {
+    return "Its port must be 443, or it must have the host and port of one of the application's callbacks."
   }
   if (isPublicName(url.hostname)) return undefined
   return 'It must have a public host name, not an IP address or the name of a private host.'
