@@ -309,6 +309,52 @@ describe('back-channel logout', () => {
     expect(waiting.filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 
+  it('tells an application on time, once per session, while eight others answer slowly [147]', async () => {
+    await using host = await startDocumentHost(openssl())
+    const told: string[] = []
+    let slow = 0
+    host.serve(async (request, response) => {
+      const isSlow = request.headers.host === 'other.example'
+      if (isSlow) slow += 1
+      else told.push(await text(request))
+      await delay(isSlow ? 3000 : 0)
+      response.writeHead(200).end()
+    })
+    const clock = { ms: Date.now() }
+    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
+    const { kysely } = service
+    await choose(service, { backchannel_logout_uri: logoutUri })
+    const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
+    await choose(service, others, notes.clientId)
+    await signInAtPortal(service)
+    const session = await kysely
+      .selectFrom('relying_party_session')
+      .selectAll()
+      .executeTakeFirstOrThrow()
+    const repeated = { ...session, family_id: 'another exchange' }
+    await kysely.insertInto('relying_party_session').values(repeated).execute()
+    const application = await kysely
+      .selectFrom('oauth_application')
+      .selectAll()
+      .where('client_id', '=', notes.clientId)
+      .executeTakeFirstOrThrow()
+    for (let number = 1; number <= 8; number += 1) {
+      const of = { client_id: `slow-${number}`, next_attempt_at: clock.ms - 1000 }
+      const copy = { ...application, client_id: of.client_id, name: of.client_id }
+      await kysely.insertInto('oauth_application').values(copy).execute()
+      const returns = { client_id: of.client_id, uri: 'https://other.example/cb', position: 0 }
+      await kysely.insertInto('oauth_application_redirect_uri').values(returns).execute()
+      await addNotices(service, 20, of)
+    }
+    await eventually(20_000, async () => expect(slow).to.equal(32))
+    await run(service, `delete from site_role where person_id = 'per_sam'`)
+    await received(told, 1)
+    // Each of the eight has answered one batch at most.
+    expect(slow).to.be.at.most(64)
+    await becomes(service, { sessions: 0 })
+    expect(told).to.have.lengthOf(1)
+  })
+
   // [135]
   it('follows no redirect', async () => {
     await running(async ({ service, party }) => {

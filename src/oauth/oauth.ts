@@ -66,7 +66,7 @@ export async function makeOauth(
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
   const everySeconds = service.storage.signOutLookMs / 1000
   return {
-    tasks: signOuts ? [signOuts.task(authorization.sendSignOut, everySeconds)] : [],
+    tasks: signOuts?.tasks(authorization.sendSignOut, everySeconds) ?? [],
     grants,
     tokens,
     authorization,

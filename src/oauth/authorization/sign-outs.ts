@@ -1,6 +1,7 @@
 /** Tracks sessions at applications that are notified of sign-outs, and queues and sends the notices. */
 
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { Logger } from 'pino'
@@ -36,8 +37,8 @@ const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Maximum number of consecutive batches for one application, so that it does not delay the others. */
-const BATCHES_MAX = 25
+/** Time after which an application's turn starts no more notices, so that it does not delay the others. */
+const TURN_MS = 1000
 
 export function makeSignOuts(ports: SignOutPorts) {
   const { begin, signedOut, findEnds } = makeSessions(ports)
@@ -51,67 +52,79 @@ export function makeSignOuts(ports: SignOutPorts) {
         .executeTakeFirstOrThrow()
       return Number(count)
     },
-    /** Creates the background task that finds ended sessions and sends due notices. */
-    task(send: SendNotice, everySeconds: number): BackgroundTask {
-      const run = async (signal: AbortSignal) => {
+    /** Creates the background tasks that find ended sessions and send due notices. */
+    tasks(send: SendNotice, everySeconds: number): readonly BackgroundTask[] {
+      const find = async (signal: AbortSignal) => {
         while (!signal.aborted && (await findEnds())) {
           // Continue while there may be more ended sessions.
         }
-        await sendDue(send, ports, signal)
       }
-      return { name: 'sign-outs', everySeconds, run, onlyWhen: ports.sweeps }
+      const deliver = async (signal: AbortSignal) =>
+        await sendDue(send, ports, signal, everySeconds * 1000)
+      const shared = { everySeconds, onlyWhen: ports.sweeps }
+      // Separate tasks, because a slow application must not delay the search for ended sessions.
+      return [
+        { name: 'sign-outs', run: find, ...shared },
+        { name: 'sign-out-notices', run: deliver, ...shared },
+      ]
     },
   }
 }
 
 /**
- * Sends all due notices, to a few applications at a time. After a failure, an application gets no more notices in this
- * run, so a dead host delays others by one time limit at most. No rate limit applies, because it would use up the
- * attempts of a notice.
+ * Sends all due notices, to a few applications at a time, in turns. Those without a turn in this run come first. After a
+ * failure, an application waits for a time limit or the next run. So slow or dead hosts delay others by about one time
+ * limit per eight of them. No rate limit applies, because it would use up the attempts of a notice.
  */
-async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
-  const silent = new Set<string>()
+async function sendDue(
+  send: SendNotice,
+  ports: SignOutPorts,
+  signal: AbortSignal,
+  lookMs: number,
+): Promise<void> {
+  const nextTurns = new Map<string, number>()
   const turns = new Map<string, Promise<void>>()
+  const nextTurn = (clientId: string) => nextTurns.get(clientId) ?? 0
   const tell = async (clientId: string) => {
-    if (!(await takeTurn(clientId, send, ports, signal))) silent.add(clientId)
+    const accepted = await takeTurn(clientId, send, ports, signal)
+    nextTurns.set(clientId, performance.now() + (accepted ? 0 : NOTICE_WITHIN_MS))
     turns.delete(clientId)
   }
   while (!signal.aborted) {
-    for (const clientId of await dueClients(ports, [...silent, ...turns.keys()], turns.size)) {
+    const ready = (await dueClients(ports))
+      .filter((clientId) => !turns.has(clientId) && nextTurn(clientId) <= performance.now())
+      .toSorted((one, other) => nextTurn(one) - nextTurn(other))
+    for (const clientId of ready.slice(0, CLIENTS_AT_ONCE - turns.size)) {
       turns.set(clientId, tell(clientId))
     }
     if (turns.size === 0) return
-    await Promise.race(turns.values())
+    // Notices for other applications may become due meanwhile.
+    await Promise.race([...turns.values(), delay(lookMs, undefined, { ref: false })])
   }
   await Promise.all(turns.values())
 }
 
-/** Finds the applications whose due notices have waited longest. Skips `others`; `taken` counts toward the maximum. */
-async function dueClients(
-  { database, now }: SignOutPorts,
-  others: readonly string[],
-  taken: number,
-): Promise<string[]> {
+/** Finds the applications with due notices, those that have waited longest first. */
+async function dueClients({ database, now }: SignOutPorts): Promise<string[]> {
   const rows = await database.kysely
     .selectFrom('sign_out_notice')
     .select('client_id')
     .where('next_attempt_at', '<=', now())
-    .$if(others.length > 0, (query) => query.where('client_id', 'not in', others))
     .groupBy('client_id')
     .orderBy((e) => e.fn.min('next_attempt_at'))
-    .limit(CLIENTS_AT_ONCE - taken)
     .execute()
   return rows.map((row) => row.client_id)
 }
 
-/** Sends due notices to one application, up to a maximum. @returns false if the application did not accept one */
+/** Sends due notices to one application, for a limited time. @returns false if the application did not accept one */
 async function takeTurn(
   clientId: string,
   send: SendNotice,
   ports: SignOutPorts,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
+  const endsAt = performance.now() + TURN_MS
+  while (!signal.aborted && performance.now() < endsAt) {
     const due = await ports.database.kysely
       .selectFrom('sign_out_notice')
       .selectAll()
@@ -192,11 +205,13 @@ const SESSIONS_PER_ROUND = 200
  * a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
-  const end = async (familyId: string, reason: SessionEnd) =>
+  const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
+      // Exchanges in the same session have the same grant and `sid`. One notice ends them all.
       const gone = await trx
         .deleteFrom('relying_party_session')
-        .where('family_id', '=', familyId)
+        .where('grant_id', '=', grant_id)
+        .where(sid === null ? 'family_id' : 'sid', '=', sid ?? family_id)
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted the session first.
@@ -245,7 +260,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
       const rows = await endedSessions(kysely, now())
       for (const row of rows) {
         const reason = await reasonOf(row)
-        if (reason !== undefined) await end(row.family_id, reason)
+        if (reason !== undefined) await end(row, reason)
       }
       return rows.length === SESSIONS_PER_ROUND
     },
@@ -265,7 +280,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
       join.onRef('sf.site_id', '=', 'app.site_id').on('sf.feature', '=', MCP_CONNECTIONS),
     )
     .leftJoin('signed_out_everywhere as o', 'o.person_id', 's.person_id')
-    .select(['s.family_id', 's.grant_id', 's.started_at', 'o.signed_out_at'])
+    .select(['s.family_id', 's.grant_id', 's.sid', 's.started_at', 'o.signed_out_at'])
     .where((e) =>
       e.or([
         e('g.ended_at', 'is not', null),
