@@ -33,4 +33,5 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # node itself is the process that gets SIGTERM; it needs up to 10 seconds to finish what runs.
 STOPSIGNAL SIGTERM
-CMD ["node", "src/main.ts"]
+# The flag halves the memory under load (docs/how-to/production.md).
+CMD ["node", "--max-semi-space-size=16", "src/main.ts"]

@@ -21,7 +21,7 @@ export function makePage(results: Results): string {
   const intro = `# Performance
 
 This page is written by \`npm run bench -- --write\` and never by hand. The bench starts stores of its own, the
-service as users start it (\`node src/main.ts\`, its log written), and beside it the *bare engine*: the version of
+service as users start it (\`npm start\`, its log written), and beside it the *bare engine*: the version of
 oidc-provider that we use, in a process of its own, with a plain Redis adapter, constant clients, and no log. It does
 less: no people, sites or roles, no live check of a token's grant, no detection of raced codes, no audit, no limits.
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 import { hashAsInProduction, placeDemoDatabase } from '../test/support/demo-database.ts'
 import { withoutLimits } from '../test/support/limits.ts'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
@@ -74,9 +76,12 @@ export interface StartOptions {
   readonly nodeFlags?: readonly string[]
 }
 
+const start: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start
+
 /** The service as users start it; its log is written, and not read. */
 export async function startOurs(place: Variables, options: StartOptions): Promise<ServiceProcess> {
-  return await startProcess(place, commandOf('src/main.ts', options))
+  const nodeFlags = [...(start.match(/--max-\S+/g) ?? []), ...(options.nodeFlags ?? [])]
+  return await startProcess(place, commandOf('src/main.ts', { ...options, nodeFlags }))
 }
 
 export async function startBare(

@@ -145,7 +145,9 @@ describe('the container', () => {
     const { scripts } = JSON.parse(read('package.json'))
     const [command = '[]'] = all(dockerfile, /^CMD (.+)$/gm)
     const start = scripts.start.replace('--env-file-if-exists=.env ', '')
-    expect(start).to.match(new RegExp(`exec ${JSON.parse(command).join(' ')}$`))
+    const words = JSON.parse(command).join(' ')
+    expect(start).to.match(new RegExp(`exec ${words}$`))
+    expect(read('docs/how-to/production.md')).to.include(`ExecStart=/usr/bin/${words}\n`)
     expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
   })
 
