@@ -440,15 +440,33 @@ withDatabases('import of people whom operators added', (open) => {
     })
   }
 
-  it('does not join a known person with another one of that address [196]', async () => {
+  // [195]
+  it('gives a known person the address and the roles of a person whom an operator added', async () => {
     await using database = await open()
-    await importRecords(database, [site, person('ada')])
+    await importRecords(database, [site, person('ada', { emailVerifiedAt: createdAt })])
     await addByOperator(database, 'bob@pottery.example')
-    const moved = person('ada', { email: 'bob@pottery.example' })
-    const { rejected } = await importRecords(database, [moved])
-    expect(rejected.map(({ problem }) => problem)).to.deep.equal([
-      'another record has the same email canonical',
+    const moved = person('ada', { email: 'bob@pottery.example', disabledAt: createdAt })
+    expect((await importRecords(database, [moved])).rejected).to.deep.equal([])
+    const people = (await exportRecords(database)).filter(({ type }) => type === 'person')
+    expect(people.map(({ id, email, roles }) => [id, email, (roles as object[]).length])).to.have.deep.members([
+      ['per_ada', 'bob@pottery.example', 1],
+      ['per_operators', 'per_operators@replaced.invalid', 0],
     ])
+    const ada = people.find(({ id }) => id === 'per_ada')
+    expect(ada).to.include({ disabledAt: createdAt, emailVerifiedAt: null })
+  })
+
+  // [216]
+  it('forgets when an address was verified as soon as the address changes', async () => {
+    await using database = await open()
+    const verified = async (line: object) => {
+      expect((await importRecords(database, [line])).rejected).to.deep.equal([])
+      const [ada] = await exportRecords(database)
+      return ada?.['emailVerifiedAt']
+    }
+    expect(await verified(person('ada', { emailVerifiedAt: createdAt }))).to.equal(createdAt)
+    expect(await verified(person('ada', { email: 'ADA@pottery.example' }))).to.equal(createdAt)
+    expect(await verified(person('ada', { email: 'victim@corp.example' }))).to.equal(null)
   })
 })
 
@@ -472,6 +490,20 @@ withDatabases('import with --missing', (open) => {
       ['person.absent', '{"disabled":false}', '{"disabled":true}'],
     ])
     expect((await importRecords(database, lines, { missing: 'end' })).absent).to.equal(0)
+  })
+
+  // [217]
+  it('disables nobody with end if too many are missing, and everyone with end-all', async () => {
+    await using database = await open()
+    await importRecords(database, people(25))
+    const lines = people(3)
+    const { absent } = await importRecords(database, lines, { missing: 'end' })
+    expect([String(absent), await disabled(database)]).to.deep.equal([
+      'the import lacks 22 people and contains only 3: it may be incomplete. If it is not, repeat it with --missing end-all',
+      [],
+    ])
+    expect((await importRecords(database, lines, { missing: 'end-all' })).absent).to.equal(22)
+    expect(await disabled(database)).to.have.length(22)
   })
 
   for (const [why, lines] of [

@@ -21,7 +21,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
                         config/demo. Run it again after an interruption to resume
     --rejects <file>    collects the rejected lines in a file, to correct and import again
     --missing <choice>  what to do with people of earlier imports who are missing: keep counts
-                        them, end disables them and ends their access
+                        them, end disables them unless they are too many, end-all in any case
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
@@ -127,11 +127,11 @@ const commands: Readonly<Record<string, Command>> = {
     takesWord: true,
     options: ['rejects', 'missing'],
     async run(path, { rejects, missing }) {
-      if (missing !== undefined && missing !== 'keep' && missing !== 'end') {
-        throw new Error('--missing must be keep or end')
-      }
+      const { missingChoices } = await import('../import/absent-people.ts')
+      const choice = missingChoices.find((known) => known === missing)
+      if (missing !== choice) throw new Error(`--missing must be ${missingChoices.join(', ')}`)
       const { importCampus } = await import('./import-commands.ts')
-      return await importCampus(await read(), path, { rejects, missing })
+      return await importCampus(await read(), path, { rejects, missing: choice })
     },
   },
   export: {

@@ -45,11 +45,12 @@ export async function importCampus(
       await recordCommand(database.kysely, now(), {
         action: 'campus.imported',
         subject: { kind: 'campus', id: path },
-        after: { ...report.written, ...(missing === 'end' && { absent: report.absent }) },
+        after: { ...report.written, ...(missing !== 'keep' && { absent: report.absent }) },
       })
     }
     const text = summary(path, report, missing)
-    if (report.rejectedCount > 0) throw new CommandRefused(problems(report), text)
+    if (report.rejectedCount > 0 || typeof report.absent === 'string')
+      throw new CommandRefused(problems(report), text)
     return text
   })
 }
@@ -120,9 +121,9 @@ function summary(path: string, report: ImportReport, missing: Missing | undefine
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'string') {
-    parts.push(`Did not look for missing people, because ${absent}.`)
+    parts.push(`Left missing people as they are, because ${absent}.`)
   } else if (absent !== undefined) {
-    const what = missing === 'end' ? 'disabled and signed out' : 'kept'
+    const what = missing === 'keep' ? 'kept' : 'disabled and signed out'
     parts.push(`People of earlier imports who are missing, ${what}: ${absent}.`)
   }
   if (rejectedCount > 0) {

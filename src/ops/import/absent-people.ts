@@ -4,17 +4,44 @@ import type { Database } from '../../platform/store/database.ts'
 
 const PEOPLE_PER_PAGE = 500
 
-/** What to do with people of earlier imports who are missing: `end` disables them, `keep` only counts them. */
-export type Missing = 'end' | 'keep'
+/**
+ * What to do with people of earlier imports who are missing: `keep` only counts them, `end` disables them unless they
+ * are too many, and `end-all` disables them in any case.
+ */
+export const missingChoices = ['keep', 'end', 'end-all'] as const
+export type Missing = (typeof missingChoices)[number]
+
+/** With `end`, the maximum number of missing people per person in the import, and a number that is never too many. */
+const MISSING_SHARE_MAX = 0.1
+const MISSING_FEW = 20
 
 /**
- * Counts enabled people of earlier imports who are missing from this one. With `end`, also disables them and ends all
- * their access. `present` has the ids in this import, including those of rejected lines.
+ * Counts enabled people of earlier imports who are missing from this one. With `end` or `end-all`, also disables them
+ * and ends all their access. `present` has the ids in this import, including those of rejected lines.
+ *
+ * @returns the number of missing people, or why none was disabled
  */
 export async function settleAbsentPeople(
   { kysely }: Database,
   present: ReadonlySet<string>,
   { missing, nowMs }: { readonly missing: Missing; readonly nowMs: number },
+): Promise<number | string> {
+  if (missing === 'end') {
+    const count = await forEachAbsent(kysely, present, async () => {})
+    if (count > Math.max(MISSING_FEW, present.size * MISSING_SHARE_MAX)) {
+      return `the import lacks ${count} people and contains only ${present.size}: it may be incomplete. If it is not, repeat it with --missing end-all`
+    }
+  }
+  const settle = async (id: string) => {
+    if (missing !== 'keep') await endAccount(kysely, id, nowMs)
+  }
+  return await forEachAbsent(kysely, present, settle)
+}
+
+async function forEachAbsent(
+  kysely: Database['kysely'],
+  present: ReadonlySet<string>,
+  settle: (id: string) => Promise<void>,
 ): Promise<number> {
   let [count, last] = [0, '']
   while (true) {
@@ -29,7 +56,7 @@ export async function settleAbsentPeople(
       .execute()
     const absent = people.filter(({ id }) => !present.has(id))
     count += absent.length
-    if (missing === 'end') for (const { id } of absent) await endAccount(kysely, id, nowMs)
+    for (const { id } of absent) await settle(id)
     if (people.length < PEOPLE_PER_PAGE) return count
     last = people.at(-1)?.id ?? last
   }

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -7,8 +7,8 @@ import type { Row } from './record-rows.ts'
 /**
  * Changes the ids of people added by operators to the ids in the import, matched by e-mail address. Otherwise, an
  * operator of one site could block the import of an address. Applies only to people without a password who were never
- * imported: they never had a session or a grant, so no account in use is taken over. Skips ids that already exist, and
- * records each change.
+ * imported: they never had a session or a grant, so no account in use is taken over. If the id already exists, that
+ * person gets the roles and the address instead. Records each change.
  */
 export async function adoptPeople(
   trx: Transaction<Schema>,
@@ -25,6 +25,7 @@ export async function adoptPeople(
     .execute()
   for (const { id: addedId, email_canonical } of found) {
     const id = ids.get(email_canonical) ?? addedId
+    if (id === addedId) continue
     const taken = trx.selectFrom('person as other').select('other.id').where('other.id', '=', id)
     const adopted = await trx
       .updateTable('person')
@@ -32,11 +33,29 @@ export async function adoptPeople(
       .where('id', '=', addedId)
       .where(({ not, exists }) => not(exists(taken)))
       .executeTakeFirst()
-    if (adopted.numUpdatedRows === 0n) continue
+    if (adopted.numUpdatedRows === 0n) await giveWay(trx, addedId, id, nowMs)
     const subject = { kind: 'person', id }
     const change = { before: { id: addedId }, after: { id }, personId: id, siteId: undefined }
     await recordAuditEvent(trx, { now: nowMs }, { action: 'person.adopted', subject, ...change })
   }
+}
+
+/** Moves the roles of a person whom operators added to a known person, and frees the address for that person. */
+async function giveWay(trx: Transaction<Schema>, addedId: string, id: string, nowMs: number) {
+  await sql`insert into site_role (person_id, site_id, role, granted_at)
+    select ${id}, site_id, role, granted_at from site_role where person_id = ${addedId}
+    on conflict do nothing`.execute(trx)
+  await sql`insert into member_addition (person_id, site_id, name, added_at)
+    select ${id}, site_id, name, added_at from member_addition where person_id = ${addedId}
+    on conflict do nothing`.execute(trx)
+  await trx.deleteFrom('site_role').where('person_id', '=', addedId).execute()
+  // Purchases that an operator recorded keep the row; otherwise clean-up deletes it.
+  const email = `${addedId.toLowerCase()}@replaced.invalid`
+  await trx
+    .updateTable('person')
+    .set({ email, email_canonical: email, unused_at: nowMs })
+    .where('id', '=', addedId)
+    .execute()
 }
 
 /** Sets `imported_at` of people who do not have it, such as those whom operators added. */

@@ -39,7 +39,7 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
   // Do not fill a database that the operator configured.
   if (mayServeDemo && databaseUrl !== undefined) {
     logger.info(
-      'DEMO_DATA fills only the embedded database; to fill the database in DATABASE_URL, import config/demo',
+      'DEMO_DATA fills only the embedded database; to try the demo with DATABASE_URL, import config/demo; its passwords are public',
     )
   }
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []

@@ -109,6 +109,7 @@ async function changePeople(
   const { records, rows, changed } = people
   await adoptPeople(trx, rows, nowMs)
   const signedOut = await findPeopleToSignOut(trx, rows, changed)
+  if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
   await write()
   await endSessions(trx, signedOut, nowMs)
   await markImported(trx, rows, nowMs)
@@ -118,6 +119,16 @@ async function changePeople(
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })
   }
+}
+
+/** Marks addresses that this import changes as unverified. */
+async function forgetVerification(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
+  const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
+  const ids = rows.map(({ id }) => id)
+  await sql`update person set email_verified_at = null where email_verified_at is not null
+    and id in (${sql.join(ids)}) and (id, email_canonical) not in (values ${sql.join(pairs)})`.execute(
+    trx,
+  )
 }
 
 /** Inserts rows, or updates their `changed` columns, in one statement. Skips unchanged rows, so no trigger runs. */
