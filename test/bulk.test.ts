@@ -448,7 +448,9 @@ withDatabases('import of people whom operators added', (open) => {
     const moved = person('ada', { email: 'bob@pottery.example', disabledAt: createdAt })
     expect((await importRecords(database, [moved])).rejected).to.deep.equal([])
     const people = (await exportRecords(database)).filter(({ type }) => type === 'person')
-    expect(people.map(({ id, email, roles }) => [id, email, (roles as object[]).length])).to.have.deep.members([
+    expect(
+      people.map(({ id, email, roles }) => [id, email, (roles as object[]).length]),
+    ).to.have.deep.members([
       ['per_ada', 'bob@pottery.example', 1],
       ['per_operators', 'per_operators@replaced.invalid', 0],
     ])

@@ -197,7 +197,7 @@ export const environmentVariables = z.object({
     'yes: the last address of X-Forwarded-For is the client IP address (only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: the same for any address, although the passwords are public; off: never load it, and refuse to start if the database contains it.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: the same for any address, although the passwords are public; off: never load it, and refuse to start if it was loaded into the database.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',

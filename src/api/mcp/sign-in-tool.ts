@@ -112,10 +112,10 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
 
 function nextStepOf(caller: AccessToken): string {
   if (opens(caller, 'member')) {
-    return 'List the tools again: they now include those of members, such as list_enrolled_courses.'
+    return 'List the tools again: the list now includes the tools of members, such as list_enrolled_courses.'
   }
   return opens(caller, 'operator')
-    ? 'List the tools again: they now include those of operators that the scopes allow. To request write access, ' +
+    ? 'List the tools again: the list now includes the operator tools that your scopes allow. To request write access, ' +
         'call sign_in with change and the area, such as courses or posts.'
     : 'This token gives access only to the public tools. Call sign_in with as: "member" for purchases at a site, ' +
         `or with as: "operator" to run one; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`

@@ -147,7 +147,7 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the full days since a time, or NaN if it is infinite, as the minimum of an empty list is. */
+/** Returns the full days since a time; NaN if the time is infinite, as `Math.min()` of an empty list is. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }

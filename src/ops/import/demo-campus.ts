@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+
 import type { Logger } from 'pino'
 
 import type { Database } from '../../platform/store/database.ts'
@@ -43,6 +45,10 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
     )
   }
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
+  if (!existsSync(demoFolder)) {
+    logger.info(`The demo campus is not loaded, because there is no folder ${demoFolder}.`)
+    return []
+  }
   const campus = await readCampusFolder(demoFolder)
   await loadDemo(database, campus, settings)
   return demoPeople(campus)

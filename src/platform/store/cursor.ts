@@ -12,8 +12,8 @@ const MAC_BYTES = 16
 const CURSOR_LENGTH_MAX = 2048
 
 /**
- * Creates functions that seal the position in a list as a cursor, with a MAC (HMAC-SHA256) over position and scope, and
- * open cursors. The first key signs; all of them verify.
+ * Creates `seal` and `open`. `seal` encodes a position in a list as a cursor, with a MAC (truncated HMAC-SHA256) over
+ * position and scope. `open` verifies and decodes it. The first key signs; all of them verify.
  */
 export function makeCursors(keys: readonly Buffer[]) {
   // Create the keys once, because creating a key takes five times as long as signing.
