@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 
 import type { Config } from '../src/config/config.ts'
+import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import {
@@ -14,6 +15,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { policyWith, portal, resourceServer, startService } from './support/gatehouse.ts'
+import { type Calling, callTool, operatorToken } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
 
@@ -74,6 +76,37 @@ describe('addresses that people and strangers share', () => {
     }
   })
 
+  it('pass valid tokens to the tools after a stranger used up both limits there, and nothing else [210]', async () => {
+    const policy = policyWith({ limits: spent, mcp: { requestsPerAddressMax: 1 } })
+    await using service = await startService({ policy })
+    const { url } = service
+    const [member, operator] = [
+      await memberToken(url),
+      await operatorToken(url, readScope('courses')),
+    ]
+    const call = async (how: Calling = {}) => await callTool(url, 'list_sites', how)
+    expect((await call({ token: 'guessed', path: paths.mcpAdmin })).status).to.equal(401)
+    expect((await call()).status, 'no token has a limit of its own').to.equal(200)
+
+    for (const how of [
+      ...[{ token: member }, { token: operator }, { token: member, path: paths.mcpMember }],
+      { token: operator, path: paths.mcpAdmin },
+    ]) {
+      expect((await call(how)).status, how.path).to.equal(200)
+    }
+    for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin]) {
+      for (const how of [{}, { token: 'guessed' }, { headers: { authorization: '' } }]) {
+        const answer = await call({ path, ...how })
+        expect([answer.status, answer.body.error.data.error], path).to.deep.equal([
+          429,
+          'too_many_requests',
+        ])
+        expect(answer.headers.get('retry-after')).to.match(/^\d+$/)
+        expect(answer.headers.get('www-authenticate')).to.equal(null)
+      }
+    }
+  })
+
   it('bound what invalid credentials cost after that [211]', async () => {
     await using service = await startService({
       policy: policyWith({ limits: { ...spent, verificationPointsPerAddressMax: 3 } }),
@@ -84,6 +117,7 @@ describe('addresses that people and strangers share', () => {
     expect((await userinfo(url, accessToken)).status).to.equal(200)
     expect((await userinfo(url, 'guessed')).status).to.equal(429)
     expect(refusalOf(await userinfo(url, accessToken))).to.equal('429 too_many_requests')
+    expect((await callTool(url, 'list_sites', { token: accessToken })).status).to.equal(429)
   })
 })
 

@@ -28,7 +28,7 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'an error: 10 for a failed client authentication, 2 for a rejected grant, 1 for any other',
   ],
   tokenFailures: [
-    'UserInfo, both GraphQL APIs, uploads, upstreams',
+    'UserInfo, both GraphQL APIs, uploads, upstreams, tool endpoint (with a token)',
     'an error: 3 for a missing or invalid token, 1 for any other',
   ],
   verifications: [
@@ -51,7 +51,7 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
   uploads: ['uploads', 'a file'],
   forwarded: ['upstreams', 'a request'],
   pagesOfPerson: ['account, admin', 'a page, a form, or a query on the query page'],
-  toolsOfAddress: ['tool endpoint', 'a request'],
+  toolsOfAddress: ['tool endpoint', 'a request without a token'],
   toolsOfCaller: ['tool endpoint', 'a request'],
   registrations: ['registration', 'a registration'],
   attemptsOfAddress: ['sign-in', 'a failed sign-in of any account'],

@@ -17,6 +17,8 @@ interface Gate {
   readonly after?: (ctx: Context, limits: Limits) => number
   /** Whether OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
+  /** How requests with an Authorization header are charged, if differently. */
+  readonly withToken?: Gate
 }
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
@@ -31,7 +33,12 @@ const pushed: Gate = {
 }
 const protectedAddress: Gate = { limit: 'tokenFailures', shape: 'json', after: tokenFailure }
 const graphql: Gate = { ...protectedAddress, shape: 'graphql' }
-const tools: Gate = { limit: 'toolsOfAddress', shape: 'message', before: () => 1 }
+const tools: Gate = {
+  limit: 'toolsOfAddress',
+  shape: 'message',
+  before: () => 1,
+  withToken: { ...protectedAddress, shape: 'message' },
+}
 const page: Gate = { limit: 'pagesOfAddress', shape: 'page', before: () => 1 }
 const files: Gate = {
   limit: 'downloads',
@@ -81,10 +88,11 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network. Pages, tools and stored requests are charged before they are handled. Paths that
- * take credentials charge only failures, because many people and programs may share one address. Successful requests
- * are charged to the person or client instead. After the limit is exceeded, valid credentials are still accepted, and
- * invalid ones get 429. `verifications` limits how many invalid ones are verified; beyond that, all requests get 429.
+ * Limits requests by client network. Pages, tools without a token and stored requests are charged before they are
+ * handled. Requests with credentials are charged only for failures, because many people and programs may share one
+ * address. Successful ones are charged to the person or client instead. After the limit is exceeded, valid credentials
+ * are still accepted, and invalid ones get 429. `verifications` limits how many invalid ones are verified; beyond that,
+ * all requests get 429.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -106,11 +114,12 @@ export function limitByAddress(limits: Limits): Middleware {
   }
 }
 
-function gateAt({ path, method }: Context): Gate | undefined {
+function gateAt({ path, method, headers }: Context): Gate | undefined {
   const gate = exact.has(path)
     ? exact.get(path)
     : byPrefix.find(([prefix]) => path.startsWith(prefix))?.[1]
-  return method === 'OPTIONS' && !gate?.takesOptions ? undefined : gate
+  if (method === 'OPTIONS' && !gate?.takesOptions) return undefined
+  return headers.authorization === undefined ? gate : (gate?.withToken ?? gate)
 }
 
 const KILOBYTE = 1024
