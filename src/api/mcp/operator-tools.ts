@@ -191,7 +191,8 @@ export const operatorTools: readonly Tool[] = [
   members.change({
     name: 'add_member',
     description:
-      'Adds roles at the site to the person with an e-mail address. Only owners can add owners.',
+      'Adds roles at the site to the person with the given e-mail address, and creates the person if the ' +
+      'address is unknown. Only owners can add owners.',
   }),
   members.change({
     name: 'set_member_roles',

@@ -24,7 +24,7 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
     ...dependencies.platform.state.adapterFor(model),
-    // No-op: tokens have no records. They become invalid when their grant or family ends.
+    // No-op: tokens have no records, and codes keep theirs. They become invalid when their grant or family ends.
     revokeByGrantId: async () => {},
     // There are no user codes, because the device flow is off.
     findByUserCode: async () => undefined,

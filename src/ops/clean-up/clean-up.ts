@@ -63,7 +63,8 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       rowsMax: 500,
     },
     {
-      // A week after the removal by the last site. Deleting a person also deletes subscriptions and notifications.
+      // People who were removed from their last site, or replaced by an import, a week later. Deleting a person also
+      // deletes subscriptions and notifications.
       table: 'person',
       expiry: 'unused_at',
       only: isUnused,

@@ -184,7 +184,10 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere. */
+/**
+ * Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere, except
+ * for `audit`, which comes first and parses its own arguments.
+ */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const parsed = parse(given)

@@ -65,7 +65,7 @@ function inPrimary(): RateLimiterAbstract {
 
 function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   return {
-    // The client sends the commands of one event loop turn in one write.
+    // In parallel, because the Redis client combines the writes of one event loop turn.
     add: async (counts) =>
       await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {
