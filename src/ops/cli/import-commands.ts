@@ -105,7 +105,7 @@ function showProgress(size: number) {
 }
 
 /** Describes the invalid lines, and counts the lines rejected only because they depend on an invalid one. */
-function problems({ rejected, rejectedCount, dependents }: ImportReport): string {
+function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),
   )
@@ -113,6 +113,7 @@ function problems({ rejected, rejectedCount, dependents }: ImportReport): string
   if (hidden > 0) lines.push(`and ${hidden} more`)
   const counts = listCounts(dependents)
   if (counts !== '') lines.push(`Not written, because they refer to rejected records: ${counts}`)
+  if (typeof absent === 'string') lines.push(`Left missing people as they are, because ${absent}.`)
   return lines.join('\n')
 }
 
@@ -120,9 +121,7 @@ function summary(path: string, report: ImportReport, missing: Missing | undefine
   const { written, skipped, rejectedCount, absent } = report
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
-  if (typeof absent === 'string') {
-    parts.push(`Left missing people as they are, because ${absent}.`)
-  } else if (absent !== undefined) {
+  if (typeof absent === 'number') {
     const what = missing === 'keep' ? 'kept' : 'disabled and signed out'
     parts.push(`People of earlier imports who are missing, ${what}: ${absent}.`)
   }
