@@ -45,7 +45,7 @@ func introspect(r *http.Request, token string) (*Told, error) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the service answered %s", answer.Status)
+		return nil, fmt.Errorf("the service responded with %s", answer.Status)
 	}
 	told := &Told{}
 	return told, json.NewDecoder(answer.Body).Decode(told)
