@@ -1,4 +1,4 @@
-/** Composes the data of a site. Only files, downloads and the delivery of announcements need to be composed. */
+/** Creates the parts of this folder that need the configuration: files, downloads and the delivery of posts. */
 
 import { join } from 'node:path'
 
@@ -12,7 +12,7 @@ import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Opens the file storage, and creates what depends on it. `keys` sign download links; the current one is first. */
+/** Opens the file storage, and creates downloads and the delivery of posts. The first key signs download links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

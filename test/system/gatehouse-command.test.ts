@@ -121,7 +121,10 @@ describe('import and export', () => {
       '',
     ])
     const wrong = await runGatehouse(['import', path, '--missing', 'all'], { DATA_DIR })
-    expect([wrong.code, wrong.stderr]).to.deep.equal([1, '--missing must be keep, end, end-all\n'])
+    expect([wrong.code, wrong.stderr]).to.deep.equal([
+      1,
+      '--missing must be one of keep, end, end-all\n',
+    ])
   })
 
   it('print no control characters from a record', async () => {

@@ -87,7 +87,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/** Lists the paths of all files in a folder, which need not exist. Skips unfinished uploads. */
+/** Lists the paths of all files in a folder; empty if the folder does not exist. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.

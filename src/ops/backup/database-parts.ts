@@ -18,8 +18,8 @@ const LOCK_TIMEOUT_MS = 30_000
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use within one read transaction, so the copy is consistent although writes continue. A copy in
- * several steps would restart whenever another process writes.
+ * Copies a SQLite database, which may be in use. The copy is made in one read transaction, so it is consistent although
+ * writes continue. A copy in several steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -78,7 +78,7 @@ const LOCK_WAIT_MS = 10_000
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/** Dumps a database in use with pg_dump. Counts its rows in the same snapshot, so the counts match the dump. */
+/** Runs pg_dump on a database, which may be in use. Counts the rows in the same snapshot, so the counts match. */
 export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
   return await withClient(access.url, STATEMENT, async (client) => {
     await refuseUnfinished(client)

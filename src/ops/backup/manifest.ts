@@ -14,7 +14,7 @@ export interface ServicePlace {
   readonly dataDir: string
   /** Whether uploaded files are below `dataDir` instead of in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file with the generated root secret; undefined if the secret is configured. */
+  /** The file with the generated root secret; undefined if the secret is configured or to be left out. */
   readonly secretFile: string | undefined
   readonly environment: NodeJS.ProcessEnv
 }

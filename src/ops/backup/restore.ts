@@ -26,7 +26,7 @@ import {
 /**
  * Checks the digest of every part of a backup and, if all match, the database: the rows and migrations of a SQLite
  * copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and the checks that this machine cannot
- * make. Throws if there is no manifest.
+ * make. Throws if the manifest is missing or invalid.
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
@@ -75,7 +75,7 @@ export async function* findObstacles(
   }
 }
 
-/** The suffixes of log files, which SQLite would apply to a database with the same name. */
+/** The suffixes of the files that SQLite would use with a database of the same name. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
@@ -144,7 +144,7 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Renames the restored file. Never replaces a database that a service created in the meantime. */
+/** Renames the restored file. Where hard links work, never replaces a database that was created in the meantime. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)

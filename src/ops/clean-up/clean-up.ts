@@ -24,7 +24,7 @@ export interface CleanUpPorts {
 }
 
 export interface Keeping {
-  /** The maximum lifetime of a token. Copies of client documents are kept at least that long. */
+  /** The maximum time from a family's first token to the expiry of its last. Client documents are kept longer. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
@@ -63,8 +63,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       rowsMax: 500,
     },
     {
-      // People who were removed from their last site, or replaced by an import, a week later. Deleting a person also
-      // deletes subscriptions and notifications.
+      // Deletes people a week after removal from their last site or replacement by an import, with their notifications.
       table: 'person',
       expiry: 'unused_at',
       only: isUnused,
@@ -93,14 +92,14 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 
 /**
  * The target duration of a statement. With SQLite, a statement blocks the process, for twice as long at a checkpoint.
- * PostgreSQL cancels a statement after `storage.answerWithinMs`.
+ * With PostgreSQL, a slow statement is cancelled (see `StorageTimeout`).
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 
 /** The share of its time limit that a run uses. A longer run could overlap the next one, which would be skipped. */
 const RUN_SHARE = 0.95
 
-/** The clock that measures statements. SQLite runs in this thread, so its CPU time excludes waits on a busy machine. */
+/** The clock that measures statements. SQLite runs in this thread, whose CPU time excludes waits on a busy machine. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()
@@ -216,7 +215,7 @@ function report(
 type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
- * Creates a number of rows per statement that adapts to the duration of statements. It starts small, doubles after a
+ * Creates a batch size (rows per statement) that adapts to the duration of statements. It starts small, doubles after a
  * fast, full statement, and halves after a slow one. Only a cancelled statement reduces it below the initial number: on
  * a slow disk, deleting fewer rows would not help.
  */

@@ -111,7 +111,7 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
   if (files === 'bucket')
     yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
-    yield 'The backup does not contain the data in Redis. After a restore, people must sign in, and programs must register again.'
+    yield 'The backup does not contain the data in Redis. After a restore, people must sign in again, and programs must register again.'
   }
 }
 
@@ -207,6 +207,6 @@ function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Gene
   if (manifest.secret === 'included' && secrets !== undefined) {
     yield 'The root secret of the backup was not restored, because SECRET or SECRET_FILE is set.'
   }
-  if (redis) yield 'Redis was not changed. Its sessions have ended, unless grants were kept.'
+  if (redis) yield 'Redis was not changed. Its sessions are invalid, unless grants were kept.'
   yield 'Run `npm run gatehouse -- doctor` before you start the service.'
 }

@@ -129,7 +129,8 @@ const commands: Readonly<Record<string, Command>> = {
     async run(path, { rejects, missing }) {
       const { missingChoices } = await import('../import/absent-people.ts')
       const choice = missingChoices.find((known) => known === missing)
-      if (missing !== choice) throw new Error(`--missing must be ${missingChoices.join(', ')}`)
+      if (missing !== choice)
+        throw new Error(`--missing must be one of ${missingChoices.join(', ')}`)
       const { importCampus } = await import('./import-commands.ts')
       return await importCampus(await read(), path, { rejects, missing: choice })
     },

@@ -18,7 +18,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
  * @param rejects the file for rejected lines. It is written at the end, so it may be the file that is imported
- * @throws {CommandRefused} with the invalid lines; all lines that do not depend on them are written
+ * @throws {CommandRefused} after the import, with the invalid lines or the reason why missing people were not handled
  */
 export async function importCampus(
   config: Config,
@@ -104,7 +104,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the invalid lines, and counts the lines rejected only because they depend on an invalid one. */
+/** Describes the invalid lines, the number of lines that depend on them, and why missing people were not handled. */
 function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

@@ -20,7 +20,7 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-/** `keys rotate`: rotates the keys for id_tokens or for upstreams, and records an audit event. */
+/** `keys rotate`: rotates the keys for id_tokens or for the platform API, and records an audit event. */
 export async function rotateSigningKeys(
   config: Config,
   { use, force }: { readonly use: KeyUse; readonly force: boolean },

@@ -15,7 +15,7 @@ export const checks = {
   'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
   'database.loses': note(
-    'turn these settings on, because a power failure could undo recent revocations',
+    'turn the listed settings on, because a power failure could undo recent revocations',
   ),
   'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
   'schema.before-start': note('the next start applies the migrations'),
@@ -38,7 +38,7 @@ export const checks = {
   'redis.silent': wrong('check that Redis is running and that its address is correct'),
   'redis.forgets': wrong('set maxmemory-policy to noeviction'),
   'redis.loses': note(
-    'with appendonly yes, `appendfsync always` loses no writes, and `everysec` at most 2 s of writes',
+    'set `appendonly yes`, and `appendfsync always` to lose no writes or `everysec` to lose at most 2 s',
   ),
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),
@@ -50,8 +50,8 @@ export const checks = {
   'files.missing': wrong(
     'let all hosts share DATA_DIR/files, use S3, or copy the missing files into the folder',
   ),
-  'files.little-room': weak('free space, or move DATA_DIR to a larger disk'),
-  'files.no-room': wrong('free space now, before writes fail'),
+  'files.little-room': weak('free up space, or move DATA_DIR to a larger disk'),
+  'files.no-room': wrong('free up space now, before writes fail'),
   'files.bucket': wrong(
     'check FILES_S3_*; the access key must be allowed to read, write and delete objects',
   ),
@@ -61,7 +61,7 @@ export const checks = {
   ),
   'proxy.anyone': note('let only your proxy connect to this port'),
 
-  'metrics.exposed': note('restrict access to Prometheus with a firewall'),
+  'metrics.exposed': note('let only Prometheus connect to this port'),
   'metrics.port': wrong('choose another port'),
   'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
@@ -91,7 +91,7 @@ export const checks = {
   ),
   'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
   'outside.connections': weak(
-    'enable keep-alive in the proxy, so that requests share connections',
+    'enable keep-alive in the proxy, so requests share connections',
     'RFC 9112 §9.3',
   ),
 

@@ -39,7 +39,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for applications, which operators can change. Vendors choose the callbacks of integrations. */
+/** Rules for applications. Operators can change these, but vendors choose the callbacks of integrations. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
@@ -208,7 +208,7 @@ export async function readClientFacts({ kysely }: Database, now: number) {
     /** The later of the last use of a token and the last consent; undefined if there is neither. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
-    /** The scopes of all grants to the application that have not ended. */
+    /** The scopes of all grants to the application that were not ended early, including expired grants. */
     grantedScopes: granted(row.clientId),
   }))
 }

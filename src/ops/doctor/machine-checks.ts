@@ -130,7 +130,7 @@ async function answersMetrics(address: string): Promise<boolean> {
   }
 }
 
-/** Checks that the trace collector, if configured, responds to an empty batch, which all collectors accept. */
+/** Sends an empty batch to the trace collector, if configured. Reports an error for no response, 404 and 5xx. */
 export async function* checkCollector({ traces }: Config): AsyncGenerator<Finding> {
   if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`

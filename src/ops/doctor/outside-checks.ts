@@ -14,7 +14,7 @@ const ANSWER_TIMEOUT_MS = 3_000
 /** The maximum response length. Responses of the service are shorter. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
-/** The accepted clock difference. Allows for network delay and for the one-second resolution of `Date`. */
+/** The accepted clock difference. Allows for network delay and for the one-second resolution of the Date header. */
 const CLOCK_DIFFERENCE_MAX_MS = 5_000
 
 const DAY_MS = 86_400_000

@@ -23,7 +23,7 @@ import { checkRestore, openRedisOf } from './restore-checks.ts'
 
 type Findings = AsyncGenerator<Finding>
 
-/** Checks the database: schema, clock, keys, clients, slugs, proxy, files and demo data. */
+/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores and demo data. */
 export async function* checkDatabase(config: Config): Findings {
   yield* orFound('database.silent', 'The database does not respond', async function* () {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
@@ -74,7 +74,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Checks PostgreSQL's clock, that it accepts writes, and that commits are durable. */
+/** Checks that PostgreSQL's clock agrees with this machine's, that it accepts writes, and that commits are durable. */
 async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -145,7 +145,7 @@ export function pathOfFile(id: string): string {
   return diskPath(storageKey(id))
 }
 
-/** Finds a folder that the other hosts do not use, and files that the database names but the folder lacks. Skips S3. */
+/** Checks that all hosts use this folder, and that it has all files that the database names. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   const isShared = await isSharedFolder({ kysely }, join(dataDir, 'files'))

@@ -40,7 +40,7 @@ export async function adoptPeople(
   }
 }
 
-/** Moves the roles of a person whom operators added to a known person, and frees the address for that person. */
+/** Moves the roles of the added person to the person with the imported id, and frees the address. */
 async function giveWay(trx: Transaction<Schema>, addedId: string, id: string, nowMs: number) {
   await sql`insert into site_role (person_id, site_id, role, granted_at)
     select ${id}, site_id, role, granted_at from site_role where person_id = ${addedId}
@@ -49,7 +49,7 @@ async function giveWay(trx: Transaction<Schema>, addedId: string, id: string, no
     select ${id}, site_id, name, added_at from member_addition where person_id = ${addedId}
     on conflict do nothing`.execute(trx)
   await trx.deleteFrom('site_role').where('person_id', '=', addedId).execute()
-  // Purchases that an operator recorded keep the row; otherwise clean-up deletes it.
+  // Clean-up deletes this row, unless other rows such as purchases refer to it.
   const email = `${addedId.toLowerCase()}@replaced.invalid`
   await trx
     .updateTable('person')
@@ -58,7 +58,7 @@ async function giveWay(trx: Transaction<Schema>, addedId: string, id: string, no
     .execute()
 }
 
-/** Sets `imported_at` of people who do not have it, such as those whom operators added. */
+/** Marks people as imported if they are not, such as people whom operators added. */
 export async function markImported(
   trx: Transaction<Schema>,
   rows: readonly Row[],

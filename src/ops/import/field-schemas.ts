@@ -81,7 +81,7 @@ export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a color such as
 
 /** Matches the syntax of language tags (BCP 47). */
 const TAG = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/
-export const languageTag = matching(35, TAG, 'must be a language like de-AT')
+export const languageTag = matching(35, TAG, 'must be a language tag like de-AT')
 
 /** Matches the syntax of time zone names (IANA). */
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/

@@ -16,7 +16,7 @@ import { writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The number of written rows after which to update the statistics of a table. */
+/** The number of imported records of a kind from which the statistics of its tables are updated. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -45,7 +45,7 @@ export interface ImportReport {
   readonly dependents: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
-  /** The number of missing people, or why it is unknown; undefined if not requested. */
+  /** The number of missing people, or why they were not handled; undefined if not requested. */
   absent: number | string | undefined
 }
 
@@ -163,7 +163,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
 }
 
-/** Counts or disables missing people. @returns their number, or why it is unknown */
+/** Counts or disables missing people. @returns their number, or why they were not handled */
 async function settleAbsent(
   { database, people, knowsEveryRecord }: Run,
   missing: Missing,

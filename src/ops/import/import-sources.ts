@@ -21,11 +21,11 @@ export interface Source {
 export interface Line {
   /** The line number, from 1. */
   readonly number: number
-  /** The type and id of a record in a campus, for problem descriptions instead of the line number. */
+  /** The type and id of a record in a campus, for problem descriptions. */
   readonly name?: string
   /** The line as it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined
-  /** The parsed JSON; undefined if it is not valid. */
+  /** The parsed JSON; undefined if it is invalid or longer than 1 MiB. */
   readonly value: unknown
   /** The size of the line, in the source's unit. */
   readonly size: number
@@ -72,7 +72,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   }
 }
 
-/** Splits a stream into lines. A line over 1 MiB is not buffered, and its text is undefined. */
+/** Splits a stream into lines. Buffers at most 1 MiB of a line; the text of a longer line is undefined. */
 async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0

@@ -29,7 +29,7 @@ const purchaseFields = {
 }
 const many = { listMax: 500_000, deletable: true } as const
 
-/** All kinds of records, parents before children. Only backups have grants, tokens, keys and the audit trail. */
+/** All kinds of records, parents before children. Grants, tokens, keys and the audit trail are only in backups. */
 export const kinds = {
   site: kind({
     list: 'sites',
@@ -87,7 +87,7 @@ export const kinds = {
         }),
         1000,
       ),
-      /** The sites at which operators added the person, with the name that they entered; null if confirmed since. */
+      /** The sites at which operators added the person, with the entered name; null if the platform confirmed it. */
       additions: list(
         z.strictObject({ site: id('sit'), name: text(120).nullable(), addedAt: time }),
         1000,

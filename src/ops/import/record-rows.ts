@@ -20,7 +20,7 @@ export interface InnerList<Values = Fields> {
   readonly table: Table
   /** The columns that identify an entry. If entries are strings, the last column contains the string. */
   readonly key: readonly string[]
-  /** Set if rows have a column `position`. `unique` positions may not repeat within a record. */
+  /** The kind of the column `position`, if rows have it. `unique` positions may not repeat within a record. */
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries to the list. */
   readonly also?: string
@@ -34,7 +34,7 @@ interface DerivedColumn<Values> {
   make(record: Values, writing: Writing): unknown
 }
 
-/** A kind of record. By default, each field has a column of the same name (`columnOf`). */
+/** A kind of record. By default, each field is stored in the column that `columnOf` returns. */
 export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fields> {
   /** The name of the kind's list in a campus, and the maximum length of that list. */
   readonly list: string
@@ -83,7 +83,7 @@ const referenced: Readonly<Record<string, string>> = {
 }
 
 interface Reference {
-  /** The top-level field. */
+  /** The top-level field that contains the reference. */
   readonly field: string
   readonly kind: string
   readonly id: string

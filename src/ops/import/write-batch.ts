@@ -18,7 +18,7 @@ import {
 
 const HASHES_AT_ONCE = 8
 
-/** A record contradicts the database or another record of its batch. */
+/** The error for a record that contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
 /** Hashes the passwords of records, by person id. Uses the stored hash instead if `findStored` returns it. */
@@ -150,7 +150,7 @@ async function upsert(
   if (table === 'site_role' || table === 'customer_order') await confirmMemberships(trx, rows)
 }
 
-/** Lets operators see the own names of people whose role or order comes from the platform. */
+/** Shows operators a person's own name, not the entered one, once a role or order at the site is imported. */
 async function confirmMemberships(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['person_id']}, ${row['site_id']})`)
   await sql`update member_addition set name = null

@@ -19,15 +19,15 @@ import {
  * their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last view.
  */
 
-/** Number of people per statement, which then reads a few thousand watch positions. */
+/** Number of people per statement. Each statement then reads a few thousand watch positions. */
 const PEOPLE_PER_PIECE = 250
 
-/** The watch positions of a group of people, as `from … where …`. */
+/** SQL that selects the watch positions of a group of people: `from … where …`. */
 type Watched = RawBuilder<unknown>
 
 type CountActivity = typeof countActive
 
-/** Counts the people who watched something in the period, by day or by course. */
+/** Counts the people whose last view of some lecture is in the period, by day or by course. */
 export async function countActive<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
@@ -42,7 +42,7 @@ export async function countActive<Key>(
   return rows
 }
 
-/** Counts the courses completed in the period, by day or by course. */
+/** Counts the course completions in the period, by day or by course. */
 export async function countCompleted<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
@@ -63,7 +63,7 @@ export async function countCompleted<Key>(
   return rows
 }
 
-/** Counts an activity of all people with a role at the site, by day. Reads people in groups, each person once. */
+/** Applies `count` to all people with a role at the site, by day. Reads people in groups, each person once. */
 export async function countByMembers(
   kysely: Kysely<Schema>,
   question: Question,
@@ -73,7 +73,7 @@ export async function countByMembers(
   const tally: Tally<number> = new Map()
   const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of people) {
-    // SQLite keeps the order of a `cross join`, so it reads the small set of people first.
+    // SQLite keeps the order of a `cross join`, so it reads the positions of these people first.
     const watched = sql`
       from watch_position as w
       cross join lecture
@@ -92,7 +92,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Counts an activity of all current and past students, one course at a time. */
+/** Applies `count` to the current and past students of the courses, one course at a time. */
 export async function countByCourse(
   kysely: Kysely<Schema>,
   question: Question,
@@ -101,7 +101,7 @@ export async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
-    // Yield to the event loop between courses, because a site may have many small ones.
+    // Yield to the event loop between courses, because a site may have many small courses.
     await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
       const { rows } = await sql<Enrolled>`

@@ -9,11 +9,11 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query once the earlier queries have finished. */
+/** Runs a query, and may wait for earlier queries first. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the figures of a site for a period, as functions that count on demand. A figure by day is counted only once.
+ * Returns the figures of a site for a period, as functions that count on demand. Each figure by day is counted once.
  *
  * @param inTurn limits concurrent queries, so one GraphQL document does not occupy many connections
  */

@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** Maximum number of days in a period. The caller checks it. */
+/** Maximum number of days in a period, enforced by the Admin API. */
 export const DAYS_MAX = 92
 
 /** A period of whole days in UTC, numbered since 1970-01-01. */
@@ -36,7 +36,7 @@ export interface Question {
   readonly untilMs: number
 }
 
-/** Counts by day or by id. A missing key means zero. */
+/** The counts for each day or id. A missing key means zero. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
 export interface Counted<Key> {
@@ -51,7 +51,7 @@ export function addTo<Key extends string | number>(
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
 }
 
-/** Returns the SQL expression for the day of a time column. Its divisor is a literal, so a query can group by it. */
+/** Returns the SQL for the day number of a time column. The divisor is a literal, so a query can group by the day. */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }

@@ -12,11 +12,11 @@ import {
   type Tally,
 } from './counting.ts'
 
-/** Maximum number of enrolments that one statement reads. */
+/** Number of enrolments above which a statement is split. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
-/** Counts the enrolments that began on each day. */
+/** Counts the enrolments that began in the period, by day. */
 export async function countEnrolmentsByDay(
   kysely: Kysely<Schema>,
   { siteId, fromMs, untilMs }: Question,
@@ -56,7 +56,7 @@ interface Span {
   readonly untilMs: number
 }
 
-/** Counts enrolments. If one statement would read too many, splits the courses or, for a single course, the time. */
+/** Counts enrolments. If there are too many for one statement, splits the courses or, for one course, the period. */
 async function count<Key>(
   kysely: Kysely<Schema>,
   by: 'day' | 'course',

@@ -12,7 +12,7 @@ import {
 
 const GRANTS_PER_PIECE = 1000
 
-/** Counts sign-ins to clients of the site, by day, as far back as they are stored. Each code exchange counts as one. */
+/** Counts sign-ins to clients at the site, by day, as far back as they are stored. Each code exchange counts as one. */
 export async function countSignIns(
   kysely: Kysely<Schema>,
   question: Question,
@@ -28,7 +28,7 @@ export async function countSignIns(
   })
 }
 
-/** Counts the uses of the tokens of a site, by day, as far back as they are stored. */
+/** Counts the uses of tokens at the site, by day, as far back as they are stored. */
 export async function countCalls(
   kysely: Kysely<Schema>,
   question: Question,
@@ -52,7 +52,7 @@ interface Lives {
   readonly total: number
 }
 
-/** Counts the grants that were valid at any time of each day, as far back as grants are stored. */
+/** Counts, for each day, the grants that were valid at some time on that day, as far back as grants are stored. */
 export async function countConnected(
   kysely: Kysely<Schema>,
   question: Question,

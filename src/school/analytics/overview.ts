@@ -17,7 +17,7 @@ const PEOPLE_PER_PIECE = 500
 /** The figures of a site for the last thirty days in UTC, including today. */
 export type Overview = Awaited<ReturnType<typeof countOverview>>
 
-/** Creates a function that counts the overview of a site, and caches it for a minute. */
+/** Creates a function that returns the overview of a site, cached for a minute. */
 export function makeOverviews(database: Database, now: () => number) {
   const kept = new LRUCache<string, Overview>({
     max: SITES_KEPT_MAX,

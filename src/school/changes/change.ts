@@ -42,7 +42,7 @@ export async function changeSite<Result>(
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
     await lockSite(trx, database, siteId)
-    // Check again, because an earlier field of the same document may have removed the actor's role.
+    // Check again, because an earlier mutation in the same document may have removed the actor's role.
     if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
     return await work(trx, async (action, subject, values) => {
       await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
@@ -61,7 +61,7 @@ async function lockSite(
   siteId: string,
 ): Promise<void> {
   if (engine === 'sqlite') return
-  // Rows that refer to the site can still be written, for example by members.
+  // With this lock, others can still write rows that refer to the site.
   await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
 }
 
@@ -92,14 +92,14 @@ export interface Creation {
   readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
 
-/** How long an idempotency key is valid, in seconds. */
+/** How long an idempotency key is stored, in seconds. Clean-up then deletes it. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
  * Creates a row, but only once if the client repeats an idempotency key at the site.
  *
  * @returns the id of the new row, or of the row created earlier
- * @throws ChangeRefused if the key was used with other input, or if `insert` throws it
+ * @throws ChangeRefused as `changeSite` does, and if the key was used with other input
  */
 export async function createAtSite(
   database: Database,
@@ -120,7 +120,7 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
-/** Stores the new id under the idempotency key. @returns the id that the key created before, if its row still exists */
+/** Stores the new id under the idempotency key, unless the row of an earlier id exists. @returns that earlier id */
 async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,

@@ -24,7 +24,7 @@ type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The fields that every kind has. Each field has the name of its column, in camel case. */
+/** The fields that every kind of item has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
   readonly id: string
   readonly slug: string
@@ -56,7 +56,7 @@ interface ItemKind<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
     Changes
   >
-  /** Receives all fields of the item. Throws ChangeRefused if they contradict each other. */
+  /** Checks all fields of the item together. Throws ChangeRefused if they contradict each other. */
   readonly check?: (fields: NoInfer<Fields>) => void
 }
 
@@ -147,7 +147,7 @@ export function releasedItems<
       })
     },
 
-    /** Publishes, unpublishes, archives or restores an item. @throws ChangeRefused for an unknown or archived item */
+    /** Changes the release state of an item. @throws ChangeRefused if it is unknown, or archived and to be published */
     async release(
       database: Database,
       actor: SiteActor,

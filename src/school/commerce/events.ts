@@ -52,7 +52,7 @@ export function listRegistrations({ kysely }: Database, siteId: string, eventId:
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** Counts the registrations of each event that were not cancelled, with one query. */
+/** Counts the uncancelled registrations of each event, with one query. Omits events without any. */
 export async function countNotCancelled(
   kysely: Kysely<Schema>,
   eventIds: readonly string[],
@@ -135,7 +135,7 @@ export async function registerForEvent(
   })
 }
 
-/** Cancels a registration. No-op if it is already cancelled. @throws ChangeRefused if there is none */
+/** Cancels a registration. No-op if it is already cancelled. @throws ChangeRefused for an unknown registration */
 export async function cancelRegistration(
   database: Database,
   actor: SiteActor,

@@ -91,7 +91,7 @@ export async function listOrderItems(
   return Map.groupBy(rows, ({ orderId }) => orderId)
 }
 
-/** Finds the buyers of orders by their ids, with one query. Includes people who have left the site. */
+/** Finds buyers by their person ids, with one query. Includes people who have left the site. */
 export async function listBuyers(kysely: Kysely<Schema>, personIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('person')

@@ -62,7 +62,7 @@ export async function createSection(
   })
 }
 
-/** Changes the title and position of a section. @throws ChangeRefused */
+/** Changes the given fields of a section: its title, its position, or both. @throws ChangeRefused */
 export async function updateSection(
   database: Database,
   actor: SiteActor,
@@ -88,7 +88,7 @@ export async function updateSection(
   })
 }
 
-/** Creates a lecture in a section, or before the first one. @returns its id @throws ChangeRefused */
+/** Creates a lecture in a section, or before the first section. @returns its id @throws ChangeRefused */
 export async function createLecture(
   database: Database,
   actor: SiteActor,
@@ -124,7 +124,7 @@ export async function createLecture(
   })
 }
 
-/** Changes the title and duration of a lecture. @throws ChangeRefused */
+/** Changes the given fields of a lecture: its title, its duration, or both. @throws ChangeRefused */
 export async function updateLecture(
   database: Database,
   actor: SiteActor,
@@ -144,7 +144,7 @@ export async function updateLecture(
   })
 }
 
-/** Moves a lecture to a section of its course, and to a position in it or to its end. @throws ChangeRefused */
+/** Moves a lecture to a position, or to the end, in the same or another section of its course. @throws ChangeRefused */
 export async function moveLecture(
   database: Database,
   actor: SiteActor,
@@ -187,7 +187,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Stores the lectures of a course in order, with a new or moved one at a position in its section or at the end. */
+/** Stores the order of a course's lectures, with one lecture at a position in its section or at the section's end. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,
@@ -200,7 +200,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** Checks that the section belongs to the course, and returns its id; null without an id. @throws ChangeRefused */
+/** Returns the id of a section if it belongs to the course; null without an id. @throws ChangeRefused if not */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

@@ -29,7 +29,7 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /** Creates a link, which is a full URL. Until it expires, anyone who has it can download the file. */
+    /** Creates a link, which is a full URL. Until it expires, anyone who has the link can use it without signing in. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
@@ -68,8 +68,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The order must not have been refunded, the product must still have the file,
- * and the buyer must be enabled and have a role at the site.
+ * Finds the file of a link with one query. The order, if any, must not be refunded, the product must still have the
+ * file, and the buyer must be enabled and have a role at the site.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely
@@ -104,6 +104,6 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
   const kind = kindOfType(file.mediaType)
   // Only an imported file can have a type that uploads do not accept.
   if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
-  // Ignore the product's file name if its extension belongs to another type.
+  // Ignore the product's file name unless its extension fits the type.
   return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

@@ -62,7 +62,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3 §6.2.2). */
+/** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3, `sandbox`). */
 const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 /** Sends a file, or the requested range of it, as an attachment: browsers save it instead of showing it. */
@@ -115,7 +115,7 @@ async function openFile(
 
 /**
  * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` if the range is after the end of the file.
- * Returns undefined for several ranges or an invalid one; the server may then send the whole file.
+ * Returns undefined for no range, several ranges or an invalid one; the server may then send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []

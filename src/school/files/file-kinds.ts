@@ -10,7 +10,7 @@ export interface FileKind {
 export const HEAD_BYTES = 64
 
 /**
- * The accepted kinds. Markup (SVG, HTML, XML) is excluded, because its scripts would run with the rights of our origin.
+ * The accepted kinds. Markup (SVG, HTML, XML) is excluded, because its scripts could run in our origin.
  * Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649, ISO 32000-1 §7.5.2, EPUB OCF §4.3, APPNOTE.TXT §4.3.6,
  * ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
@@ -64,7 +64,7 @@ function isZip(head: Buffer): boolean {
   return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
 }
 
-/** Whether the file starts with an MPEG frame: eleven sync bits, followed by the code of layer III. */
+/** Whether the file starts with an MPEG frame: eleven sync bits, any version, and the code of layer III. */
 function isMpegFrame(head: Buffer): boolean {
   return head[0] === 0xff && ((head[1] ?? 0) & 0xe6) === 0xe2
 }

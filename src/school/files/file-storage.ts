@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3, independent of their names, owners and URLs. */
+/** Stores the bytes of files on disk or in S3, independently of their names, owners and URLs. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -20,7 +20,7 @@ export interface FileStorage {
   remove(key: string): Promise<void>
 }
 
-/** A complete upload on the local disk: S3 needs the size and digest before the first byte. */
+/** A complete upload on the local disk, because S3 needs the size and digest before the first byte. */
 export interface Draft extends AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
@@ -44,7 +44,7 @@ export interface Files {
   readonly storage: FileStorage
   /** The folder that all hosts must share; undefined for S3. */
   readonly sharedFolder: string | undefined
-  /** The folder for drafts. A disk storage uses the same disk, so storing a draft there is a rename. */
+  /** The folder for drafts. A disk storage is on the same disk, so it can store a draft by renaming it. */
   readonly draftFolder: string
 }
 
@@ -68,7 +68,7 @@ export async function openFiles(
   return { storage, sharedFolder: s3 ? undefined : folder, draftFolder }
 }
 
-/** Returns the storage key of a file: a digest of its id, which may contain any characters if it was imported. */
+/** Returns the storage key of a file: the SHA-256 digest of its id, in hexadecimal. */
 export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
@@ -108,7 +108,7 @@ async function persistFolder(folder: string): Promise<void> {
   }
 }
 
-/** Runs file system calls. @throws FileMissing, or storageUnavailable for any other failure */
+/** Runs file system calls. @throws FileMissing for ENOENT, storageUnavailable for any other failure */
 export async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -130,7 +130,7 @@ export interface S3Location {
   readonly secretAccessKey: string
 }
 
-/** Time limit until the response headers arrive, including an upload. Reading the body may take longer. */
+/** Time limit until the response headers arrive, including the time of an upload. Reading the body may take longer. */
 const ANSWER_MS = 20_000
 
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */

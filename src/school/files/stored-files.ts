@@ -145,7 +145,7 @@ export async function deleteFile(
       .where('file_id', '=', id)
       .executeTakeFirst()
     if (product)
-      throw conflict(`the digital product ${product.slug} uses this file; replace it there first`)
+      throw conflict(`the digital product ${product.slug} uses this file; change its file first`)
     const logo = await trx
       .selectFrom('site_appearance')
       .select('site_id')
@@ -191,7 +191,7 @@ export interface ProductFile {
   readonly fileId: string | null
 }
 
-/** Sets the file of a digital product, and its file name. @throws ChangeRefused for an unknown product or file */
+/** Sets or removes the file of a product. A new file also sets the product's file name. @throws ChangeRefused */
 export async function setProductFile(
   database: Database,
   actor: SiteActor,

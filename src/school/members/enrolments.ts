@@ -92,7 +92,7 @@ const lasting = z.strictObject({
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-/** How long an enrolment lasts. Exactly one field is required, to prevent lifetime access by mistake. */
+/** How long an enrolment lasts. Requires `expireDate` or `hasLifetimeAccess: true`, so lifetime access is explicit. */
 type Lasting = z.input<typeof lasting>
 
 export interface EnrolmentWish extends Lasting {
@@ -105,7 +105,7 @@ export interface EnrolmentWish extends Lasting {
  * course: an existing one stays unchanged, even if it has ended.
  *
  * @returns the id of the enrolment, and whether it is new
- * @throws ChangeRefused for an unknown member or course, and for an end that is not in the future
+ * @throws ChangeRefused for an unknown member or course, and for an invalid end
  */
 export async function enrolStudent(
   database: Database,
@@ -142,7 +142,7 @@ export async function enrolStudent(
   })
 }
 
-/** Changes when access ends, or restores it. @throws ChangeRefused for an unknown enrolment, or an end in the past */
+/** Changes when access ends, or restores access. @throws ChangeRefused for an unknown enrolment or invalid end */
 export async function updateEnrolment(
   database: Database,
   actor: SiteActor,

@@ -143,8 +143,8 @@ async function notify(
 
 /**
  * Creates the task that completes deliveries and removals. After each batch, it pauses for as long as the batch took,
- * to leave time for requests. A run ends when nothing is left to do. A round tries all its posts before it throws the
- * first failure.
+ * to leave time for requests. A run repeats rounds until nothing is left to do. A round tries all its posts before
+ * it throws the first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const workOn = async ({ id, isRemoved }: Unfinished) =>

@@ -151,7 +151,7 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
   await deliverBatch(database, id, actor.now)
 }
 
-/** Deletes an announcement. `postDelivery` deletes its notifications after the first batch. @throws ChangeRefused */
+/** Deletes an announcement. `postDelivery` deletes the notifications beyond the first batch. @throws ChangeRefused */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)

@@ -18,7 +18,7 @@ import { holdFile } from '../files/stored-files.ts'
 /** Maximum size of a logo, which every sign-in page loads. */
 const LOGO_BYTES_MAX = 512 * 1024
 
-/** The accepted kinds of images. GIF is excluded, because many GIFs are animated. */
+/** The accepted media types of a logo. GIF is excluded, because many GIFs are animated. */
 const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
 
 const color = z

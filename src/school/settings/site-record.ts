@@ -11,7 +11,7 @@ const form = z
     contactEmail: z.email('must be an e-mail address').max(254).nullable(),
     address: pageAddress.nullable(),
     timeZone: z.string().refine(isTimeZone, 'must be a time zone like Europe/Vienna').nullable(),
-    language: z.string().refine(isLanguage, 'must be a language like de').nullable(),
+    language: z.string().refine(isLanguage, 'must be a language tag like de').nullable(),
   })
   .partial()
 

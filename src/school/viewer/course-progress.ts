@@ -5,7 +5,7 @@ import type { Database } from '../../platform/store/database.ts'
 /** Creates the functions that read a person's progress in several courses at once. */
 export function courseProgress({ kysely }: Database) {
   return {
-    /** Finds the lecture of each course that a person watched last, with one query. */
+    /** Finds, for each course, the lecture that a person watched last, with one query. */
     async findLastWatched(personId: string, courseIds: readonly string[]) {
       const latest = sql<number>`row_number() over (
           partition by lecture.course_id order by watch_position.watched_at desc, lecture.id

@@ -5,11 +5,11 @@ import { orderBy } from '../../platform/store/keyset.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * Reads and changes a member's inbox at one site. Each change is one statement, which keeps an existing timestamp. So
- * changes are idempotent, even in parallel.
+ * Reads and changes a member's inbox at one site. Each change is one statement. If it is repeated, the first timestamp
+ * remains. So changes are idempotent, even in parallel.
  */
 
-/** The topics that platforms use. Announcements of a site may have other topics. */
+/** The standard topics of all sites. Announcements of a site may have other topics. */
 export const knownTopics = [
   'access',
   'announcements',
@@ -39,7 +39,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
       { NEWEST: orderBy('createdAt', 'desc', 'created_at') },
       'NEWEST',
     ),
-    /** Marks a notification as read. @returns undefined if the inbox does not contain it */
+    /** Marks a notification as read. @returns the notification; undefined if the inbox does not contain it */
     async markRead(membership: Membership, id: string) {
       return await kysely
         .updateTable('notification')

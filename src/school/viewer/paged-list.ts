@@ -8,7 +8,7 @@ import {
   readPage,
 } from '../../platform/store/keyset.ts'
 
-/** The person and site of a token. Every paged list is limited to both. */
+/** The person and site of a token. A paged list contains only rows of this person at this site. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string

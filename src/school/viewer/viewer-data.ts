@@ -1,4 +1,4 @@
-/** Reads and changes a person's own data for the Member API, independent of GraphQL. */
+/** Reads and changes a person's own data for the Member API, independently of GraphQL. */
 
 import { sql } from 'kysely'
 
