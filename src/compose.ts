@@ -32,9 +32,9 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const platform = opening.use(await openPlatform(config, logger, options))
   const { database } = platform
   const keys = openKeys({ secrets, dataDir, policy: service.keys }, platform)
-  const { browserKeys, downloadKeys } = keys.secretRoot
+  const { browserKeys, downloadKeys, linkKeys } = keys.secretRoot
   const processes = options.worker?.processes ?? 1
-  const directory = makeDirectory(platform, service.signIn, { processes, browserKeys })
+  const directory = makeDirectory(platform, service.signIn, { processes, browserKeys, linkKeys })
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
   const discovery = makeServiceDiscovery(config)

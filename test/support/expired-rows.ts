@@ -32,6 +32,8 @@ const byTime = (id: string, expiry: string) => [
   `unused_client (client_id, network, registered_at, expires_at)
     select ${id}, 'network', 0, ${expiry}`,
   `signed_out_session (digest, signed_out_at, kept_until) select ${id}, 0, ${expiry}`,
+  `one_time_link (kind, email, email_canonical, created_at, id, expires_at)
+    select 'recovery', '', '', 0, ${id}, ${expiry}`,
   `sign_out_notice (client_id, person_id, reason, created_at, attempts, id, next_attempt_at)
     select 'client', 'person', 'disabled', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,

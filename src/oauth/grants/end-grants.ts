@@ -144,7 +144,7 @@ export async function removeApp(
 export interface Ended {
   /** Number of live grants that ended. */
   readonly grants: number
-  /** Number of sessions, pending sign-ins, codes and other records removed from the database. */
+  /** Number of sessions, pending sign-ins, codes, one-time links and other records removed from the database. */
   readonly records: number
 }
 
@@ -161,7 +161,10 @@ export async function endEverything(database: Database, nowMs: number): Promise<
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length
-  const records = await removeRecords(database)
+  const { numDeletedRows: links } = await kysely
+    .deleteFrom('one_time_link')
+    .executeTakeFirstOrThrow()
+  const records = Number(links) + (await removeRecords(database))
   await recordAuditEvent(
     kysely,
     { now: nowMs },

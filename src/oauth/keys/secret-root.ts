@@ -23,6 +23,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
     downloadKeys: keysFor('downloads'),
     /** Keys for the cookies that mark known browsers. */
     browserKeys: keysFor('browsers'),
+    /** Keys for the tokens and codes of one-time links. */
+    linkKeys: keysFor('one-time links'),
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),

@@ -1,11 +1,14 @@
 // The types of the tables. `migrations/*.sql` documents the tables, and test/store/database.test.ts compares both.
 // Every `*_at` is in epoch milliseconds.
 
+import type { Generated } from 'kysely'
+
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
 export type ApplicationKind = 'site' | 'resource_server'
 export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
+export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion'
 export type DocumentReview = 'approved' | 'blocked'
 
 interface CatalogueItem {
@@ -55,6 +58,21 @@ export interface Schema {
     created_at: number
     imported_at: number | null
     unused_at: number | null
+    deletion_due_at: number | null
+    deleted_at: number | null
+  }
+  one_time_link: {
+    id: string
+    kind: OneTimeLinkKind
+    email: string
+    email_canonical: string
+    person_id: string | null
+    site_id: string | null
+    data: string | null
+    browser_digest: string | null
+    code_attempts: Generated<number>
+    created_at: number
+    expires_at: number
   }
   member_addition: { person_id: string; site_id: string; name: string | null; added_at: number }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }

@@ -7,7 +7,9 @@
 
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
 -- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such a
--- person lost the last role while nothing else referred to them. Clean-up deletes these people.
+-- person lost the last role while nothing else referred to them. Clean-up deletes these people. `deletion_due_at` is when
+-- an account will be deleted, unless its person signs in before. The row of a deleted person stays, without personal
+-- data, so an import cannot create the person again.
 create table person (
   id text not null primary key,
   email text not null,
@@ -23,9 +25,12 @@ create table person (
   created_at bigint not null,
   updated_at bigint,
   imported_at bigint,
-  unused_at bigint
+  unused_at bigint,
+  deletion_due_at bigint,
+  deleted_at bigint
 );
 create index person_unused on person (unused_at) where unused_at is not null;
+create index person_to_delete on person (deletion_due_at) where deletion_due_at is not null;
 
 -- When a person last signed out everywhere. All earlier sessions of that person are invalid.
 create table signed_out_everywhere (
@@ -94,6 +99,26 @@ create table site_feature (
   enabled_at bigint not null,
   primary key (site_id, feature)
 );
+
+-- Links in mails that can be used once, in the transaction of what they allow, which deletes the row. Token and code are
+-- derived from kind, id and the root secret. `person_id` is null if no account has the address. `browser_digest` is the
+-- digest of the cookie of the browser that asked; another one must present the code. `data` is JSON.
+create table one_time_link (
+  id text not null primary key,
+  kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion')),
+  email text not null,
+  email_canonical text not null,
+  person_id text references person (id) on update cascade on delete cascade,
+  site_id text references site (id) on delete cascade,
+  data text,
+  browser_digest text,
+  code_attempts integer not null default 0,
+  created_at bigint not null,
+  expires_at bigint not null
+);
+create index one_time_link_by_expiry on one_time_link (expires_at);
+create index one_time_link_by_person on one_time_link (person_id);
+create index one_time_link_by_site on one_time_link (site_id, kind, created_at);
 
 -- Files of a site. The setting STORAGE determines where their content is.
 create table stored_file (

@@ -1,0 +1,189 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+import type { Kysely, Selectable } from 'kysely'
+
+import { sha256 } from '../../platform/store/digest.ts'
+import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
+
+/** A link in a mail that can be used once. */
+interface OneTimeLink {
+  readonly id: string
+  readonly kind: OneTimeLinkKind
+  /** The address that the mail goes to. */
+  readonly email: string
+  /** Undefined if nobody has an account with this address. */
+  readonly personId: string | undefined
+  readonly siteId: string | undefined
+  /** Further values of the link's kind, as JSON. */
+  readonly data: string | undefined
+  /** Whether only the browser that asked for the link, or the code that it shows, may use it. */
+  readonly needsBrowser: boolean
+}
+
+interface NewLink {
+  readonly kind: OneTimeLinkKind
+  readonly email: string
+  readonly emailCanonical: string
+  readonly personId?: string | undefined
+  readonly siteId?: string | undefined
+  readonly data?: string | undefined
+  /** The cookie value of the browser that asked for the link, if only that browser may use it. */
+  readonly browser?: string | undefined
+}
+
+/** What a browser sends to use a link: its cookie value, or the code from the browser that asked. */
+interface Shown {
+  readonly browser?: string | undefined
+  readonly code?: string | undefined
+}
+
+const ID_BYTES = 16
+/** How many codes can be tried for a link. */
+const CODES_MAX = 5
+const CODE_CHARACTERS = 8
+/** Digits and letters without vowels and look-alikes; 28 of them. */
+const CODE_ALPHABET = '23456789BCDFGHJKLMNPQRSTVWXZ'
+
+/**
+ * Creates the functions for one-time links. A token or code is an HMAC over the row's kind and id, so neither the
+ * database nor the outbox contains a working link.
+ *
+ * @param linkKeys the current key, followed by older keys, which still verify tokens
+ */
+export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
+  const mac = (key: Buffer, purpose: string, { kind, id }: Pick<OneTimeLink, 'kind' | 'id'>) =>
+    createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
+  const current = () => {
+    const [key] = linkKeys
+    if (!key) throw new Error('one-time links need at least one key')
+    return key
+  }
+  const isValid = (purpose: string, link: Pick<OneTimeLink, 'kind' | 'id'>, given: string) =>
+    linkKeys.some((key) => {
+      const all = mac(key, purpose, link)
+      const expected = Buffer.from(purpose === 'code' ? codeOf(all) : all.toString('base64url'))
+      const sent = Buffer.from(given)
+      return sent.length === expected.length && timingSafeEqual(sent, expected)
+    })
+  const idOf = (kind: OneTimeLinkKind, token: string) => {
+    const [id = '', given = ''] = token.split('.')
+    return isValid('token', { kind, id }, given) ? id : undefined
+  }
+
+  return {
+    /** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
+    async create(
+      trx: Kysely<Schema>,
+      { kind, email, emailCanonical, personId, siteId, data, browser }: NewLink,
+      { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
+    ): Promise<string> {
+      const id = randomBytes(ID_BYTES).toString('base64url')
+      await trx
+        .insertInto('one_time_link')
+        .values({
+          id,
+          kind,
+          email,
+          email_canonical: emailCanonical,
+          person_id: personId ?? null,
+          site_id: siteId ?? null,
+          data: data ?? null,
+          browser_digest: browser === undefined ? null : sha256(browser),
+          created_at: nowMs,
+          expires_at: nowMs + livesSeconds * 1000,
+        })
+        .execute()
+      return id
+    },
+
+    /** Returns the token of a link, for the URL in its mail. */
+    tokenOf: (link: Pick<OneTimeLink, 'kind' | 'id'>) =>
+      `${link.id}.${mac(current(), 'token', link).toString('base64url')}`,
+
+    /** Returns the code that the asking browser shows, for use of the link in another browser: XXXX-XXXX. */
+    codeOf: (link: Pick<OneTimeLink, 'kind' | 'id'>) =>
+      codeOf(mac(current(), 'code', link)).replace(/^.{4}/, '$&-'),
+
+    /** Finds an unexpired link by its token. Uses nothing up, because mail scanners open links. */
+    async find(
+      kysely: Kysely<Schema>,
+      kind: OneTimeLinkKind,
+      { token, nowMs }: { readonly token: string; readonly nowMs: number },
+    ): Promise<OneTimeLink | undefined> {
+      const id = idOf(kind, token)
+      if (id === undefined) return undefined
+      const row = await unexpired(kysely, { kind, id }, nowMs).selectAll().executeTakeFirst()
+      return row && linkOf(row)
+    },
+
+    /**
+     * Whether a browser may use a link: if it asked for the link, or sent the code that the asking browser shows. Counts
+     * codes, also right ones, and admits none after the fifth.
+     */
+    async admits(
+      kysely: Kysely<Schema>,
+      link: OneTimeLink,
+      { browser, code }: Shown,
+    ): Promise<boolean> {
+      if (!link.needsBrowser) return true
+      const row = await kysely
+        .selectFrom('one_time_link')
+        .select('browser_digest')
+        .where('id', '=', link.id)
+        .executeTakeFirst()
+      if (!row) return false
+      if (browser !== undefined && row.browser_digest === sha256(browser)) return true
+      if (code === undefined || code === '') return false
+      const counted = await kysely
+        .updateTable('one_time_link')
+        .set(({ eb }) => ({ code_attempts: eb('code_attempts', '+', 1) }))
+        .where('id', '=', link.id)
+        .where('code_attempts', '<', CODES_MAX)
+        .executeTakeFirst()
+      if (counted.numUpdatedRows === 0n) return false
+      return isValid('code', link, code.toUpperCase().replace(/[\s-]/g, ''))
+    },
+
+    /** Uses a link up, in the transaction of what it allows. Returns whether this call was the first. */
+    async use(trx: Kysely<Schema>, { id }: OneTimeLink, nowMs: number): Promise<boolean> {
+      const row = await trx
+        .deleteFrom('one_time_link')
+        .where('id', '=', id)
+        .where('expires_at', '>', nowMs)
+        .returning('id')
+        .executeTakeFirst()
+      return row !== undefined
+    },
+  }
+}
+
+function unexpired(
+  kysely: Kysely<Schema>,
+  { kind, id }: Pick<OneTimeLink, 'kind' | 'id'>,
+  nowMs: number,
+) {
+  return kysely
+    .selectFrom('one_time_link')
+    .where('id', '=', id)
+    .where('kind', '=', kind)
+    .where('expires_at', '>', nowMs)
+}
+
+function linkOf(row: Selectable<Schema['one_time_link']>): OneTimeLink {
+  return {
+    id: row.id,
+    kind: row.kind,
+    email: row.email,
+    personId: row.person_id ?? undefined,
+    siteId: row.site_id ?? undefined,
+    data: row.data ?? undefined,
+    needsBrowser: row.browser_digest !== null,
+  }
+}
+
+function codeOf(bytes: Buffer): string {
+  // The bias of a 32-bit number modulo 28 is below one in a hundred million.
+  const letter = (place: number) =>
+    CODE_ALPHABET[bytes.readUInt32BE(place * 4) % CODE_ALPHABET.length]
+  return Array.from({ length: CODE_CHARACTERS }, (_, place) => letter(place)).join('')
+}

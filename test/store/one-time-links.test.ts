@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+
+import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
+import { withEveryDatabase } from '../support/database.ts'
+
+const asked = { kind: 'recovery', email: 'Ada@x.example', emailCanonical: 'ada@x.example' } as const
+const nowMs = 1000
+const life = { nowMs, livesSeconds: 60 }
+const links = makeOneTimeLinks([Buffer.alloc(32, 1)])
+
+withEveryDatabase('one-time links', (open) => {
+  it('is found by its token until it expires, and can be used once', async () => {
+    const { kysely } = await open()
+    const id = await links.create(kysely, asked, life)
+    const token = links.tokenOf({ kind: 'recovery', id })
+    const link = await links.find(kysely, 'recovery', { token, nowMs: nowMs + 59_999 })
+    expect(link).to.include({
+      id,
+      email: 'Ada@x.example',
+      personId: undefined,
+      needsBrowser: false,
+    })
+    expect(await links.find(kysely, 'recovery', { token, nowMs: nowMs + 60_000 })).to.equal(
+      undefined,
+    )
+    if (!link) throw new Error('not found')
+    const uses = await Promise.all([1, 2, 3].map(() => links.use(kysely, link, nowMs)))
+    expect(uses.filter(Boolean)).to.have.length(1)
+    expect(await links.find(kysely, 'recovery', { token, nowMs })).to.equal(undefined)
+  })
+
+  it('rejects a token of another kind, row or secret', async () => {
+    const { kysely } = await open()
+    const id = await links.create(kysely, asked, life)
+    const others = makeOneTimeLinks([Buffer.alloc(32, 2)])
+    const token = links.tokenOf({ kind: 'recovery', id })
+    const forged = [
+      links.tokenOf({ kind: 'invitation', id }),
+      others.tokenOf({ kind: 'recovery', id }),
+      `other.${token.split('.')[1]}`,
+      id,
+      `${id}.`,
+      '',
+    ]
+    for (const each of forged) {
+      expect(await links.find(kysely, 'recovery', { token: each, nowMs }), each).to.equal(undefined)
+    }
+    expect(await links.find(kysely, 'invitation', { token, nowMs })).to.equal(undefined)
+    const rotated = makeOneTimeLinks([Buffer.alloc(32, 2), Buffer.alloc(32, 1)])
+    expect(await rotated.find(kysely, 'recovery', { token, nowMs })).to.include({ id })
+  })
+
+  it('admits the browser that asked, and another one with the code, for five attempts', async () => {
+    const { kysely } = await open()
+    const id = await links.create(kysely, { ...asked, browser: 'mine' }, life)
+    const token = links.tokenOf({ kind: 'recovery', id })
+    const link = await links.find(kysely, 'recovery', { token, nowMs })
+    if (!link) throw new Error('not found')
+    const code = links.codeOf(link)
+    expect(code).to.match(/^[2-9B-Z]{4}-[2-9B-Z]{4}$/)
+    expect(await links.admits(kysely, link, { browser: 'mine' })).to.equal(true)
+    expect(await links.admits(kysely, link, { browser: 'other' })).to.equal(false)
+    for (const typed of ['AAAA-AAAA', '', code.slice(1)]) {
+      expect(await links.admits(kysely, link, { code: typed })).to.equal(false)
+    }
+    expect(await links.admits(kysely, link, { code: ` ${code.toLowerCase()}` })).to.equal(true)
+    await links.admits(kysely, link, { code: 'BBBB' })
+    await links.admits(kysely, link, { code: 'BBBB' })
+    expect(await links.admits(kysely, link, { code })).to.equal(false)
+    expect(await links.admits(kysely, link, { browser: 'mine' })).to.equal(true)
+  })
+})
