@@ -51,26 +51,11 @@ const CODE_ALPHABET = '23456789BCDFGHJKLMNPQRSTVWXZ'
  * @param linkKeys the current key, followed by older keys, which still verify tokens
  */
 export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
-  const mac = (key: Buffer, purpose: string, { kind, id }: Pick<OneTimeLink, 'kind' | 'id'>) =>
-    createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
-  const current = () => {
-    const [key] = linkKeys
-    if (!key) throw new Error('one-time links need at least one key')
-    return key
-  }
-  const isValid = (purpose: string, link: Pick<OneTimeLink, 'kind' | 'id'>, given: string) =>
-    linkKeys.some((key) => {
-      const all = mac(key, purpose, link)
-      const expected = Buffer.from(purpose === 'code' ? codeOf(all) : all.toString('base64url'))
-      const sent = Buffer.from(given)
-      return sent.length === expected.length && timingSafeEqual(sent, expected)
-    })
-  const idOf = (kind: OneTimeLinkKind, token: string) => {
-    const [id = '', given = ''] = token.split('.')
-    return isValid('token', { kind, id }, given) ? id : undefined
-  }
-
+  const { tokenOf, codeOf, idOf, isCode } = makeTokens(linkKeys)
   return {
+    tokenOf,
+    codeOf,
+
     /** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
     async create(
       trx: Kysely<Schema>,
@@ -95,14 +80,6 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
         .execute()
       return id
     },
-
-    /** Returns the token of a link, for the URL in its mail. */
-    tokenOf: (link: Pick<OneTimeLink, 'kind' | 'id'>) =>
-      `${link.id}.${mac(current(), 'token', link).toString('base64url')}`,
-
-    /** Returns the code that the asking browser shows, for use of the link in another browser: XXXX-XXXX. */
-    codeOf: (link: Pick<OneTimeLink, 'kind' | 'id'>) =>
-      codeOf(mac(current(), 'code', link)).replace(/^.{4}/, '$&-'),
 
     /** Finds an unexpired link by its token. Uses nothing up, because mail scanners open links. */
     async find(
@@ -141,7 +118,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
         .where('code_attempts', '<', CODES_MAX)
         .executeTakeFirst()
       if (counted.numUpdatedRows === 0n) return false
-      return isValid('code', link, code.toUpperCase().replace(/[\s-]/g, ''))
+      return isCode(link, code)
     },
 
     /** Uses a link up, in the transaction of what it allows. Returns whether this call was the first. */
@@ -157,11 +134,41 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
   }
 }
 
-function unexpired(
-  kysely: Kysely<Schema>,
-  { kind, id }: Pick<OneTimeLink, 'kind' | 'id'>,
-  nowMs: number,
-) {
+type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
+
+function makeTokens(linkKeys: readonly Buffer[]) {
+  const mac = (key: Buffer, purpose: 'token' | 'code', { kind, id }: LinkName) => {
+    const bytes = createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
+    return purpose === 'token' ? bytes.toString('base64url') : codeOf(bytes)
+  }
+  const make = (purpose: 'token' | 'code', link: LinkName) => {
+    const [key] = linkKeys
+    if (!key) throw new Error('one-time links need at least one key')
+    return mac(key, purpose, link)
+  }
+  const isValid = (purpose: 'token' | 'code', link: LinkName, given: string) =>
+    linkKeys.some((key) => {
+      const expected = Buffer.from(mac(key, purpose, link))
+      const sent = Buffer.from(given)
+      return sent.length === expected.length && timingSafeEqual(sent, expected)
+    })
+  return {
+    /** Returns the token of a link, for the URL in its mail. */
+    tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
+    /** Returns the code that the asking browser shows, for use of the link in another browser: XXXX-XXXX. */
+    codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
+    /** Returns the id in a token, if the token is genuine. */
+    idOf: (kind: OneTimeLinkKind, token: string) => {
+      const [id = '', given = ''] = token.split('.')
+      return isValid('token', { kind, id }, given) ? id : undefined
+    },
+    /** Whether a code is that of the link, in any case, with or without the hyphen. */
+    isCode: (link: LinkName, code: string) =>
+      isValid('code', link, code.toUpperCase().replace(/[\s-]/g, '')),
+  }
+}
+
+function unexpired(kysely: Kysely<Schema>, { kind, id }: LinkName, nowMs: number) {
   return kysely
     .selectFrom('one_time_link')
     .where('id', '=', id)
