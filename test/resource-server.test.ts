@@ -65,7 +65,7 @@ describe('bearer verdicts', () => {
   // [RFC 9700 §4.10.2]
   it('have a reason for each fault, and one description', async () => {
     const otherOrigin = 'the token was issued for another origin'
-    const unbound = `the token was requested without resource: send resource=${origin} at both the authorization and the token endpoint`
+    const unbound = `the token was requested without the resource parameter: send resource=${origin} at both the authorization and the token endpoint`
     for (const [changes, reason] of [
       [{ expiresAt: 0 }, 'the token has expired'],
       [{ audience: 'https://else.example' }, otherOrigin],

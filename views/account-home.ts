@@ -16,7 +16,7 @@ export interface AccountHomePage {
 export interface AccountSite {
   readonly name: string
   readonly roles: readonly string[]
-  /** The administration of the site; undefined unless the person is its owner or admin. */
+  /** The start page of the administration; undefined unless the person is an owner or admin of the site. */
   readonly adminHref: string | undefined
   readonly connectHref: string
 }

@@ -33,7 +33,7 @@ export function signedOutEverywherePage({ againHref }: { readonly againHref: str
   }
 }
 
-/** Shown after a person has cancelled the sign-in. */
+/** The page shown after a person has cancelled the sign-in. */
 export function signInCancelledPage({ againHref }: { readonly againHref: string }): Page {
   return {
     title: 'Not signed in',

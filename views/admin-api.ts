@@ -9,7 +9,7 @@ export interface AdminApiPage {
   readonly guideHref: string
 }
 
-/** Shown when the URL of the Admin API is opened in a browser. */
+/** The page shown when the URL of the Admin API is opened in a browser. */
 export function adminApiPage({ endpoint, schemaHref, guideHref }: AdminApiPage): Page {
   const query = '{"query":"{ courses(first: 5) { nodes { slug title state } } }"}'
   return {

@@ -77,13 +77,13 @@ export interface ApplicationPage {
     readonly refusals: string
     readonly addSecret: string
     readonly remove: string
-    /** The page that asks for confirmation. Enabling needs none. */
+    /** The page that asks for confirmation. The action `enable` needs no confirmation. */
     readonly disable: string
     readonly enable: string
     readonly assistants: string
   }
   readonly settings: SettingsView
-  /** The assistants with a callback among its redirect URIs. */
+  /** The assistants with a callback among the application's redirect URIs. */
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
   readonly done: string | undefined
@@ -103,7 +103,7 @@ export interface SettingsView {
   readonly toolAddress: string
 }
 
-/** Shows an application: settings for its developer, secrets, and links to change or stop it. */
+/** Shows an application: settings for its developer, secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): Page {
   const { application, area, newSecret } = page
   return areaPage({

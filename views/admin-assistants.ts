@@ -7,7 +7,7 @@ import type { Page } from './layout.ts'
 export interface AssistantsPage {
   readonly area: AreaView
   readonly siteName: string
-  /** The action that switches MCP connections on; undefined if they are on. */
+  /** The URL of the form that switches MCP connections on; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
   /** The URL to which the chosen assistant is posted. */
@@ -24,7 +24,7 @@ export interface AssistantView {
   readonly name: string
   readonly where: string
   readonly application: AdmittedView | undefined
-  /** Where the operator finds the callback of their connection; undefined if all connections share one. */
+  /** How the operator finds the callback of their connection; undefined if all connections share one callback. */
   readonly ownCallback: string | undefined
   /** The callback as entered, if it was rejected; otherwise empty. */
   readonly typed: string

@@ -27,9 +27,9 @@ export interface AdminHomePage {
   readonly siteName: string
   readonly betaHref: string
   readonly assistantsHref: string
-  /** The list of applications; undefined if MCP connections are off. */
+  /** The page that lists applications; undefined if MCP connections are off. */
   readonly applicationsHref: string | undefined
-  /** The reviews of clients; undefined if the service accepts no metadata documents. */
+  /** The page for reviewing clients; undefined if the service accepts no metadata documents. */
   readonly documentClientsHref: string | undefined
   readonly overviewHref: string
   readonly auditHref: string

@@ -31,7 +31,7 @@ interface Section {
   readonly measure: Measure
   readonly title: string
   readonly what: string
-  /** Summarizes the values of all days. */
+  /** Returns the summary of the section, such as "12 in all" or "3 today". */
   readonly inAll: (values: readonly number[], page: OverviewPage) => string
 }
 
@@ -168,7 +168,7 @@ const errorWords: ReadonlyMap<string, string> = new Map([
   ['unsupported_grant_type', 'a way in that does not exist'],
 ])
 
-/** Describes an error code. An unknown code becomes words. */
+/** Describes an error code. An unknown code is shown with spaces instead of underscores. */
 function wordsOf(error: string): string {
   return errorWords.get(error) ?? error.replaceAll('_', ' ')
 }

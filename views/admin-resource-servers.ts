@@ -94,7 +94,7 @@ export interface ResourceServerPage {
   readonly done: string | undefined
 }
 
-/** Shows a resource server: its settings, its secrets, and links to stop it. */
+/** Shows a resource server: its settings, its secrets, and links to disable or delete it. */
 export function resourceServerPage(page: ResourceServerPage): Page {
   const { area, resourceServer, newSecret, hrefs } = page
   const { name, disabledAt } = resourceServer

@@ -49,7 +49,7 @@ ${csrfField(csrf)}
 
 interface StopSection {
   readonly disabledAt: number | undefined
-  /** The page that asks for confirmation. Enabling needs none. */
+  /** The page that asks for confirmation. The action `enable` needs no confirmation. */
   readonly disable: string
   readonly enable: string
   readonly remove: string

@@ -67,7 +67,7 @@ export interface AreaConfirmPage {
   readonly cancelHref: string
 }
 
-/** Creates a page that asks for confirmation of an action that cannot be undone. */
+/** Creates a page that describes the consequences of an action and asks for confirmation. */
 export function areaConfirmPage(page: AreaConfirmPage): Page {
   return areaPage({
     ...page,

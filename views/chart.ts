@@ -21,7 +21,7 @@ const TOP = 16
 const BOTTOM = 18
 const GAP = 2
 
-/** Draws a bar for each time, from left to right. Labels the first and the last. */
+/** Draws a vertical bar for each entry, from left to right. Labels the first and the last entry. */
 export function columnChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   const room = HEIGHT - TOP - BOTTOM
@@ -46,7 +46,7 @@ export function columnChart({ bars, ...chart }: BarChart): Html {
 
 const ROW = 30
 
-/** Draws a bar for each label, from top to bottom, with its value. */
+/** Draws a horizontal bar for each entry, from top to bottom, with its label and value. */
 export function rowChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   const rows = bars.map(

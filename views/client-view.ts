@@ -13,7 +13,7 @@ export interface ClientView {
     | 'reviewed'
     | 'loopback'
     | 'own'
-  /** The host of the redirect URI: `app.example.com`, or `this computer (127.0.0.1)`. */
+  /** Where the redirect URI leads: `app.example.com`, `this computer (127.0.0.1)` or `an app on this device (…)`. */
   readonly host: string
   /** The site that created the application, for the kind `operator-created`. */
   readonly siteName?: string | undefined

@@ -9,7 +9,7 @@ export interface ConnectStepsView {
   readonly documentation: { readonly url: string; readonly read: string }
   /** Whether the assistant sends its requests from its vendor's servers. */
   readonly needsPublicAddress: boolean
-  /** For an assistant with a callback per connection: the registered ones, and how to add another. */
+  /** For an assistant with a callback per connection: the registered callbacks, and how to add another. */
   readonly ownCallbacks?: { readonly differs: string; readonly uris: readonly string[] } | undefined
 }
 

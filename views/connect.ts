@@ -16,7 +16,7 @@ export interface ConnectPage {
   readonly appsHref: string
 }
 
-/** Explains connecting, and lists the sites. */
+/** Explains how to connect an assistant, and lists the sites. */
 export function connectPage(page: ConnectPage): Page {
   return {
     title: 'Connect an assistant',

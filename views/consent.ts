@@ -52,7 +52,7 @@ account. It ends at once.</p>`,
   }
 }
 
-/** Warns that facts are unverified. Shown above any text of the application. */
+/** Returns the warning about a client that this service could not fully verify; undefined for other clients. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
     return html`<div class="notice warning" role="note">

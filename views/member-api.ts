@@ -14,7 +14,7 @@ export interface MemberApiPage {
   }[]
 }
 
-/** Shown when the URL of the Member API is opened in a browser. */
+/** The page shown when the URL of the Member API is opened in a browser. */
 export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Page {
   const query =
     '{"query":"{ viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } } }"}'

@@ -20,7 +20,7 @@ export interface QueryPage {
   readonly query: string
   /** JSON, or an empty string. */
   readonly variables: string
-  /** The response as JSON; undefined before the first query. */
+  /** The response as JSON; undefined if no query has run. */
   readonly answer?: string | undefined
   readonly problem?: string | undefined
   /** GraphiQL, which replaces the form if scripts run; undefined if it is not installed. */
@@ -39,7 +39,7 @@ export interface QueryTool {
   readonly stylesheet: string
   /** The path to which GraphiQL posts queries. */
   readonly address: string
-  /** Allows the scripts in the Content-Security-Policy. */
+  /** The nonce by which the Content-Security-Policy allows the scripts. */
   readonly nonce: string
 }
 

@@ -16,7 +16,7 @@ export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'area.cs
 
 export type ColorSheet = Stylesheet
 
-/** The colors that a site chose, and the text colors that fit them. Undefined colors are those of the service. */
+/** The colors that a site chose, and the text colors that fit them. An undefined color is that of the service. */
 export interface SitePalette {
   readonly accent: string | undefined
   readonly accentOver: string | undefined

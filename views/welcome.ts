@@ -21,7 +21,7 @@ export interface DemoPerson {
   readonly what: string
 }
 
-/** Shown when the base URL of the service is opened in a browser. */
+/** The page shown when the base URL of the service is opened in a browser. */
 export function welcomePage(page: WelcomePage): Page {
   const { baseUrl, accountHref, connectHref, links, demoPeople = [] } = page
   return {

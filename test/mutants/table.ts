@@ -162,7 +162,10 @@ export const mutants: readonly Mutant[] = [
     'resource-server hostile/token-kind introspection-answers',
     [
       ["if (token.expiresAt * 1000 <= nowMs) return 'the token has expired'", ''],
-      ["return use.kind === 'good' ? undefined : 'the refresh token was used'", 'return undefined'],
+      [
+        "return use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'",
+        'return undefined',
+      ],
       ['return unbound\n    ? undefined', 'return true\n    ? undefined'],
       ["if (token.audience !== undefined) return 'the token was issued for another origin'", ''],
       ['if (token.audience === audience) return', 'if (token.audience !== "") return'],
@@ -178,7 +181,10 @@ export const mutants: readonly Mutant[] = [
     ["return { kind: 'unavailable', cause }", 'return invalid(String(cause))'],
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
-    ["return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')", 'return {}'],
+    [
+      "return scheme === 'Bearer' ? {} : refused('an unbound token was sent with the scheme DPoP')",
+      'return {}',
+    ],
     [") return refused('the token is bound to a key: send it with a DPoP proof')", ') return {}'],
     ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
   ]),

@@ -14,8 +14,8 @@ import { type Admission, uploadRoute } from './upload-route.ts'
 
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
- * The schema declares the scopes of each field. Verifying a token also checks that the person is still an operator of
- * the site. The API is loaded at its first request, to keep start-up fast.
+ * The schema declares the scopes of each field. Verifying a token that has operator scopes also checks that the person
+ * is still an operator of the site. The API is loaded at its first request, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,

@@ -18,7 +18,7 @@ import {
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 import { schemaText } from './schema-text.ts'
 
-/** Creates the function that collects the `@needs` scopes of an operation. Ignores `@skip` and `@include`. */
+/** Creates the function that collects the `@needs` scopes of an operation, including those of skipped fields. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
   return (document, operationName) => {
@@ -49,7 +49,7 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
   return [...scopes]
 }
 
-/** Returns all scopes that the published schema names. */
+/** Returns all scopes in the `@needs` directives of the published schema. */
 export function scopesOfAdminApi(): ReadonlySet<string> {
   const scopes = new Set<string>()
   visit(parse(schemaText), {

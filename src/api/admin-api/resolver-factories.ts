@@ -22,7 +22,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id, or else by another key. Null if neither is given. */
+/** Creates a resolver that finds a row of the site by id or by another key. Without either, it returns null. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -55,7 +55,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Creates the resolver of a list of the site. The list gets the arguments of the field and the current time. */
+/** Creates the resolver of a list of the site. `listRows` gets the field arguments, the site and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -69,7 +69,7 @@ export function listed<Question extends { readonly siteId: string }>(
   }
 }
 
-/** Resolves a list of the site. Cursors are bound to the list, its parents, and the filter and sort arguments. */
+/** Resolves a list of the site. Cursors are bound to the site, `named`, and the filter and sort arguments. */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
   { first, after, ...asked }: PageArguments,

@@ -23,7 +23,7 @@ const items = {
   Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
 } as const
 
-/** Fills in item.graphql for one kind of item. `Item` and `item` stand for the type and its fields. */
+/** Fills in item.graphql for one kind of item. `Item` and `item` stand for the type name, such as `Course`. */
 function itemText(template: string, type: keyof typeof items): string {
   const { example, kept, firstSort } = items[type]
   const noun = nounOf(type)

@@ -32,7 +32,7 @@ import type { ServiceFacts } from './service-facts.ts'
 
 const preflightMaxAgeSeconds = 3600
 
-/** Creates the routes of the discovery documents, the cache of those of the engine, and lookups of their content. */
+/** Creates the discovery routes, a cache for the documents of the engine, and lookups of published values. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
     scopeUses: facts.scopeUses,

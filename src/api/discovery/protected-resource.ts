@@ -14,8 +14,8 @@ type Row = readonly [
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
   origin: ['', '', () => scopeNames()],
-  // Identity scopes only: MCP clients request all listed scopes, and get invalid_scope if they may not have one of
-  // them. Challenges name the scopes of the tools.
+  // Identity scopes only: MCP clients request all listed scopes, and get invalid_scope if they are not allowed one
+  // of them. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
   // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Challenges name
@@ -51,7 +51,7 @@ export function protectedResourceScopes(
   return scopes(scopeUses)
 }
 
-/** Creates the metadata of a resource (RFC 9728 §2). Its `resource` must equal the URL that led to it (§3.3). */
+/** Creates the metadata of a resource (RFC 9728 §2). Clients reject it if `resource` is not the expected URL (§3.3). */
 export function protectedResourceMetadata(
   { baseUrl, service, scopeUses }: ServiceFacts,
   resource: ProtectedResource,

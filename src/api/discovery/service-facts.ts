@@ -1,6 +1,6 @@
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
-/** The parts of the configuration that discovery documents publish. */
+/** The facts about the service that discovery documents publish. */
 export interface ServiceFacts {
   /** The issuer, and the origin of all published URLs, without a trailing slash. */
   readonly baseUrl: string

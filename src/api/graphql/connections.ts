@@ -62,7 +62,7 @@ function pageRequest(
   return { first: size, after: place }
 }
 
-/** Creates the error for an argument that the schema allows but the field does not. */
+/** Creates the error for an argument value that the schema allows but the resolver rejects. */
 export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }

@@ -28,25 +28,25 @@ export interface CostLimit {
   readonly changes?: LimitName
 }
 
-/** Cost of preparing an uncached document, which takes as long as this number of fields. */
+/** Cost of preparing an uncached document, which takes as long as resolving this number of fields. */
 const PREPARING_COST = 500
 
-/** Base cost of a request, which takes as long as this number of fields. */
+/** Base cost of a request, whose overhead takes as long as resolving this number of fields. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
 
-/** Counts the preparation of an uncached document against the limit of the person with this client. */
+/** Counts the preparation of an uncached document against the limit of the person, site and client. */
 export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), PREPARING_COST)
 }
 
-/** Counts an operation against the limit of the person with this client. */
+/** Counts an operation, including its base cost, against the limit of the person, site and client. */
 export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/** Counts changes per person and site, or returns the limit if it is exhausted. */
+/** Counts changes per person and site. If the limit is already reached, returns it and counts nothing. */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,
@@ -72,8 +72,8 @@ const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 const LIST_SIZE_DEFAULT = 10
 
 /**
- * Costs of the introspection fields. Introspection returns a large response for few fields: the whole schema is 300 kB,
- * and each alias repeats it. Even the lowest `costMax` that the settings allow admits one full
+ * Costs of the introspection fields. Introspection returns a large response for few fields: the whole schema of the
+ * Admin API is 170 kB, and each alias repeats it. Even the lowest `costMax` that the settings allow admits one full
  * introspection.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
@@ -83,8 +83,8 @@ const introspectionWeights = { __schema: 700, __type: 100 } as const
  * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count as many
  * times as its `@listSize`, or ten times.
  *
- * `@cost` sets the cost of an expensive field or argument, such as a search of every row. Ignores `@skip` and
- * `@include`, so a skipped field counts too.
+ * `@cost` sets the cost of an expensive field or argument, such as a search of every row. A field that `@skip` or
+ * `@include` excludes counts too.
  */
 export function makeCostOf(schema: GraphQLSchema) {
   const fields = fieldsOf(schema)
@@ -169,7 +169,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** Returns the requested page size. An invalid size counts as the largest valid one. */
+/** Returns the requested page size. A negative or too large size counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

@@ -26,7 +26,7 @@ interface DocumentLimits {
 export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
-  /** Limits of the cache of validated documents. Each takes about 120 bytes of memory per character. */
+  /** Limits of the cache of validated documents. A document takes about 120 bytes of memory per character. */
   readonly cachedDocumentsMax: number
   readonly cachedDocumentCharactersMax: number
   readonly cachedCharactersMax: number
@@ -56,7 +56,7 @@ type PreparedSource =
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
-/** Creates the function that parses, limits and validates documents. It caches the most recently used valid ones. */
+/** Creates the function that parses and validates documents and checks their limits. It caches valid ones (LRU). */
 export function makePrepareDocument(
   schema: GraphQLSchema,
   limits: ApiLimits,
@@ -103,7 +103,7 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
   }
 }
 
-/** Whether brackets nest too deeply for the recursive parser. Also counts brackets in strings, which is harmless. */
+/** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts those in strings. */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
   for (const character of source) {
@@ -142,7 +142,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** An introspection field up to this depth counts as one level, to allow the standard introspection query. */
+/** An introspection field with at most this many levels counts as one, to allow the standard introspection query. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {

@@ -26,7 +26,7 @@ import { makeTryQuery, type Person } from './query-page.ts'
 
 type Resource = 'origin' | 'admin' | 'mcp' | 'mcpMember' | 'mcpAdmin'
 
-/** Dependencies that the endpoints of both APIs and of the tools share. */
+/** Dependencies that the endpoints of the Member API, the Admin API and the tools share. */
 export interface EndpointPorts {
   readonly baseUrl: string
   readonly platform: {
@@ -96,7 +96,7 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/** Registers the route for one operation per request. GET is safe from forgery, because the API uses no cookies. */
+/** Registers the route that runs one operation per request. GET cannot be forged, because the API uses no cookies. */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,

@@ -65,7 +65,7 @@ export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** Reads the body of a POST. Returns an empty text for a GET, whose query is in the URL. @throws unsupportedBody */
+/** Reads the body of a POST; returns an empty text for a GET. @throws unsupportedBody, bodyTooLarge */
 async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
@@ -118,7 +118,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Rejects an operation because of its method, its scopes or a limit. Otherwise counts it and returns undefined. */
+  /** Returns the response that rejects an operation for its method, scopes or a limit; otherwise counts it. */
   function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,
@@ -193,7 +193,7 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   })
 }
 
-/** Reads the parameters of a request. A client that sends only the hash of a document must send the document. */
+/** Reads the parameters of a request. If it has only the hash of a document, returns an error that asks for it. */
 async function readParameters<Raw>(
   request: Request<Raw, unknown>,
 ): Promise<RequestParams | Response> {

@@ -14,7 +14,7 @@ export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 /** Returns the folder of an installed package; undefined if it is not installed. */
 export type FindPackage = (name: string) => string | undefined
 
-/** The files in loading order. `views` is a folder of this service, not a package. */
+/** The files of the query tool, in loading order. `views` is a folder of this service, not a package. */
 const sources = [
   { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
   { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },

@@ -11,7 +11,7 @@ import {
 /** Resolvers by type and field. A field without a resolver is a property of its parent. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** Creates an executable schema. `around` wraps each resolver. @throws Error for a resolver of an unknown field */
+/** Creates an executable schema. `around` wraps each resolver. @throws Error if `text` lacks a type or field */
 export function makeSchema(
   text: string,
   resolvers: readonly Resolvers[],
@@ -39,11 +39,11 @@ export function makeSchema(
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 function serializeTime(value: unknown): string {
-  if (typeof value !== 'number') throw new GraphQLError('a DateTime must be epoch milliseconds')
+  if (typeof value !== 'number') throw new GraphQLError('a DateTime must be in epoch milliseconds')
   return new Date(value).toISOString()
 }
 
-/** Format of a timestamp (RFC 3339 §5.6). The offset is required, because a local time depends on the time zone. */
+/** Format of a timestamp (RFC 3339 §5.6), with optional seconds. The offset is required: local times are ambiguous. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
 const LAST_TIME_MS = Date.UTC(9999, 11, 31)

@@ -26,7 +26,7 @@ export interface Sender {
   readonly address: ToolAddress
 }
 
-/** Creates the function that responds to messages: directly to plain requests, through the SDK to all others. */
+/** Creates the function that responds to messages. The SDK handles those that are neither plain requests nor invalid. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()

@@ -6,11 +6,11 @@ import { accessTo, isOpen } from './tool-access.ts'
 /** The state of one request inside the SDK, with any failure. */
 export interface Exchange {
   readonly call: ToolCall
-  /** The internal error of a tool, for the endpoint to report. */
+  /** The internal error of a handler, for the endpoint to report. */
   failure?: unknown
 }
 
-/** Awaits work inside the SDK. Stores an internal error for the endpoint, and throws one without details. */
+/** Awaits work inside the SDK. Stores an internal error in `exchange`, and throws a ProtocolError without details. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,

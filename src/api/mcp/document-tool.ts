@@ -100,8 +100,8 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   return destroys ? 'destroys' : 'changes'
 }
 
-/** The message for an unknown id or slug, and for one of another site. */
-const NOTHING = 'The site has no object with this id or slug.'
+/** The message for an id, slug or order number that does not exist at the site. */
+const NOTHING = 'The site has no object with this identifier.'
 
 function hintFor(listedBy: string | undefined): string {
   return listedBy === undefined ? '' : `Call ${listedBy} to list valid values.`

@@ -42,9 +42,9 @@ interface Apis {
 }
 
 /**
- * Creates the routes of the tool endpoints (specification, Tool endpoint). Before the SDK sees a message, the endpoint
- * checks, in this order: host and origin, token, limit, method, body, scope. The token is checked before the method,
- * so clients that probe with GET or HEAD also get a challenge.
+ * Creates the routes of the tool endpoints (specification, Tool endpoint). Before a message is handled, the endpoint
+ * checks, in this order: host and origin, token, request limit, audience, method, body, scopes, limit on changes. Where
+ * a token is required, it is checked before the method, so clients that probe with GET or HEAD get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
   const { baseUrl, cursors, discovery, platform } = ports

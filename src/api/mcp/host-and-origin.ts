@@ -44,7 +44,7 @@ function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
 
-/** Creates middleware that rejects a foreign host or origin with 403. Requests without an Origin are admitted. */
+/** Creates middleware that rejects a foreign host or origin with 403. Does not require an Origin header. */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
     const host: unknown = ctx.state['presentedHost']

@@ -59,7 +59,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My courses',
     description:
       'Lists the courses that the signed-in member bought, with the end of access and the watch progress. ' +
-      'For those that end next, use access: ACTIVE with sort: EXPIRE_DATE.',
+      'For the courses that end next, use access: ACTIVE with sort: EXPIRE_DATE.',
     list: 'enrolledCourses',
     filters: { sort: 'EnrolledCourseSort', access: 'CourseAccess' },
     nodes: `id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
@@ -88,8 +88,8 @@ export const memberTools: readonly Tool[] = [
     name: 'list_event_registrations',
     title: 'My events',
     description:
-      'Lists the events that the signed-in member registered for, with venue and URL. For the next ones, ' +
-      'use when: UPCOMING with sort: START.',
+      'Lists the events that the signed-in member registered for, with venue and URL. For the next ' +
+      'events, use when: UPCOMING with sort: START.',
     list: 'eventRegistrations',
     filters: { sort: 'EventRegistrationSort', when: 'EventTime', cancelled: 'Boolean' },
     nodes: 'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',

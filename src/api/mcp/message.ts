@@ -67,7 +67,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Sends a JSON-RPC error without an id, because the id of the message is unknown. */
+/** Sends a JSON-RPC error with the id null, for a message whose id was not read (JSON-RPC 2.0 §5). */
 export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -75,7 +75,7 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
   ctx.body = { jsonrpc: '2.0', error: { code, message }, id: null }
 }
 
-/** Sends a response with the id of an internal error. @throws `failure` if it is a refusal, such as storageUnavailable */
+/** Logs an internal error and responds with its error id. @throws `failure` if it is a refusal */
 export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
   logFields(ctx).cause = failure
@@ -100,13 +100,13 @@ function sendError(
   ctx.body = { jsonrpc: '2.0', error, id }
 }
 
-/** Hop-by-hop headers, and headers that describe the body, which was already read. */
+/** Headers that are not copied, because they belong to the connection or follow from the URL and the body. */
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * Converts a Koa request to the fetch API, without its Authorization header and cookies. No later code needs the token,
- * so none can pass it on (MCP, token passthrough). The signal aborts when the caller disconnects, which cancels a call
- * (since revision 2026-07-28).
+ * Converts a Koa request to the fetch API, without its Authorization header and cookies. Later code does not need the
+ * token, and without it cannot pass it on (MCP, token passthrough). The signal aborts when the caller disconnects,
+ * which cancels a call (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()

@@ -129,7 +129,7 @@ export const operatorTools: readonly Tool[] = [
     noun: 'post',
     filters: { search: 'String', published: 'Boolean' },
     selection: post,
-    order: ' (announcements), newest first, including drafts',
+    order: ': announcements, newest first, including drafts',
   }),
   posts.change({
     name: 'create_post',
@@ -220,7 +220,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   students.change({
     name: 'update_enrolment',
-    description: 'Changes the end of an enrolment to another time, or to lifetime access.',
+    description: 'Changes when an enrolment ends, or grants lifetime access.',
     destroys: true,
   }),
   students.change({

@@ -97,7 +97,7 @@ export function toolsOf(area: string) {
     })
   }
 
-  /** Creates a tool that runs the mutation of its name. The result contains only what the write scope covers. */
+  /** Creates a tool that runs the mutation with the same name. The result contains only what the write scope covers. */
   function change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
     const field = camelCase(described.name)
     const taken = takes ?? { input: `${capitalized(field)}Input!` }
@@ -155,7 +155,7 @@ export function itemTools(noun: string, selection: string): Tool[] {
     }),
     change({
       name: `create_${noun}`,
-      description: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} shows it.`,
+      description: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
     }),
     change({
       name: `update_${noun}`,

@@ -25,8 +25,8 @@ type Era = 'modern' | 'legacy'
 
 /**
  * Recognizes tools/list and tools/call, which are nearly all traffic, in their usual format. Returns undefined for
- * other messages, which the SDK handles. For each message the SDK creates a request, a response, a server and a
- * transport, and validates the message several times. That costs more than most tools.
+ * other messages. For each message that the SDK handles, it creates a request, a response, a server and a transport,
+ * and validates the message several times. That costs more than most tools.
  * `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
  */
 export function readPlainRequest(

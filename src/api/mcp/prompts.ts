@@ -52,7 +52,7 @@ export const promptCatalogue: readonly Prompt[] = [
   {
     name: 'courses_ending_soon',
     title: 'Which of my courses end soon?',
-    description: 'Lists the courses whose access ends within a few days, earliest first.',
+    description: 'Lists the courses whose access ends soon, earliest first.',
     access: needs(MEMBER_READ),
     arguments: [asks('days', 'Number of days; default 30.')],
     text: ({ days = '30' }) =>

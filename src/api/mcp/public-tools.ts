@@ -147,7 +147,7 @@ export const publicTools: readonly Tool[] = [
   }),
 ]
 
-/** Finds the requested site, or else the site of the token. @throws ToolProblem if there is neither */
+/** Finds the site with a slug or, without one, the site of the token. @throws ToolProblem if there is none */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined && caller?.siteId === undefined) {
     throw new ToolProblem('site is required: call list_sites for the slugs.')
@@ -159,7 +159,7 @@ async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
       : await publicCourses.findSite(slug)
   if (site) return site
   throw new ToolProblem(
-    `There is no site with the slug ${slug}. Call list_sites for valid slugs, with search for a part of the name.`,
+    `There is no site with the slug ${slug}. Call list_sites for valid slugs; use its argument search to find part of a name.`,
   )
 }
 

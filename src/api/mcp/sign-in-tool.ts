@@ -28,8 +28,8 @@ const areas = catalogue
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
 /**
- * The tool that starts a sign-in. Some clients sign in only after a call was rejected, and calls to public tools never
- * are. So calls to this tool are rejected until the client has scopes for the kind of person that it acts for.
+ * The tool that starts a sign-in. Some clients sign in only after a rejected call, but public tools need no sign-in. So
+ * a call of this tool is rejected until the token gives the access that the arguments request.
  */
 export const signInTool = defineTool({
   name: 'sign_in',

@@ -37,7 +37,7 @@ export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAcce
   return accessFor?.(values) ?? access
 }
 
-/** Returns the scopes that a challenge requests if there is no token. */
+/** Returns the scopes that a challenge requests if there is no valid token. */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
     case 'public':

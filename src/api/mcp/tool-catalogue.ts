@@ -28,7 +28,7 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
 const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
-/** A list of tools with its JSON, which is long and constant. */
+/** A list of tools, and its JSON, which is long and therefore created only once. */
 interface ListedTools {
   readonly tools: ToolDescription[]
   readonly text: string
@@ -39,7 +39,7 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/** Lists sign_in and the tools that a caller may use at an endpoint. Cached by the scopes that tools need. */
+/** Lists sign_in and the tools that a caller may use at an endpoint. Caches lists by endpoint and scopes. */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)

@@ -22,7 +22,7 @@ export interface ToolAddress {
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
 }
 
-/** The condition for calling a tool. */
+/** The condition for using a tool, prompt or resource. */
 export type ToolAccess =
   | { readonly kind: 'public' }
   /** Any valid token. `asked` are the scopes of the challenge if there is no token. */
@@ -61,7 +61,7 @@ export interface ToolCall {
   readonly caller: AccessToken | undefined
   /** The request, for the audit trail. */
   readonly request: NamedRequest
-  /** Called if the result reports a mistake by the caller. */
+  /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
@@ -171,12 +171,12 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
  * The keywords that every host passes to every model. Some APIs reject requests with other keywords: Google's rejects
- * `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Descriptions
- * state these limits, and calls are validated against them.
+ * `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Calls are
+ * validated against the full schema.
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 
-/** Reduces the schema of an argument to the accepted keywords. */
+/** Reduces a JSON Schema, including those nested in it, to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
   const plain = (keyword: (typeof keywords)[number], value: unknown) => {

@@ -44,7 +44,7 @@ export function memberEndpoint(
     routes,
     executeMember: execute,
     tryMemberQuery: tryQuery,
-    /** The query tool, which serves GraphiQL to the query pages of all APIs. */
+    /** The query tool, which serves GraphiQL to the query pages of both GraphQL APIs. */
     queryTool: makeQueryTool(),
   }
 }

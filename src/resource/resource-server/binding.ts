@@ -36,7 +36,7 @@ export async function judgeBinding(
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {
   if (jkt === undefined) {
-    return scheme === 'Bearer' ? {} : refused('the token is not bound to a key')
+    return scheme === 'Bearer' ? {} : refused('an unbound token was sent with the scheme DPoP')
   }
   if (scheme === 'Bearer') return refused('the token is bound to a key: send it with a DPoP proof')
   const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined

@@ -115,7 +115,7 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
     return invalid('the token is bound to a key, but a proxy cannot forward the proof')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
-  return invalid('the token is for a different site than the resource server')
+  return invalid('the token is not for the site of the resource server')
 }
 
 /** Authenticates the proxy as a resource server. @returns undefined if the request was rejected */
@@ -159,9 +159,9 @@ export interface ScopeSources {
 }
 
 /**
- * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below the
- * endpoint, the path and query are those of the guarded request. The caller controls them, so only the header counts
- * there. A caller that sends the header can only add requirements for its own token.
+ * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. At a path below
+ * `forwardAuthFor`, the path and query are those of the guarded request. The caller controls them, so only the header
+ * counts there. A caller that sends the header can only add requirements for its own token.
  */
 export function readWantedScopes({
   path,

@@ -19,7 +19,7 @@ import { programRoute } from '../../platform/http/router.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
-/** Creates the introspection route (RFC 7662). Tokens that the client may not introspect are inactive (design 13). */
+/** Creates the introspection route (RFC 7662; design 13). Tokens that a client may not introspect appear inactive. */
 export function introspectionRoute(parts: ResourceParts): Middleware {
   const { requestLimits } = parts.platform
   const answer = async (ctx: Context) => {
@@ -49,8 +49,8 @@ interface Question {
 }
 
 /**
- * Judges the token before the caller has authenticated, because one query reads the token and the version of the
- * caller's client. An unauthenticated caller learns nothing about the verdict.
+ * Authenticates the caller and responds. Judges the token first, because one query reads the token and the version of
+ * the caller's client. An unauthenticated caller learns nothing about the verdict.
  */
 async function answerCaller(
   ctx: Context,
@@ -78,7 +78,7 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // Honest callers send only tokens that were issued here; any other token is a guess.
+    // Callers receive their tokens from clients of this service, so a token without a record may be a guess.
     if (!judged.token) platform.requestLimits.count('unknownTokens', caller.clientId)
   } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'

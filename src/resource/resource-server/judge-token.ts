@@ -16,7 +16,7 @@ export interface WorthlessToken<Token = AccessToken> {
 
 export interface JudgeSettings {
   readonly lifetimes: RefreshTokenLifetimes
-  /** The audience of all tokens bound to this origin. */
+  /** The only accepted audience: the origin of this service. */
   readonly audience: string
   readonly now: () => number
 }
@@ -93,7 +93,7 @@ function lossByUse(
   { lifetimes, nowMs }: Judging,
 ): string | undefined {
   const use = judgeGeneration(family, generation, { lifetimes, nowMs })
-  return use.kind === 'good' ? undefined : 'the refresh token was used'
+  return use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'
 }
 
 function lossByAudience(token: AccessToken, { audience, unbound }: Judging): string | undefined {
@@ -101,5 +101,5 @@ function lossByAudience(token: AccessToken, { audience, unbound }: Judging): str
   if (token.audience !== undefined) return 'the token was issued for another origin'
   return unbound
     ? undefined
-    : `the token was requested without resource: send resource=${audience} at both the authorization and the token endpoint`
+    : `the token was requested without the resource parameter: send resource=${audience} at both the authorization and the token endpoint`
 }

@@ -41,7 +41,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** Returns the parts of a request that a proof must match. The host is that of BASE_URL (request-target.ts). */
+/** Returns the DPoP proofs, method and URL of a request. The host is that of BASE_URL (request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {

@@ -23,7 +23,7 @@ import type { ResourceParts } from './verify-bearer.ts'
 
 /**
  * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint. Accepts tokens
- * bound to this origin, and unbound tokens from plain sign-ins (design 4).
+ * for this origin, and tokens without an audience, which plain sign-ins get (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
@@ -76,7 +76,7 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token of a request, with the scopes that limit the response; or why there is no token. */
+/** The access token of a request, with the scopes that limit the response; `none` without a token; or the problem. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
@@ -85,7 +85,7 @@ type TokenRead =
 
 /**
  * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
- * Rejects several tokens, and a token in the URL, which ends up in logs.
+ * Rejects several tokens, and a token in the URL, because URLs end up in logs.
  */
 async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRead> {
   const query = new URLSearchParams(ctx.querystring)
@@ -128,7 +128,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Returns a refusal if the token lacks `openid` or a scope that the request names. */
+/** Returns a refusal if the token lacks `openid` or a requested scope, or if `scope` is malformed. */
 function refusalForScopes(
   { scopes }: AccessToken,
   named: string | undefined,
@@ -161,7 +161,7 @@ function claimsReleased(
   )
 }
 
-/** A refusal with the error texts of the engine's own endpoint. */
+/** A refusal, with the error text of the engine's own endpoint where that has one. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined

@@ -24,7 +24,7 @@ export type Verdict =
       /** The reason, for the log. `description` is for the caller. */
       readonly reason: string
       readonly description: string
-      /** The error code for a token that is bound to a key, instead of `invalid_token`. */
+      /** The error code of a binding fault; `invalid_token` if undefined. */
       readonly error?: BindingFault['error']
       readonly dpop?: DpopChallenge
       readonly nextNonce?: string | undefined
@@ -39,7 +39,7 @@ export type Verdict =
       /** Whether any one of these scopes suffices. */
       readonly oneIsEnough: boolean
     }
-  /** The stores did not respond, which says nothing about the token (specification, Errors 7). */
+  /** The check failed, for example because a store did not respond (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Granted {

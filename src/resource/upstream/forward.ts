@@ -33,7 +33,7 @@ export interface Forwarded {
 
 const CONNECT_MS = 5_000
 
-// Open a new connection for each request. An upstream may close a kept-alive connection just when a write is sent,
+// Open a new connection for each request. An upstream may close a kept-alive connection while a request is being sent,
 // which leaves the outcome unknown. TLS sessions are resumed.
 const agents = { http: new HttpAgent(), https: new HttpsAgent() }
 
@@ -49,7 +49,7 @@ export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
   // `close` also follows a complete response; then `destroy` is a no-op.
-  ctx.res.once('close', () => outgoing.destroy(new Error('the caller left')))
+  ctx.res.once('close', () => outgoing.destroy(new Error('the caller disconnected')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
   if (problem !== undefined) {

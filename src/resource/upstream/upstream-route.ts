@@ -60,7 +60,7 @@ interface UpstreamParts extends ResourceParts {
 
 /**
  * Creates the route `/admin/api/…`. It checks the token and its scope like the Admin API, and forwards the request to
- * the mapped URL (docs/how-to/serve-your-own-api.md). Every error is JSON.
+ * the mapped URL (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
  */
 function upstreamRoute(parts: UpstreamParts): Middleware {
   const cors = openCors([...reading, ...writing])
