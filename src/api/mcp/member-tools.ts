@@ -59,7 +59,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My courses',
     description:
       'Lists the courses that the signed-in member bought, with the end of access and the watch progress. ' +
-      'For the courses that end next, use access: ACTIVE with sort: EXPIRE_DATE.',
+      'For the courses whose access ends next, use access: ACTIVE with sort: EXPIRE_DATE.',
     list: 'enrolledCourses',
     filters: { sort: 'EnrolledCourseSort', access: 'CourseAccess' },
     nodes: `id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
