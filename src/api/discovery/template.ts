@@ -10,7 +10,7 @@ export function fillTemplate(template: string, values: TemplateValues): string {
   const named = new Set([...template.matchAll(/\{\{[#^/]?(\w+)\}\}/g)].map(([, name = '']) => name))
   const unknown = [...named].filter((name) => !Object.hasOwn(values, name))
   const unused = Object.keys(values).filter((name) => !named.has(name))
-  if (unknown.length > 0) throw new Error(`the template uses unknown names: ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`there is no value for ${unknown.join(', ')}`)
   if (unused.length > 0) throw new Error(`the template does not use ${unused.join(', ')}`)
   const text = keepSections(template, values)
   const [open] = /\{\{[#^/]\w*\}\}/.exec(text) ?? []
