@@ -227,12 +227,12 @@ export function makeBatchSize(rowsMax: number, statementMs: number) {
     get rows(): number {
       return rows
     },
-    /** Adapts the number after a statement. @param full whether the statement deleted as many rows as allowed */
+    /** Adapts the batch size after a statement. @param full whether the statement deleted as many rows as allowed */
     took(ms: number, full: boolean): void {
       if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
       else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)
     },
-    /** Reduces the number after a cancelled statement. @returns false if the number was already one */
+    /** Halves the batch size after a cancelled statement. @returns false if it was already one */
     cancelled(): boolean {
       if (rows === 1) return false
       rows = Math.floor(rows / 2)

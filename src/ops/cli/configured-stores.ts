@@ -8,7 +8,7 @@ import { openServiceDatabase, type StoreSettings } from '../../platform/store/op
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Opens the configured database, and migrates it as a start would. Calls `work` with it and its clock. */
+/** Runs `work` with the configured database and its clock. Migrates the database as a start would. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
@@ -34,7 +34,7 @@ export async function recordCommand(
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
-/** Returns what `listKeys` and `rotateKeys` need, for each use of keys. */
+/** Returns the dependencies of `listKeys` and `rotateKeys`, for each use of keys. */
 export function keysOf(
   { secrets, dataDir, service }: Config,
   stores: Pick<KeyDependencies, 'database' | 'now'>,

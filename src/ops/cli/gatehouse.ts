@@ -187,7 +187,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 /**
  * Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere, except
- * for `audit`, which comes first and parses its own arguments.
+ * for `audit`, which must be the first word and parses its own arguments.
  */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   if (given[0] === 'audit') return async () => await audit(given.slice(1))

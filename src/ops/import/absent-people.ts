@@ -11,7 +11,7 @@ const PEOPLE_PER_PAGE = 500
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
 
-/** With `end`, missing people may number up to this share of those in the import, and always up to `MISSING_FEW`. */
+/** With `end`, at most this share of the people in the import may be missing, or `MISSING_FEW` if that is more. */
 const MISSING_SHARE_MAX = 0.1
 const MISSING_FEW = 20
 

@@ -28,7 +28,7 @@ export interface DemoSettings {
 }
 
 /**
- * Loads the demo campus into an empty SQLite database, if allowed. Returns its accounts; empty without the demo campus.
+ * Loads the demo campus into an empty SQLite database, if allowed. Returns its accounts, or none if it is not loaded.
  *
  * @throws if the database contains the demo campus, but the configuration forbids it: its passwords are public
  */

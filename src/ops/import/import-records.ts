@@ -129,7 +129,7 @@ function byLine(a: RejectedLine, b: RejectedLine): number {
   return a.line.number - b.line.number
 }
 
-/** Writes the lines of a batch and the progress. @returns the rejected lines */
+/** Writes the lines of a batch, and the progress if no line so far was rejected. @returns the rejected lines */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
   const { database, rejectedIds } = run
   for (const { line } of batch.rejected) rejectedIds.add(line.value)

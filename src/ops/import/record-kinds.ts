@@ -77,7 +77,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** Ends all access that began before this time. Exports do not contain this field. */
+      /** Ends all access that began by this time. Exports do not contain this field. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({
@@ -87,7 +87,7 @@ export const kinds = {
         }),
         1000,
       ),
-      /** The sites at which operators added the person, with the entered name; null if the platform confirmed it. */
+      /** The sites at which operators added the person. The entered name is null once a role or order is imported. */
       additions: list(
         z.strictObject({ site: id('sit'), name: text(120).nullable(), addedAt: time }),
         1000,

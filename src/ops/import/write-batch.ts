@@ -114,7 +114,7 @@ async function changePeople(
   await endSessions(trx, signedOut, nowMs)
   await markImported(trx, rows, nowMs)
   for (const { id, values } of records) {
-    // End access that began before `accessEndedAt`. A time in the future counts as now.
+    // End access that began by `accessEndedAt`. A time in the future counts as now.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })

@@ -147,7 +147,7 @@ export function releasedItems<
       })
     },
 
-    /** Changes the release state of an item. @throws ChangeRefused if it is unknown, or archived and to be published */
+    /** Changes the release state of an item. @throws ChangeRefused if it is unknown, or archived when published */
     async release(
       database: Database,
       actor: SiteActor,

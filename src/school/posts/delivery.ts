@@ -177,7 +177,7 @@ interface DeliverySources {
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/** Lists the oldest unfinished delivery and removal of each site, so a site with many posts does not delay others. */
+/** Lists each site's oldest unfinished delivery and removal, at most 100 of each, so no site delays the others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts

@@ -14,7 +14,7 @@ export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
   return {
-    /** Lists all sites where a person has a role, sorted by name. All other data is of the token's site. */
+    /** Lists all sites where a person has a role, sorted by name. All other data comes from the token's site. */
     listSites: makeFindHeldSites(database),
     ...courseProgress(database),
     ...purchases,
