@@ -15,7 +15,7 @@ export type Content =
   | readonly Content[]
   | { readonly [name: string]: Content }
 
-/** The placeholders, each of which stands for a value of the site. */
+/** The names of the placeholders that the instructions may contain, such as `{url}`. */
 export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 

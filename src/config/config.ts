@@ -20,7 +20,7 @@ export type Integration = z.infer<typeof integration>
 const uri = z.string().max(512)
 const redirectUri = uri.refine(
   mayBeConfigured,
-  'must be an https URL, http with a loopback host, or a URI with a private-use scheme',
+  'must be an https URL, an http URL with a loopback host, or a URI with a private-use scheme',
 )
 const redirectPattern = uri.refine(
   isRedirectPattern,
@@ -65,7 +65,7 @@ const conformanceSettings = z.strictObject({
 })
 
 /**
- * Reads the environment, and `config/*.json` from CONFIG_DIR or, by default, from `defaultFolder`.
+ * Reads the environment, and the JSON files in CONFIG_DIR or, by default, in `defaultFolder`.
  *
  * @throws one error that lists every problem
  */

@@ -54,14 +54,14 @@ const redisCluster = z
   .string()
   .transform((text) => ({ clusterNodes: text.split(',').map((node) => node.trim()) }))
   .refine(({ clusterNodes }) => clusterNodes.every((node) => /^[^\s:]+:\d{1,5}$/.test(node)), {
-    error: 'REDIS_CLUSTER_NODES must be host:port, separated by commas',
+    error: 'REDIS_CLUSTER_NODES must be a list of host:port, separated by commas',
   })
 
 const secrets = z
   .string()
   .transform((text) => text.split(/\s+/).filter(Boolean))
   .refine((all) => all.length > 0 && all.every(({ length }) => length >= SECRET_LENGTH_MIN), {
-    error: `each secret must have ${SECRET_LENGTH_MIN} characters or more`,
+    error: `each secret in SECRET or SECRET_FILE must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
 /** Creates the schema of a variable that names a file. Its output is the content of the file. */
@@ -106,7 +106,7 @@ const monitoringVariables = {
   METRICS_HOST: z
     .string()
     .default(loopbackAddress)
-    .describe('Interface address of METRICS_PORT, which has no authentication.'),
+    .describe('Interface address on which METRICS_PORT is opened. The port has no authentication.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
@@ -177,7 +177,7 @@ export const environmentVariables = z.object({
   SECRET: secrets
     .optional()
     .describe(
-      'Root secret of cookies and encrypted keys, 32 characters or more. Several, separated by spaces: the first encrypts, all decrypt.',
+      'Root secret that authenticates cookies and tokens and encrypts keys, 32 characters or more. Several, separated by spaces: the first signs and encrypts, all verify and decrypt.',
     ),
   SECRET_FILE: fileOf('SECRET_FILE')
     .pipe(secrets)
@@ -205,14 +205,14 @@ export const environmentVariables = z.object({
       'Folder of service.json, integrations.json and demo/; by default, that of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
-    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); fails with production settings. forced: works with production settings, too.',
+    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); start-up fails with production settings. forced: start-up succeeds with them, too.',
   ),
   AUDIT_STREAM: z
     .string()
     .optional()
     .describe('stdout, stderr or a file for audit events, one JSON line each. Empty: no stream.'),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
-    'fatal, error, warn, info, debug or silent.',
+    'The lowest level of lines to log: fatal, error, warn, info or debug; silent: no lines.',
   ),
   ...monitoringVariables,
 })

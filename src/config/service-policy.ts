@@ -71,7 +71,10 @@ const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** The optional standards, all off by default, and the hosts at private addresses that they may contact. */
+/**
+ * The switches of the optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
+ * service may contact for them.
+ */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),
@@ -109,7 +112,7 @@ const upstream = z
       .string()
       .refine(
         isUpstreamAddress,
-        'must be an https URL, or http with a loopback host, without a trailing slash, query or fragment',
+        'must be an https URL, or an http URL with a loopback host, without a trailing slash, query or fragment',
       ),
     audience: z.string().refine(isAudience, 'must be an absolute URI without a fragment'),
     answerWithinSeconds: z.int().min(1).max(300).default(15),
@@ -166,7 +169,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // Defaults to the number of CPU cores minus one. Each running hash uses 19 MiB of memory.
+    // Defaults to the number of CPU cores minus one. Hashing a password uses 19 MiB; an imported hash may need 256 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
@@ -174,7 +177,7 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often counts of calls and refusals are written to the database.
+    // How often counts of calls, refusals and audit events that are not changes are written to the database.
     usageFlushSeconds: seconds(60),
     // How often one process checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
@@ -196,7 +199,7 @@ export const servicePolicy = z.strictObject({
   adminApi: apiLimits,
   upstreams: upstreams.default([]),
   files: z.strictObject({
-    // The maximum of a GraphQL Int (2^31 − 1).
+    // The API returns file sizes as a GraphQL Int, whose maximum is 2^31 − 1.
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
     siteFilesMax: z.int().min(1).max(100_000),
     siteBytesMax: z.int().min(1000),
@@ -247,7 +250,7 @@ export function problemsOfAudiences(
     if (spelledOnce(audience) === spelledOnce(baseUrl)) return [`${name}: must not be the issuer`]
     if (clientIds.includes(audience)) return [`${name}: must not be a client_id`]
     return readDocumentAddress(audience)
-      ? [`${name}: could be the client_id of a metadata document; use a urn: or omit the path`]
+      ? [`${name}: could be the client_id of a metadata document; use a urn: URI or omit the path`]
       : []
   })
 }

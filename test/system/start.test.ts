@@ -32,7 +32,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
       'WORKERS must be auto or a number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
-      'each secret must have 32 characters or more',
+      'each secret in SECRET or SECRET_FILE must have 32 characters or more',
       'TRUST_PROXY must be one of yes, no, not "true"',
       'DEMO_DATA must be one of auto, on, off, not "yes"',
       'LOG_LEVEL must be one of fatal, error, warn, info, debug, silent, not "verbose"',
@@ -70,14 +70,14 @@ const refusals: readonly [Variables, readonly string[]][] = [
     { BASE_URL: 'id.example', REDIS_CLUSTER_NODES: 'a,b', SECRET_FILE: '/nowhere/secret' },
     [
       'BASE_URL must be scheme, host and port only, not "id.example"',
-      'REDIS_CLUSTER_NODES must be host:port, separated by commas',
+      'REDIS_CLUSTER_NODES must be a list of host:port, separated by commas',
       'SECRET_FILE names a file that cannot be read',
     ],
   ],
   [
     { SECRET: `${SECRET} pa55`, CONFIG_DIR: '/nowhere' },
     [
-      'each secret must have 32 characters or more',
+      'each secret in SECRET or SECRET_FILE must have 32 characters or more',
       '/nowhere/service.json cannot be read',
       '/nowhere/integrations.json cannot be read',
     ],

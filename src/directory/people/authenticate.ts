@@ -38,7 +38,7 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// The maximum lengths of input. Longer input is rejected without hashing.
+// The maximum lengths of the login and the password. Longer ones are rejected without hashing.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 

@@ -25,9 +25,9 @@ const MARK_BYTES = 32
 const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 3)
 
 /**
- * Creates and reads known-browser cookies, so failures in known browsers are counted separately (OWASP, device
- * cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both and the e-mail address. An
- * entry cannot be forged and does not reveal the account. The password is still required.
+ * Creates the functions that read and update known-browser cookies. With them, failures in known browsers are counted
+ * separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both and
+ * the e-mail address. An entry cannot be forged and does not reveal the account. The password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>

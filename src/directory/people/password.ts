@@ -120,7 +120,7 @@ function startThread(): RunInThread {
 const hashFormat =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
-/** The maximum memory of one check, in KiB. Each parallel check needs that much. */
+/** The maximum memory of one check, in KiB. Each parallel check may need that much. */
 const MEMORY_KIB_MAX = 262_144
 /** The maximum of memory times passes, which determines the cost. Common defaults are at most a quarter of it. */
 const WORK_KIB_MAX = 1_048_576
@@ -139,7 +139,7 @@ export function problemOfPasswordHash(text: string): string | undefined {
     memoryKib * Number(passes) <= WORK_KIB_MAX &&
     laneCount <= LANES_MAX
   if (isCheap) return undefined
-  return `must be an Argon2id hash with p up to ${LANES_MAX}, m up to ${MEMORY_KIB_MAX} and m × t up to ${WORK_KIB_MAX}; a larger one makes each sign-in too expensive`
+  return `must be an Argon2id hash with p up to ${LANES_MAX}, m from 8 × p to ${MEMORY_KIB_MAX}, and m × t up to ${WORK_KIB_MAX}; larger values make each sign-in too expensive`
 }
 
 /** Whether text is canonical base64 without padding; Argon2 rejects anything else. */

@@ -87,7 +87,7 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
 
-    /** Ends all sessions of a person that began before `signedOutAt`, in every browser. */
+    /** Ends all sessions of a person that began by `signedOutAt`, in every browser. */
     async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')

@@ -65,12 +65,12 @@ export function findScope(name: string): Scope | undefined {
   return byName.get(name)
 }
 
-/** Returns the scope that lets operators read an area of the site. @throws Error if there is none */
+/** Returns the operator scope for reading an area of a site. @throws Error if there is none */
 export function readScope(area: string): string {
   return operatorScope(area, 'read')
 }
 
-/** Returns the scope that lets operators change an area of the site. @throws Error if there is none */
+/** Returns the operator scope for changing an area of a site. @throws Error if there is none */
 export function writeScope(area: string): string {
   return operatorScope(area, 'write')
 }

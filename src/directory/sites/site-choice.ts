@@ -37,7 +37,7 @@ export interface SiteQuestion {
   readonly held: readonly HeldSite[]
   /** Whether the review of the client at a site permits the requested scopes. */
   readonly admits: (site: HeldSite) => boolean
-  /** The site that the person has just chosen on the consent page. */
+  /** The site that the person has just chosen on the page for choosing a site. */
   readonly chosenSiteId: string | undefined
   /** The site of the grant that the session refers to. */
   readonly rememberedSiteId: string | undefined
@@ -69,7 +69,7 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   if (!only) {
     return {
       kind: 'refused',
-      why: 'none of your sites has approved this application for the access that it requests',
+      why: 'none of your sites allows the access that this application requests',
     }
   }
   if (!second) return { kind: 'bound', site: only }

@@ -36,7 +36,7 @@ export function memberQueryRoutes(
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** Finds the requested site, or else the first. @throws nothingHere if the person has no role there */
+  /** Finds the site with this slug; for null, the person's first site. @throws nothingHere if they have no role there */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)

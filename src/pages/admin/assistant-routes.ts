@@ -20,7 +20,7 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** Whether the assistant was added (`made`), unchanged (`there`), given a callback (`added`), or rejected. */
+/** The outcome: the application was created (`made`), unchanged (`there`), or given a callback (`added`); or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show an operator how to connect their own. */
@@ -94,8 +94,8 @@ const doneSentences = {
 }
 
 /**
- * Creates the site's application for an assistant, with all scopes. If the application exists, adds the callback or
- * changes nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if any.
+ * Creates the site's application for an assistant, with all member scopes. If it exists, adds the callback or changes
+ * nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if any.
  */
 async function admitAssistant(
   assistant: Assistant,

@@ -27,7 +27,7 @@ type ApplicationHandler = (
 
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
-/** Creates the functions that declare pages of a site. Each request checks that the person is its owner or admin. */
+/** Creates the functions that declare pages of a site. Only owners and admins of the site can open these pages. */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
@@ -53,7 +53,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. Responds with 404 if the site has no such application. */
+    /** Declares pages of the application that the URL names. They respond with 404 if the site has no such application. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {

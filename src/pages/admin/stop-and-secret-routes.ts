@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** Registers the pages that stop applications and resource servers, manage their secrets, and list refused requests. */
+/** Registers the pages for applications and resource servers: enable, disable, delete, secrets, refused requests. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -63,7 +63,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   ] as const) {
     onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
-      // Members connect only to applications, so a resource server has no connected people.
+      // Members connect applications, not resource servers, so a resource server has no connected people.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
       return confirmPage({ area, name, people, action, cancelHref })
     })
@@ -121,7 +121,7 @@ function secretRoutes(
   })
 }
 
-/** Returns the URLs and secrets for the page of an application or resource server. Returns a new secret only once. */
+/** Returns links and secret hints for the page of an application or resource server, and a new secret only once. */
 export async function sharedView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,

@@ -64,7 +64,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // With a max_age, the id_token contains auth_time. This max_age is longer than any session.
+    // With a max_age, the id_token contains auth_time. No session lasts longer than this max_age (400 days).
     max_age: '34560000',
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
