@@ -29,7 +29,7 @@ const redirectPattern = uri.refine(
 
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
-  // Names of editions and forks of the client.
+  // Names of editions and forks of the platform's program.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
   redirect_uris: z.array(redirectUri).min(1).max(20),

@@ -219,7 +219,7 @@ export const environmentVariables = z.object({
 
 export type Environment = NonNullable<ReturnType<typeof readEnvironment>>
 
-/** Parses the environment. Returns undefined if there are problems, and adds them to `problems`. */
+/** Parses the environment. If there are problems, adds them to `problems` and returns undefined. */
 export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]) {
   const before = problems.length
   // Treat an empty variable as unset.
@@ -258,7 +258,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** Unless `off`, the service has the clients of the OpenID conformance suite (design 26). */
+    /** The mode of the conformance profile. Unless `off`, the clients of the OpenID suite exist (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,

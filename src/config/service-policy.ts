@@ -152,7 +152,7 @@ export const servicePolicy = z.strictObject({
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account, which a browser session renews without a prompt.
+    // The lifetime of sessions on /admin and /account. While the browser session lasts, a new one starts without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
@@ -177,13 +177,13 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often counts of calls, refusals and audit events that are not changes are written to the database.
+    // How often buffered counts of calls, refusals and audit events are written to the database.
     usageFlushSeconds: seconds(60),
-    // How often one process checks for ended sign-ins and due sign-out notices.
+    // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** How long audit events are kept, and how much of each client IP address. */
+  /** How long audit events are kept, and which part of a client IP address they contain. */
   audit: z
     .strictObject({
       keepDays: z.int().min(1).max(4000),
@@ -222,7 +222,7 @@ export const servicePolicy = z.strictObject({
     // How long a self-registered client without a grant is kept.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // The maximum number of stored callbacks per platform that match a pattern in integrations.json.
+    // The maximum number of callbacks that are stored for each platform because they match one of its patterns.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // How long a callback without a grant is kept.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),

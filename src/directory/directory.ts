@@ -1,4 +1,4 @@
-/** Composes sign-in and people. Other rooms import the functions for sites and scopes directly. */
+/** Composes the sign-in service and the store of people. Other rooms import functions for sites and scopes directly. */
 
 import type { Platform } from '../platform/platform.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'

@@ -43,7 +43,7 @@ const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Creates the function that checks sign-ins and limits failed ones. Unknown addresses, wrong passwords and disabled
+ * Creates the function that checks and limits sign-ins. Unknown addresses, wrong passwords and disabled
  * accounts take the same time, so the response need not reveal which of them occurred.
  */
 export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {

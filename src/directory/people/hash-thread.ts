@@ -12,7 +12,7 @@ const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const ADDED_NICENESS = 10
 const NICENESS_MAX = 19
 
-// Only Linux has priorities per thread. Add to the current niceness, because a lower niceness is not permitted.
+// Only Linux has priorities per thread. Add to the current niceness, because lowering it is not permitted.
 if (process.platform === 'linux') {
   setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
 }

@@ -1,4 +1,4 @@
-/** Stores the people who can sign in, and their sign-outs. The engine stores sessions. */
+/** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -75,7 +75,7 @@ export function makePersonStore({ kysely }: Database) {
       }
     },
 
-    /** Records that a session was signed out. Needed because a restored session store may contain the session again. */
+    /** Records that a session was signed out, because a restored session store may contain the session again. */
     async signOutSession(
       sessionId: string,
       { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },

@@ -151,7 +151,7 @@ export function makePublicCourses({ kysely }: Database) {
       }
     },
 
-    /** Finds a published course by slug, with its first lectures. */
+    /** Finds a published course by slug, with its first `LECTURES_SHOWN_MAX` lectures. */
     async findCourse(published: Published, slug: string) {
       const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined

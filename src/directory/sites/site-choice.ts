@@ -45,7 +45,7 @@ export interface SiteQuestion {
 
 /**
  * Decides the site of an authorization. A client of a site is bound to that site. Other clients need a site only for
- * operator scopes: the only suitable one, or one that the person chooses.
+ * operator scopes: the only suitable one, or one that the person chooses. Without a suitable site, refuses.
  */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question

@@ -92,7 +92,7 @@ export function findColorSheet(file: string): ColorSheet | undefined {
   return sheet?.file === file ? sheet : undefined
 }
 
-/** The color of cards and of button text. Other text is this color or DARK. */
+/** The color of cards and of button text. Text on a site's background color is this color or DARK. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 

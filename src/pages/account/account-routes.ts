@@ -41,7 +41,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       pattern,
       signedInPages.page(async (ctx, session) => {
         const shown = await show(areaOf(session, current), session, ctx)
-        // If the person has roles at only one site, the page has the look of that site.
+        // If the person has roles at only one site, the page has the appearance of that site.
         return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
       }),
     )

@@ -20,7 +20,7 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** The outcome: the application was created (`made`), unchanged (`there`), or given a callback (`added`); or a problem. */
+/** The outcome for the application: created (`made`), unchanged (`there`), extended by a callback, or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show an operator how to connect their own. */

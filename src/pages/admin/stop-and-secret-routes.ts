@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** Registers the pages for applications and resource servers: enable, disable, delete, secrets, refused requests. */
+/** Registers the pages that applications and resource servers share: enable, disable, delete, secrets, refusals. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -121,7 +121,7 @@ function secretRoutes(
   })
 }
 
-/** Returns links and secret hints for the page of an application or resource server, and a new secret only once. */
+/** Returns the links, the secret hints and, once, the new secret for the page of an application or resource server. */
 export async function sharedView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,

@@ -74,7 +74,7 @@ export function makeApplicationStore({ kysely }: Database) {
      */
     create: changing(create),
 
-    /** Changes what the form contains. Ends the grants with a removed scope. @returns the grants that ended */
+    /** Updates an application from its form. Ends the grants with a removed scope. @returns the grants that ended */
     update: changing(update),
 
     /** Stores the operator's choice of optional protocols. */

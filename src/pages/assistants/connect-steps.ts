@@ -41,7 +41,7 @@ export function operatorSteps(
   url: string,
   scopes: readonly string[],
 ): ConnectStepsView {
-  // Distinguishes this connection from the member connection of the same person.
+  // The suffix distinguishes this connection from the same person's connection as a member.
   const server = `${serverName(site)}-admin`
   return stepsOf(assistant, 'operator', { url, clientId: '', server, site: site.name, scopes })
 }

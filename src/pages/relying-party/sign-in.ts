@@ -51,7 +51,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
   }
 }
 
-/** Creates an authorization request, and the values for its callback. The sign-in ends at the path `returnTo`. */
+/** Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`. */
 export async function beginSignIn(returnTo: string, baseUrl: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()

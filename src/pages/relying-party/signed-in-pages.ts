@@ -163,7 +163,7 @@ async function finishSignIn(
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
-  // A later tab has overwritten the cookie. Open the page that it requested, which starts the sign-in again.
+  // Another tab has overwritten the cookie since. Open the page that it requested, which starts its sign-in again.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
@@ -174,7 +174,7 @@ async function finishSignIn(
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // The storage was unavailable. Restore the cookie, so reloading may succeed.
+    // If the storage was unavailable, restore the cookie, so reloading may succeed.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
     throw error
   }
