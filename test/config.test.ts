@@ -174,7 +174,9 @@ describe('environment: secrets', () => {
     writeFileSync(file, `${SECRET}\n${other}\n`)
     expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
     writeFileSync(file, '\n')
-    expect(problemsOf({ SECRET_FILE: file }).join()).to.match(/^each secret in SECRET or SECRET_FILE must have 32/)
+    expect(problemsOf({ SECRET_FILE: file }).join()).to.match(
+      /^each secret in SECRET or SECRET_FILE must have 32/,
+    )
   })
 
   const shared = 'Redis is set, and every process must have the same secret'

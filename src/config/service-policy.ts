@@ -72,7 +72,7 @@ const host = z
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
 /**
- * The switches of the optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
+ * The switches of optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
  * service may contact for them.
  */
 export const furtherPlans = z
@@ -152,7 +152,7 @@ export const servicePolicy = z.strictObject({
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. While the browser session lasts, a new one starts without a prompt.
+    // The lifetime of sessions on /admin and /account. A browser session starts a new one without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */

@@ -26,8 +26,8 @@ const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 
 
 /**
  * Creates the functions that read and update known-browser cookies. With them, failures in known browsers are counted
- * separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both and
- * the e-mail address. An entry cannot be forged and does not reveal the account. The password is still required.
+ * separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both
+ * and the e-mail address. An entry cannot be forged and does not reveal the account. The password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>

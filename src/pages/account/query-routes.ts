@@ -36,7 +36,7 @@ export function memberQueryRoutes(
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** Finds the site with this slug; for null, the person's first site. @throws nothingHere if they have no role there */
+  /** Finds the person's site with this slug or, for null, their first site. @throws nothingHere if there is none */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)

@@ -22,7 +22,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
       siteId: site.id,
       action: action || undefined,
       clientId: client || undefined,
-      // An unknown id or e-mail address stays as entered, and matches no event.
+      // An unknown id or e-mail address stays as entered. Such an address matches no event.
       personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
       fromMs: startOfDay(from),
       untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,

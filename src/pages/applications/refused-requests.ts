@@ -121,7 +121,7 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Shortens a text and removes NUL and lone surrogates, with which the database would reject the whole batch. */
+/** Shortens a text. Removes or replaces characters that would make the database reject the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
