@@ -1,4 +1,4 @@
-/** Opens the infrastructure of all rooms: stores, limits, monitoring, the audit trail and outgoing requests. */
+/** Opens the infrastructure of the service: stores, limits, monitoring, the audit trail and outgoing requests. */
 
 import type { Logger } from 'pino'
 

@@ -12,7 +12,7 @@ export interface AuditFilter {
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   readonly clientId?: string | undefined
-  /** Matches events in which the person is the actor or affected. */
+  /** Matches events with this person as the actor or as the affected person. */
   readonly personId?: string | undefined
   readonly fromMs?: number | undefined
   /** The end of the period, in epoch milliseconds; exclusive. */

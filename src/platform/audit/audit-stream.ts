@@ -74,7 +74,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
   return {
     run,
 
-    /** Sends the remaining events if this process holds the lease, and releases it. */
+    /** Sends the remaining events, unless another process holds the lease. Releases the lease of this process. */
     async end(): Promise<void> {
       await run()
       await kysely
@@ -111,7 +111,7 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
   })
 }
 
-/** Creates a sink that appends to standard output or error, or to a file that only its owner can read. */
+/** Creates a sink that appends to standard output or error, or to a file. A new file is readable only by its owner. */
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {

@@ -100,7 +100,7 @@ interface Tally {
   readonly minute: number
   isReported: boolean
   at: number
-  /** Occurrences that were not reported yet. */
+  /** Occurrences that have not been reported yet. */
   times: number
 }
 

@@ -63,7 +63,7 @@ function cleaned(text: string, charactersMax: number): string {
 }
 
 /**
- * Returns the rows of the events, with the site of the grant or application if none is known. The site of a member
+ * Returns the rows of the events. An event without a site gets that of its grant or application. The site of a member
  * event (`memberEvents`) is removed if the person does not belong to it. Needs at most three queries.
  */
 export async function withSites(

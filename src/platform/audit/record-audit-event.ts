@@ -57,7 +57,7 @@ export async function recordAuditEvent(
   await writeAuditRows(kysely, [row])
 }
 
-/** Writes rows. Skips existing ones, because an earlier write may have succeeded despite a timeout. */
+/** Writes audit events. Skips stored ones, because an earlier write may have succeeded despite a timeout. */
 export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')

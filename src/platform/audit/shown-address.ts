@@ -4,8 +4,9 @@ const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
- * Creates the function that shortens client IP addresses for the trail. `network` keeps an IPv4 /24 or IPv6 /48, which
- * identifies a provider or place but rarely a person. With `none`, or without a valid IP address, it returns undefined.
+ * Creates the function that shortens client IP addresses for the audit trail. With `full`, it keeps them. With
+ * `network`, it keeps the IPv4 /24 or IPv6 /48, which identifies a provider or place but rarely a person. With `none`,
+ * or for an invalid address, it returns undefined.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   return (address: string) => {

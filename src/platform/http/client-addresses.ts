@@ -7,7 +7,7 @@ const LENGTH_MAX = 512
  * with a public host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
- * @param callbacks the application's redirect URIs: only at the host and port of one may the port differ from 443
+ * @param callbacks the application's redirect URIs; a port other than 443 requires one with the same host and port
  * @returns what is wrong, or undefined
  */
 export function problemOfServerAddress(
@@ -19,15 +19,15 @@ export function problemOfServerAddress(
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
     return 'Enter a complete URL, such as https://app.example/path.'
   }
-  if (url.protocol !== 'https:') return 'It must begin with https://.'
+  if (url.protocol !== 'https:') return 'The URL must begin with https://.'
   if (url.username || url.password) return 'Remove the user name and password.'
   if (address.includes('#')) return 'Remove the part after #.'
   if (privateHosts.includes(url.host)) return undefined
   if (url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.origin === url.origin)) {
-    return "Its port must be 443, or it must have the host and port of one of the application's callbacks."
+    return "The port must be 443, unless one of the application's callbacks has the same host and port."
   }
   if (isPublicName(url.hostname)) return undefined
-  return 'It must have a public host name, not an IP address or the name of a private host.'
+  return 'The URL must have a public host name, not an IP address or the name of a private host.'
 }
 
 /** Whether a host name can be public: it has a dot, and is neither an IP address nor a local name. */

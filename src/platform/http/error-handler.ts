@@ -14,7 +14,8 @@ export interface ErrorBody {
 
 /**
  * Creates the error handler of our own routes; the engine has its own. Sends 404 if no route responded. Deliberate
- * errors are sent to the caller. For any other error, the caller gets only the id of the log line.
+ * errors, and those of the body parser and router, are sent to the caller. For any other error, the caller gets only
+ * the id of the log line.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {

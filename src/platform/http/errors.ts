@@ -32,7 +32,7 @@ export const resourceNotGranted = (): Refusal =>
     'the resource was not part of the authorization request; omit it, or authorize again with it',
   )
 
-/** None of the requested scopes is known (RFC 6749 §3.3). The description lists the known ones. */
+/** None of the requested scopes is known (RFC 6749 §3.3). */
 export function noKnownScope(description: string): Refusal {
   const error = new errors.InvalidScope(description, '')
   // The engine would send an empty `scope`, which is invalid (RFC 6749 appendix A.4).
@@ -42,7 +42,10 @@ export function noKnownScope(description: string): Refusal {
 
 /** A refresh request asks for scopes that were not granted (RFC 6749 §6). */
 export const scopeNotGranted = (missing: readonly string[]): Refusal =>
-  new errors.InvalidScope('the scope exceeds the granted scope; authorize again', missing.join(' '))
+  new errors.InvalidScope(
+    'the requested scope exceeds the granted scope; request fewer scopes, or authorize again',
+    missing.join(' '),
+  )
 
 /** The DPoP proof is missing or invalid (RFC 9449 §5). The detail is only logged. */
 export const invalidDpopProof = (detail: string): Refusal =>
@@ -51,7 +54,7 @@ export const invalidDpopProof = (detail: string): Refusal =>
     detail,
   )
 
-/** The proof must contain the nonce of this response (RFC 9449 §8). */
+/** The DPoP proof must contain a current nonce, which the response provides (RFC 9449 §8). */
 export const dpopNonceRequired = (): Refusal =>
   new errors.UseDpopNonce('the DPoP proof must contain the nonce from the DPoP-Nonce header')
 
@@ -59,16 +62,16 @@ export const dpopNonceRequired = (): Refusal =>
 export const missingParameter = (name: string): Refusal =>
   new errors.InvalidRequest(`missing required parameter '${name}'`)
 
-/** A code or refresh token is no longer valid (RFC 6749 §5.2). The detail is only logged. */
+/** A code or refresh token is not valid (RFC 6749 §5.2). The detail is only logged. */
 export const invalidGrant = (detail: string): Refusal => new errors.InvalidGrant(detail)
 
-/** The person may not authorize this client, or denied the request (design 15 and 16; RFC 6749 §4.1.2.1). */
+/** The person may not authorize this client (design 15 and 16; RFC 6749 §4.1.2.1). */
 export const accessDenied = (description: string): Refusal => new errors.AccessDenied(description)
 
 /** An authorization request, or one of its parameters, is too long to store. */
 export const parameterTooLong = (description: string): Refusal =>
   new errors.InvalidRequest(description)
-/** The id_token of a sign-out request is not one of this service (RP-Initiated Logout §4). */
+/** The id_token_hint of a sign-out request is invalid (RP-Initiated Logout §4). */
 export const hintNotValid = (): Refusal =>
   new errors.InvalidRequest('could not validate id_token_hint')
 export const clientSwitchedOff = (): Refusal =>
@@ -90,7 +93,7 @@ export const signInIncomplete = (detail: string): Refusal =>
 export const invalidClientMetadata = (description: string): Refusal =>
   custom(400, 'invalid_client_metadata', description)
 
-/** A redirect URI does not belong to a registered integration (specification, Errors 2; RFC 7591 §3.2.2). */
+/** A redirect URI is neither loopback nor listed for a known platform (specification, Errors 2; RFC 7591 §3.2.2). */
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 
@@ -130,7 +133,7 @@ export const addressTooLong = (charactersMax: number): Refusal =>
 export const tooManyRequests = (): Refusal =>
   custom(429, 'too_many_requests', 'too many requests; retry after the delay in Retry-After')
 
-/** Storage is unavailable: 503, never invalid_grant (specification, Errors 7; design 24). */
+/** Storage is unavailable. The error is never reported as invalid_grant (specification, Errors 7; design 24). */
 export function storageUnavailable(cause: unknown): Refusal {
   const error = new errors.TemporarilyUnavailable(
     'the service cannot reach its storage right now; retry later',

@@ -19,7 +19,7 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)
 }
 
-/** Whether a host means this machine, in any spelling (RFC 6761 §6.3), unlike `isLoopbackHost`. */
+/** Whether a host is in `loopbackHosts`, in 127.0.0.0/8, or below `localhost` (RFC 6761 §6.3). */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }

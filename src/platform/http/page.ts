@@ -21,7 +21,7 @@ export function sendPage(ctx: Context, page: Page): void {
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: page.stylesheet.file })
-  // Setting ctx.body changes a 404 to 200 and keeps any other status.
+  // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'
 }

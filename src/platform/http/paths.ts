@@ -88,7 +88,7 @@ export const pages = {
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
 
-  /** The redirect URI of the sign-in to the pages below (`relying-party/sign-in.ts`). */
+  /** The redirect URI of the sign-in to the account and operator pages (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
 

@@ -7,18 +7,18 @@ const loopbackForm =
   /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
 
 /**
- * Whether this is a canonical loopback redirect URI (RFC 8252 §7.3; specification, Client registration 3). Rejects
- * forms on which URL parsers disagree: decimal, hexadecimal, shortened and IPv4-mapped hosts, userinfo, query,
- * fragment, port 0 and dot segments. The port is optional, because it may change with each authorization. VS Code and
- * the metadata document of Claude Code omit it.
+ * Whether a URI is a canonical loopback redirect URI (RFC 8252 §7.3; specification, Client registration 3). Rejects
+ * userinfo, query and fragment, and spellings on which URL parsers disagree: decimal, hexadecimal, shortened and
+ * IPv4-mapped hosts, port 0 and dot segments. The port is optional, because it may change with each authorization. VS
+ * Code and the metadata document of Claude Code omit it.
  *
  * @param hosts the allowed subset of `loopbackHosts` (design 7)
  */
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // Compare with the parsed path, in which dot segments are resolved, even encoded ones.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
+  // Compare with the parsed path, in which dot segments are resolved, even encoded ones.
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
 
@@ -32,7 +32,7 @@ export function differInPortOnly(uri: string, listed: string): boolean {
   return host === listedHost && path === listedPath
 }
 
-/** Whether a URI has a private-use scheme (RFC 8252 §7.1). Excludes schemes that browsers handle themselves. */
+/** Whether a URI has a private-use scheme (RFC 8252 §7.1) and no fragment. Excludes schemes that browsers handle. */
 function isAppAddress(uri: string): boolean {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
   return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)

@@ -14,7 +14,7 @@ export interface LogFields {
   grantType?: (typeof grantTypes)[number] | undefined
   /** The OpenTelemetry trace id. */
   trace?: string | undefined
-  /** The outcome of a refresh, introspection, tool call or GraphQL operation, if the status does not show it. */
+  /** The outcome of a token request, introspection, tool call or GraphQL operation, if the status does not show it. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
   /** The reason for a refusal, often in more detail than in the response. */
@@ -34,7 +34,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly status: number
   /** The time until the last byte of the response, in fractional milliseconds. */
   readonly tookMs: number
-  /** The shortened client IP address. */
+  /** The client IP address, shortened as configured. */
   readonly address: string | undefined
 }
 
@@ -88,7 +88,7 @@ export function requestLog(
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Creates a generator of request ids, which gets random bytes for many ids at once: each call is expensive. */
+/** Creates a generator of request ids. Gets the random bytes of 256 ids at once, because each call is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length

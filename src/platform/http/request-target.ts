@@ -9,12 +9,12 @@ export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**
  * Makes the service derive all its URLs from {base_url} (design 1). The engine derives every advertised URL and the
- * cookies' `secure` flag from Host and X-Forwarded-*. Otherwise, a request with `Host: evil.example` would get that
- * host in discovery. So this middleware replaces these headers before anything reads them. `state.presentedHost` keeps
- * the original Host for endpoints that reject foreign hosts. X-Forwarded-For is kept only behind a trusted proxy, and
- * only its last entry, which that proxy added.
+ * cookies' `secure` flag from Host and X-Forwarded-*, so a request with `Host: evil.example` would get that host in
+ * discovery. To prevent that, this middleware replaces these headers before anything reads them. `state.presentedHost`
+ * keeps the original Host for endpoints that reject foreign hosts. X-Forwarded-For is kept only behind a trusted proxy,
+ * and only its last entry, which that proxy added.
  *
- * @param noteIgnored called for each request while it still has X-Forwarded-For; undefined if the proxy is trusted
+ * @param noteIgnored called for each request before X-Forwarded-For is removed; undefined if the proxy is trusted
  */
 export function pinnedHost(
   baseUrl: string,
@@ -67,8 +67,8 @@ const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.intro
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Rejects requests that no route can process: a compressed body, or a target with a NUL, invalid UTF-8 or a fragment.
- * Protocol endpoints validate their own parameters. Requests to the platform API are validated when they are forwarded.
+ * Rejects requests with a compressed body, a fragment, a NUL, or a path that is not valid UTF-8. Protocol endpoints
+ * validate their own parameters. Requests to the platform API are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */

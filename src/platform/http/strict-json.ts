@@ -1,4 +1,4 @@
-/** A JSON object, or what is wrong with it, such as duplicate names, which parsers read differently. */
+/** A JSON object, or what is wrong with the text, for example duplicate names, which parsers read differently. */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }

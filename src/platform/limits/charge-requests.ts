@@ -11,7 +11,7 @@ import { answerTooMany, type ErrorShape } from './too-many-requests.ts'
 interface Gate {
   readonly limit: LimitName
   readonly shape: ErrorShape
-  /** Points to charge before the request is read. */
+  /** Points to charge before the request is handled. */
   readonly before?: (ctx: Context) => number
   /** Points to charge for the response. */
   readonly after?: (ctx: Context, limits: Limits) => number
@@ -23,7 +23,7 @@ interface Gate {
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/** The limit of forward auth. A proxy's users share its address, so charge only failures of its own authentication. */
+/** How forward auth is charged: only when the proxy fails to authenticate, because all its users share its address. */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -63,7 +63,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.mcp, tools],
   [paths.mcpMember, tools],
   [paths.mcpAdmin, tools],
-  // No limit: the schema is public, although its path begins with `pages.admin`.
+  // No limit, because the schema is public. Without this entry, the prefix `pages.admin` would match.
   [paths.adminSchema, undefined],
 ])
 
@@ -88,8 +88,8 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network. Pages, tools without a token and stored requests are charged before they are
- * handled. Requests with credentials are charged only for failures, because many people and programs may share one
+ * Limits requests by client network. Pages, files, tools without a token and stored requests are charged before they
+ * are handled. Requests with credentials are charged only for failures, because many people and programs may share one
  * address. Successful ones are charged to the person or client instead. After the limit is exceeded, valid credentials
  * are still accepted, and invalid ones get 429. `verifications` limits how many invalid ones are verified; beyond that,
  * all requests get 429.
@@ -126,7 +126,7 @@ const KILOBYTE = 1024
 /** The engine's maximum body length. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/** Points for an authorization request, which the engine stores: one, and one more per full KiB of its URL. */
+/** Points for an authorization or sign-out request, which is stored: one, and one more per full KiB of its URL. */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
@@ -161,12 +161,12 @@ function isRefusal(status: number): boolean {
 /** The authenticated client of each request. A weak map drops the entry with the request. */
 const authenticatedClients = new WeakMap<object, string>()
 
-/** Records that a client authenticated with a secret or key. With a client_id alone, others could exhaust its limit. */
+/** Records that a client authenticated with a secret or key. A client_id alone proves nothing: anyone can send it. */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }
 
-/** Charges a completed request to its authenticated client. @returns whether the client authenticated */
+/** Charges a completed request, except a 429, to its authenticated client. @returns whether the client authenticated */
 function countClientRequest(ctx: Context, limits: Limits): boolean {
   const clientId = authenticatedClients.get(ctx)
   if (clientId === undefined) return false

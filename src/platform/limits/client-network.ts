@@ -1,14 +1,15 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Networks by address. Cached, because parsing an address takes longer than counting it. */
+/** Networks by address. Cached, because parsing an address takes longer than counting a request. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
 /** The maximum length of a cached address. */
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
  * Returns the network to charge for an address: an IPv4 address itself, or the /64 of an IPv6 address. Letter case,
- * IPv6 zones, IPv4-mapped notation and the ports that some proxies append do not change the network.
+ * IPv6 zones, IPv4-mapped notation and the ports that some proxies append do not change the network. An invalid address
+ * is its own network.
  */
 export function networkOf(address: string): string {
   const known = networks.get(address)
@@ -34,7 +35,7 @@ function readNetwork(address: string): string {
     .join(':')
 }
 
-/** Returns the IPv4 /24 or IPv6 /48 of an address. An attacker with one of its addresses can easily use the others. */
+/** Returns the IPv4 /24 or IPv6 /48 of an address. An attacker with one address of it can often use the others. */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)
   return network.split(network.includes(':') ? ':' : '.', 3).join(':')

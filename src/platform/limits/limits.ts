@@ -88,7 +88,7 @@ export function makeLimits({
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Charges one point to the total of all processes; returns the limit if it is exceeded. Waits for the store. */
+    /** Like `take` with one point, but charges the total of all processes. Waits for the store. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -141,7 +141,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
       if (sum) settle(count, sum, now())
     }
   } catch {
-    // Do not log the failure: other users of the store log that it is down.
+    // Do not log the failure: other calls to the store log that it is down.
     for (const { unreported, key, count, points } of reported) {
       count.unsent += points
       if (count.endsAtMs > now()) unreported.set(key, count)
@@ -155,7 +155,7 @@ function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Returns what to add in the store. Hashes the key, so the store contains no addresses or accounts in plain text. */
+/** Returns the count to add in the store. Its key is a digest, so the store contains no plain addresses or accounts. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }

@@ -2,7 +2,7 @@
 
 import { storeOperations } from '../store/store-use.ts'
 
-/** The allowed values of a label: a list, or a maximum number. Others, such as client input, become `other`. */
+/** The allowed values of a label: a list, or a maximum number of different values. Any other value becomes `other`. */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
 export interface Metric {
@@ -63,7 +63,7 @@ const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
 /** The maximum number of route labels; about 170 engine routes and router patterns exist. */
 const routes = { valuesMax: 250 }
 
-/** Every metric, by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */
+/** All metrics, by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with this table. */
 const metrics = {
   gatehouse_build_info: {
     type: 'gauge',
@@ -94,7 +94,7 @@ const metrics = {
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Requests by route, method and status class; gone: the caller disconnected before the end of the response.',
+    help: 'Duration of requests by route, method and status class; gone: the caller disconnected before the end of the response.',
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
@@ -129,7 +129,7 @@ const metrics = {
   },
   gatehouse_tool_calls_total: {
     type: 'counter',
-    help: 'Calls of a tool, a prompt or a kind of resource; problem: the result reports a mistake by the caller.',
+    help: 'Tool calls, and requests for prompts and resources; problem: the result reports a mistake by the caller.',
     labels: { tool: { valuesMax: 150 }, outcome: ['answered', 'problem', 'refused', 'failed'] },
   },
   gatehouse_graphql_operations_total: {
@@ -147,13 +147,13 @@ const metrics = {
   },
   gatehouse_store_duration_seconds: {
     type: 'histogram',
-    help: 'Store calls, including the wait for a connection; a transaction is one call.',
+    help: 'Duration of store calls, including the wait for a connection; a transaction is one call.',
     labels: { store: stores, operation: storeOperations },
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5],
   },
   gatehouse_store_failures_total: {
     type: 'counter',
-    help: 'Store calls that timed out or could not reach the store.',
+    help: 'Store calls that failed because of the store, for example timeouts and lost connections.',
     labels: { store: stores },
   },
   gatehouse_database_connections: {

@@ -45,7 +45,7 @@ export function reportMetrics() {
 
 /**
  * Serves the metrics of all workers from their primary, on a separate port. Keeps the counters and histograms of
- * workers that have exited, so no value decreases when a worker is replaced.
+ * workers that have exited, so no counter decreases when a worker is replaced.
  */
 export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
@@ -94,7 +94,7 @@ const OTHER_NAME = `use a host name of this machine in the URL, such as ${loopba
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/** Serves only `GET /metrics`. Metrics stay private without a secret, because no proxy forwards to their port. */
+/** Serves only `/metrics`, to GET and HEAD requests. Needs no secret, because proxies do not forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,

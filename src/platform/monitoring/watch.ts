@@ -47,7 +47,7 @@ export async function openHostMetrics(
   return await serveHostMetrics(address)
 }
 
-/** Creates functions that measure and trace parts of the service. Without metrics and traces, they have no effect. */
+/** Creates functions that measure and trace parts of the service. Without metrics and traces, they record nothing. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {

@@ -32,7 +32,8 @@ const ANSWER_WITHIN_MS = 2500
 /**
  * Creates a fetch that only connects to public addresses, by https, without redirects or compression. It resolves the
  * host name once. If one of the addresses is not public, the request fails, unless `privateAddress` is set. The
- * connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding).
+ * connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding). The only headers
+ * of the response are Content-Type and Cache-Control.
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options

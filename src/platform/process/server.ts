@@ -45,7 +45,8 @@ export async function openServer(handler: () => RequestListener, address: Listen
     }
   }
   /**
-   * Accepts queued connections and stops listening. Resolves when all are closed, after `lingerMs`, or on `cutShort`.
+   * Accepts queued connections, then stops listening. Resolves when all connections are closed, after `lingerMs`, or
+   * when a promise of `cutShort` resolves.
    */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {
     const closed = once(server, 'close')

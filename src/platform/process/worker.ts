@@ -12,7 +12,7 @@ export type WorkerOrder = 'sweep' | 'hand over'
 
 /** A worker's share of the work on its host. */
 export interface WorkerShare {
-  /** How many processes share the host's password checks and database connections. */
+  /** How many processes share the host's maximum of parallel password checks and database connections. */
   readonly processes: number
   /** Whether this process runs the tasks that only one process per host runs. */
   readonly sweeps: () => boolean

@@ -21,9 +21,9 @@ interface Reading {
 
 /**
  * Opens the database clock, for decisions on which processes must agree even if their machines' clocks differ
- * (docs/design.md, 32). `now` makes no query: between readings it advances with `performance.now()`, which is not
- * affected when the machine clock is changed.
- * SQLite uses the machine clock, because processes that share a file run on one machine.
+ * (docs/design.md, 32). `now` makes no query: between readings, it advances with `performance.now()`, which is not
+ * affected when the machine clock is changed. SQLite uses the machine clock, because processes that share a file run on
+ * one machine.
  */
 export async function openStoreClock(database: Database) {
   if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }

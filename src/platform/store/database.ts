@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
-/** An open database. Only code in this folder depends on whether it is SQLite or PostgreSQL. */
+/** An open database. Disposing it closes its connections. */
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'

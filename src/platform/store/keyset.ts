@@ -28,7 +28,7 @@ export interface CountedPage<Row> extends Page<Row> {
   readonly totalCount: number
 }
 
-/** The sort order of a list: the sort value of a row, and its direction. */
+/** The sort order of a list: the value to sort by, and the direction. */
 export interface ListOrder<Row> {
   /** A column, or an expression that has an index. */
   readonly by: string | RawBuilder<unknown>

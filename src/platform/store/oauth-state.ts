@@ -19,7 +19,8 @@ export interface Consumption {
 /**
  * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
- * - Ids of codes, pushed requests and sessions are bearer values. The store has only digests, so a copy is useless.
+ * - Ids of codes, pushed requests and sessions are bearer values. The store has only their digests, so a copy of the
+ * store does not reveal them.
  * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the
  * last write wins.
  * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.

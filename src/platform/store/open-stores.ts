@@ -14,7 +14,7 @@ import { MARK_SECONDS, makeMarking } from './restore-marker.ts'
 import { readSetting, writeSetting } from './settings.ts'
 
 export interface StoreSettings {
-  /** The folder of the SQLite database, used if there is no `databaseUrl`. */
+  /** The folder of the restore marker and, if there is no `databaseUrl`, of the SQLite database. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   /** The Redis server for OAuth state; if undefined, the database stores it. */
@@ -90,7 +90,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads the time before which OAuth state is lost: when all grants and sessions were last ended at once. */
+/** Reads the time before which OAuth state may be lost: when all sessions and grants were last ended at once. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

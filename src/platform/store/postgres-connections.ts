@@ -75,7 +75,7 @@ export function answerTo(
   })
 }
 
-/** Whether a table changed after the query was prepared (feature_not_supported), for example in a migration. */
+/** Whether an error (feature_not_supported) means that a table changed after the query was prepared. */
 function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '0A000'
 }

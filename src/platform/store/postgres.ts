@@ -169,7 +169,7 @@ async function connectGuarded(
   pool: pg.Pool,
   timeout: StorageTimeout,
 ): Promise<GuardedClient & PostgresPoolClient> {
-  // The first query shares the same limit, so callers wait only once.
+  // Taking a connection and the first query share one time limit, so callers wait only once.
   let firstUntil: number | undefined = timeout.limit()
   const client = await acquire(pool, timeout, firstUntil)
   let broken: unknown
@@ -190,7 +190,8 @@ async function connectGuarded(
 }
 
 /**
- * Migrates on a separate connection, because that may take longer than a query may. @throws if a restore is unfinished
+ * Migrates on a separate connection, because a migration may exceed the time limit of queries. @throws if a restore is
+ * unfinished
  */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options

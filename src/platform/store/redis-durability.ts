@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 
 import type { RedisClient } from './redis.ts'
 
-/** How a Redis server persists acknowledged writes. */
+/** How a Redis server persists acknowledged writes and evicts keys. */
 export type Durability = Awaited<ReturnType<typeof readServer>>
 
 /** A finding about a server: `note` is a weakness, `wrong` breaks the service. */
@@ -12,7 +12,7 @@ export interface Remark {
   readonly sentence: string
 }
 
-/** Inspects the server, or every server of a cluster. Replicas count, because they may become masters. */
+/** Inspects the server, or every server of a cluster. Includes replicas, because they may become masters. */
 export async function readDurability(client: RedisClient): Promise<Durability[]> {
   const servers = 'nodes' in client ? client.nodes('all') : [client]
   return await Promise.all(servers.map(readServer))
@@ -38,7 +38,7 @@ function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Logs how the servers could lose data, or that INFO is forbidden. */
+/** Logs how the servers could lose data, or that their durability is unknown. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await readDurability(client).catch(() => undefined)
   if (!found) {

@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The name of the marker in each store. In the database, the marker is a setting with the first result of `idOf`. */
+/** The name of the marker in each store. In the database, it is a setting with the first result of `idOf` as value. */
 const MARKER = 'restore_marker'
 const REDIS_KEY = `gatehouse:${MARKER}`
 export const MARK_SECONDS = 60
@@ -21,8 +21,8 @@ interface MarkedStores {
 }
 
 /**
- * Looks for a marker that is later than that of the database, for another timeline of PostgreSQL, and for another
- * database. Finds nothing if all stores were restored to the same time.
+ * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, another timeline of PostgreSQL,
+ * or another database. If all stores were restored to the same time, the markers agree.
  *
  * @returns the current `id`, and what was found: `sentence`, and whether the database `isOlder` than another store
  */

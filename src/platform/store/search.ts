@@ -12,8 +12,8 @@ export function containsText(column: string, words: string) {
 const LAST_LETTER = '\u{10ffff}'
 
 /**
- * Returns a folded text, compared byte by byte. `lower(person.name)` and `person.email_canonical` have indexes for prefix
- * search on exactly this. SQLite folds only A to Z.
+ * Makes a folded (lower-case) text compare byte by byte. The indexes for prefix search are on exactly this expression,
+ * for `lower(person.name)` and `person.email_canonical`. SQLite folds only A to Z.
  */
 export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<unknown>) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
@@ -23,7 +23,7 @@ export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<un
 /**
  * Returns the condition that a folded text begins with a prefix. Uses an index range.
  *
- * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one
+ * @param from where a later page starts; replaces the prefix, because SQLite uses only one lower bound
  */
 export function beginsWith(
   value: RawBuilder<string>,

@@ -124,7 +124,7 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // The connection itself waits for the lock, so no further wait is needed.
+    // The connection itself waits for the lock, so no retry is needed.
     isLockTimeout: () => false,
   }
 }

@@ -33,7 +33,7 @@ export class StorageTimeout {
     return this.#step + STEPS_PER_LIMIT + 1
   }
 
-  /** Calls `giveUp` at `until` unless `stop` is called first. The parts of a call pass the same `limit()`. */
+  /** Calls `giveUp` at `until` (later if the store is busy), unless `stop` is called. Parts of a call share `until`. */
   start(giveUp: () => void, until = this.limit()): Wait {
     const wait = { giveUp, lastStep: Math.max(until, this.#step + 3) }
     this.#waits.add(wait)

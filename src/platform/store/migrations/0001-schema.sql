@@ -6,10 +6,11 @@
 -- People.
 
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
--- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such a
--- person lost the last role while nothing else referred to them. Clean-up deletes these people. `deletion_due_at` is when
--- an account will be deleted, unless its person signs in before. The row of a deleted person stays, without personal
--- data, so an import cannot create the person again.
+-- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such
+-- a person lost their last role and was no longer needed (platform/store/unused-people.ts), or was replaced by an
+-- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless its person
+-- signs in before. The row of a deleted person stays, without personal data, so an import cannot create the person
+-- again.
 create table person (
   id text not null primary key,
   email text not null,
@@ -120,7 +121,7 @@ create index one_time_link_by_expiry on one_time_link (expires_at);
 create index one_time_link_by_person on one_time_link (person_id);
 create index one_time_link_by_site on one_time_link (site_id, kind, created_at);
 
--- Files of a site. The setting STORAGE determines where their content is.
+-- Files of a site. Their content is in the folder for files, or in S3 with FILES_S3_*.
 create table stored_file (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -435,7 +436,7 @@ create table oauth_application_scope (
   primary key (client_id, scope)
 );
 
--- No foreign key, because the clients of integrations.json have secrets here, but no row.
+-- No foreign key, because clients of integrations.json have secrets here, but no row in oauth_application.
 create table client_secret (
   id text not null primary key,
   client_id text not null,
@@ -471,8 +472,8 @@ create index platform_callback_unused on platform_callback (client_id, registere
 -- Counts the callbacks that one person protects from eviction; their number is limited.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
--- Self-registered clients that have no grant. The clients themselves are OAuth state. "network" is a keyed digest of the
--- IP address, or of its /64 for IPv6.
+-- Self-registered clients that were never authorized. The clients themselves are OAuth state. "network" is a keyed
+-- digest of the IP address, or of its /64 for IPv6.
 create table unused_client (
   client_id text not null primary key,
   network text not null,
@@ -540,8 +541,8 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 
 -- What a person allowed a client to do. The engine's Grant model is built from the row: "allowed" is the engine's part
 -- as JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. The client's name
--- and origin are those at the time of consent, for clients without a row. An ended grant is kept until it expires, so
--- the log can state why its tokens are invalid.
+-- and origin are those at the time of consent, because some clients have no row. An ended grant is kept until it
+-- expires, so the log can state why its tokens are invalid.
 create table oauth_grant (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
