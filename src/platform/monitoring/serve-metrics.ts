@@ -94,7 +94,7 @@ const OTHER_NAME = `use a host name of this machine in the URL, such as ${loopba
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/** Serves only `/metrics`, to GET and HEAD requests. Needs no secret, because proxies do not forward to this port. */
+/** Serves only `metricsPath`, to GET and HEAD requests. Needs no secret, because proxies do not forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,
