@@ -40,8 +40,8 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 }
 
 const REFUSED =
-  'the access token is malformed, expired or revoked, or was not issued for this service; request it ' +
-  'with resource at both the authorization and the token endpoint'
+  'the access token is malformed, expired or revoked, or was not issued for this service; request a ' +
+  'token with the resource parameter at both the authorization and the token endpoint'
 
 function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile email'): void {
   const { status, headers, body } = answer

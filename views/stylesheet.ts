@@ -24,7 +24,7 @@ export interface SitePalette {
   readonly onBackground: string | undefined
 }
 
-/** The rule with the colors of the light scheme, which is the first in the stylesheet. */
+/** The rule with the colors of the light scheme: the first `:root` rule of the stylesheet. */
 const [lightColors = ''] = /:root \{[^}]*\}/.exec(stylesheet.content.toString()) ?? []
 
 /**

@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** Creates the endpoints, and `verifyBearer` for other protected endpoints. */
+/** Creates the routes of the endpoints that accept tokens, and `verifyBearer` for the APIs and tools. */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,

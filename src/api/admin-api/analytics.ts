@@ -18,7 +18,7 @@ interface CourseFigures {
   readonly figures: Figures
 }
 
-/** Resolvers for statistics of the site: `analytics:read`. A field is computed only if it is selected. */
+/** Resolvers for statistics of the site (scope `analytics:read`). A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
     analytics: (_source, { from, to }: Days, { caller, parts }) => {

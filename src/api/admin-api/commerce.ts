@@ -37,7 +37,7 @@ import {
   siteList,
 } from './resolver-factories.ts'
 
-/** Resolvers for digital products of the site: `digital_products:read` and `digital_products:write`. */
+/** Resolvers for digital products of the site (scopes `digital_products:read` and `digital_products:write`). */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
   buyerCount: batched(
     'buyers of products',
@@ -48,7 +48,7 @@ export const digitalProductResolvers = itemResolvers('DigitalProduct', products,
 
 type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
 
-/** Resolvers for files of the site and of digital products: `storage:write`, `digital_products:write`. */
+/** Resolvers for files of the site and of digital products (scopes `storage:write` and `digital_products:write`). */
 export const fileResolvers = {
   Query: {
     files: listed('files', listFiles),
@@ -76,7 +76,7 @@ export const fileResolvers = {
 
 const buyerOf = batched('buyers', listBuyers, null)
 
-/** Resolvers for orders of the site: `orders:read`. */
+/** Resolvers for orders of the site (scope `orders:read`). */
 export const orderResolvers = {
   Query: {
     orders: listed('orders', listOrders),
@@ -98,7 +98,7 @@ const ofEvents = itemResolvers('Event', events, {
 
 const registrationPayload = payloadWith('registration', findRegistration)
 
-/** Resolvers for events of the site and their registrations: `events:read` and `events:write`. */
+/** Resolvers for events of the site and their registrations (scopes `events:read` and `events:write`). */
 export const eventResolvers = {
   ...ofEvents,
   Mutation: {

@@ -25,7 +25,7 @@ import {
   updates,
 } from './resolver-factories.ts'
 
-/** Resolvers for courses of the site: `courses:read` and `courses:write`. */
+/** Resolvers for courses of the site (scopes `courses:read` and `courses:write`). */
 export const courseResolvers = itemResolvers('Course', courses, {
   lectureCount: batched('lectures of courses', countReferring('course', 'lecture'), 0),
   enrolmentCount: batched('enrolments in courses', countReferring('course', 'course_purchase'), 0),
@@ -34,7 +34,7 @@ export const courseResolvers = itemResolvers('Course', courses, {
 const sectionPayload = payloadWith('section', findSection)
 const lecturePayload = payloadWith('lecture', findLecture)
 
-/** Resolvers for sections and lectures: `curriculum:read` and `curriculum:write`. */
+/** Resolvers for sections and lectures (scopes `curriculum:read` and `curriculum:write`). */
 export const curriculumResolvers = {
   Query: { lecture: found(findLecture) },
   Mutation: {

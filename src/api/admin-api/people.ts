@@ -32,7 +32,7 @@ type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName 
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 
-/** Resolvers for people of the site and their roles: `members:read` and `members:write`. */
+/** Resolvers for people of the site and their roles (scopes `members:read` and `members:write`). */
 export const memberResolvers = {
   Query: {
     members: listed('members', (database, { role, ...question }: MemberQuestion) =>
@@ -67,7 +67,7 @@ function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
 }
 
-/** Creates a resolver that finds a person with any role at the caller's site, or with the given role. */
+/** Creates a resolver that finds a person by id, who must have a role at the caller's site or, if given, `role`. */
 export function personWith(role?: SiteRole) {
   return found((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
 }
@@ -78,7 +78,7 @@ function rolesAfter(id: string, context: AdminContext) {
 
 const courseLecturers = batched('course lecturers', listCourseLecturers, [])
 
-/** Resolvers for lecturers of the site and their courses: `lecturers:read` and `lecturers:write`. */
+/** Resolvers for lecturers of the site and their courses (scopes `lecturers:read` and `lecturers:write`). */
 export const lecturerResolvers = {
   Query: {
     lecturers: listed('lecturers', (database, question: PeopleQuestion) =>

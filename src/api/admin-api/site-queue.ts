@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** Maximum number of unfinished tasks in a queue. A document may have up to thirty aliases. */
+/** Maximum number of unfinished tasks in a queue. By default, a document may have 30 aliases. */
 const WAITING_MAX = 120
 
 interface Queue {
-  /** Settles with the last task in the queue. */
+  /** Fulfilled as soon as the last task in the queue has settled. */
   last: Promise<unknown>
   waiting: number
 }
@@ -15,7 +15,7 @@ interface Queue {
 const queues = new Map<string, Queue>()
 
 /**
- * Runs a task after all earlier tasks in its queue, because a document can contain thirty tasks that read a million rows
+ * Runs a task after all earlier tasks in its queue, because one document can start many tasks that read a million rows
  * each. Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task

@@ -12,7 +12,7 @@ import {
 } from '../../school/settings/site-record.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 
-/** Resolvers for settings of the site: `school:read` and `school:write`. */
+/** Resolvers for settings of the site (scopes `school:read` and `school:write`). */
 export const siteResolvers = {
   Query: {
     site: async (_source, _args, context) => await siteOf(context),
@@ -31,7 +31,7 @@ async function siteOf({ caller, parts }: AdminContext) {
   return site
 }
 
-/** Resolvers for the appearance of the site: `appearance:read` and `appearance:write`. */
+/** Resolvers for the appearance of the site (scopes `appearance:read` and `appearance:write`). */
 export const appearanceResolvers = {
   Query: {
     appearance: async (_source, _args, context) => await appearanceOf(context),

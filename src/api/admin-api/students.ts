@@ -17,7 +17,7 @@ import { batched, changes, listed, payloadWith, updates } from './resolver-facto
 
 const payload = payloadWith('enrolment', findEnrolment)
 
-/** Resolvers for students of the site and their enrolments: `students:read` and `students:write`. */
+/** Resolvers for students of the site and their enrolments (scopes `students:read` and `students:write`). */
 export const studentResolvers = {
   Query: { students: listed('students', listStudents), student: personWith('student') },
   Mutation: {

@@ -44,7 +44,7 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Creates middleware that caches the JSON responses of later middleware at these paths. The documents of an engine are
+ * Creates middleware that caches the JSON responses of later middleware for `addresses`. The documents of an engine are
  * constant; a new engine gets a new cache. HEAD is passed on as GET, because the engine supports only GET.
  *
  * @param complete modifies a document before it is cached

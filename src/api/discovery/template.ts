@@ -18,7 +18,7 @@ export function fillTemplate(template: string, values: TemplateValues): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name) => String(values[name]))
 }
 
-/** Keeps or removes each section. A section may not contain another of the same name. */
+/** Keeps or removes each section. A section must not contain another of the same name. */
 function keepSections(text: string, values: TemplateValues): string {
   const section = /\{\{([#^])(\w+)\}\}(\n?)([\s\S]*?)\{\{\/\2\}\}\3/g
   return text.replace(section, (...[, mark, name, , inside]: string[]) =>

@@ -101,7 +101,7 @@ export function makeCostOf(schema: GraphQLSchema) {
     'cost',
   )
 
-  /** Returns the extra cost of the given arguments of a field. Null counts as omitted. */
+  /** Returns the extra cost of the given arguments of a field. An argument that is null counts as omitted. */
   const weightOfGiven = ({ arguments: named = [] }: FieldNode, variables: Variables) =>
     named
       .filter(({ name }) => argumentWeights.has(name.value))

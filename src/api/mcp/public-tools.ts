@@ -150,7 +150,7 @@ export const publicTools: readonly Tool[] = [
 /** Finds the site with a slug or, without one, the site of the token. @throws ToolProblem if there is none */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined && caller?.siteId === undefined) {
-    throw new ToolProblem('site is required: call list_sites for the slugs.')
+    throw new ToolProblem('The argument site is required. Call list_sites for valid slugs.')
   }
   const { publicCourses } = parts
   const site =

@@ -56,7 +56,7 @@ export const signInTool = defineTool({
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
-        'change is for operators. Call sign_in with as: "operator" and the area.',
+        'The argument change is for operators. Call sign_in with as: "operator" and the area.',
       )
     }
     const caller = signedInCaller(call)
@@ -87,7 +87,7 @@ function requestedAccess(values: unknown): ToolAccess {
   return as === undefined || as === null ? anyToken : { kind: 'public' }
 }
 
-/** Describes the client and the person. Reveals no more than UserInfo and the Member API do (design 15). */
+/** Describes the client and the person. Shows no more about the person than UserInfo and the Member API (design 15). */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {

@@ -23,7 +23,7 @@ export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'acces
   return !audience || !own || own === audience
 }
 
-/** Returns the audience of a tool that needs certain scopes; undefined for other tools. */
+/** Returns the audience of a tool, prompt or resource that requires scopes; undefined for all others. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')

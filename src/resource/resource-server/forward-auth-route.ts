@@ -178,6 +178,6 @@ export function readWantedScopes({
     ? '; separate scopes by spaces, not by commas'
     : ''
   return {
-    problem: `the proxy requires an unknown scope: use only scopes listed in scopes_supported${commas}`,
+    problem: `the proxy requires an unknown scope: use only scopes listed in scopes_supported of the server metadata${commas}`,
   }
 }

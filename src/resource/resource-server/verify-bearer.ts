@@ -73,8 +73,8 @@ export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
 /** The error description for an unusable token. The log has the exact reason. */
 export const TOKEN_REFUSED =
-  'the access token is malformed, expired or revoked, or was not issued for this service; request it with ' +
-  'resource at both the authorization and the token endpoint'
+  'the access token is malformed, expired or revoked, or was not issued for this service; request a ' +
+  'token with the resource parameter at both the authorization and the token endpoint'
 
 /** The error description for a missing token, where a token is required. */
 export const TOKEN_REQUIRED = 'an access token is required'

@@ -92,7 +92,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
     reject(upstreamTooSlow())
     outgoing.destroy()
   }
-  // Keep both listeners until the response ends, to abort a stalled response.
+  // Keep listening for errors and timeouts until the response ends, to abort a stalled response.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
   outgoing.once('close', () => fail(new Error('the connection was closed without a response')))
   const timers = [connecting(outgoing, tooSlow), answering(outgoing, tooSlow, wanted)]

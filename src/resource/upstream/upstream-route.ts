@@ -101,7 +101,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   await platform.watch.outgoing(host, (headers) => forward(ctx, { ...wanted, headers }))
 }
 
-/** Returns the scope that the method needs. @throws 405 for a method without a mapped scope */
+/** Returns the scope that the method needs. @throws methodNotAllowed for a method without a mapped scope */
 function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
   const scopes = [
     ...(readScope === undefined ? [] : reading.map((method) => [method, readScope] as const)),
