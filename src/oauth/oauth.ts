@@ -1,4 +1,4 @@
-/** Composes the parts that issue tokens: clients, registration, grants, the engine with its pages, and sign-outs. */
+/** Composes the authorization server: clients, registration, grants, tokens, the engine, its pages and sign-outs. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -21,9 +21,9 @@ export interface OauthPorts {
   readonly keys: Keys
   /** The client of this service's own pages. */
   readonly own: Client
-  /** Where each operator scope is useful in this deployment, for the consent page. */
+  /** The URLs at which each operator scope grants access, so the consent page can mark unused scopes. */
   readonly scopeUses: ScopeUses
-  /** Records a sign-out notice that an application did not accept. */
+  /** Records that an application did not accept a sign-out notice. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
 }
 

@@ -27,7 +27,7 @@ const FORM_BYTES_MAX = '56kb'
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
  *   tokens have a single resource (design 3). Adds the response mode of a request object, and removes the conformance
  *   suite's scopes from other clients' requests.
- * - GET sign-out: rejects parameters that are too long, and an id_token_hint without a client.
+ * - GET sign-out: rejects parameters that are too long, and an id_token_hint that does not name a single client.
  * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
  */
@@ -115,9 +115,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Creates the check that rejects an authorization request if the client is off, the parameters are too long, or no
- * scope is known. Ignores unknown scopes next to known ones (OpenID Connect Core §3.1.2.1). Runs after the engine has
- * accepted the redirect_uri, so the client receives the errors.
+ * Creates the check that rejects an authorization request if the client is off, parameters are too long, no scope is
+ * known, or commas separate the scopes. Otherwise ignores unknown scopes (OpenID Connect Core §3.1.2.1). Runs after the
+ * engine has accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -133,7 +133,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of an authorization request, in bytes of JSON. */
+/** Length limits of an authorization or sign-out request, in bytes of JSON. */
 export interface RequestLengths {
   readonly stateBytesMax: number
   /** Limit of all parameter values together. */

@@ -41,8 +41,8 @@ const suiteClaims = {
 
 /**
  * Creates the conformance profile (design 26): exceptions for the clients of the OpenID Foundation's conformance suite.
- * The suite sends no PKCE and expects RS256 in the metadata. The profile is off by default. `environment.ts` rejects it
- * together with production settings.
+ * The suite sends no PKCE and expects RS256 in the metadata. The profile is off by default. With production settings,
+ * `environment.ts` accepts it only if it is forced.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,

@@ -18,8 +18,8 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Creates the engine's storage adapter with our rules. Clients come from the client store, and grants and tokens from
- * the database. All other models are records of the state store.
+ * Creates the engine's storage adapter with our rules. Clients come from find-client.ts, and grants and tokens from the
+ * database. All other models are records of the state store.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => ({
@@ -220,7 +220,7 @@ function accessTokenAdapter({
       if (!ctx) throw new Error('an access token can only be issued during a request')
       await exchange.complete(ctx, scope.split(' '), typeof jkt === 'string' ? jkt : undefined)
     },
-    // Revoking an access token revokes all tokens of its exchange (RFC 7009 §2.1).
+    // Revoking an access token revokes all tokens of its family (RFC 7009 §2.1).
     async destroy(value) {
       const token = await findAccessToken(value)
       if (token) await families.end(token.family.id, now())

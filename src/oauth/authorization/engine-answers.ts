@@ -33,9 +33,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Responds to revocations with an empty JSON object, because some libraries cannot parse the engine's empty text. The
- * engine rejects a token that looks like a JWT. But here, any unknown token counts as revoked (RFC 7009 §2.2; design
- * 14).
+ * Responds to a successful revocation with an empty JSON object, because some libraries cannot parse the engine's empty
+ * text. The engine rejects a token that looks like a JWT. But here, any unknown token counts as revoked (RFC 7009 §2.2;
+ * design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -107,7 +107,7 @@ function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)
   if (error) {
     logFields(ctx).error = error
-    // The engine sets Cache-Control only at the token endpoint (RFC 6749 §5.2).
+    // The engine does not set Cache-Control at all endpoints (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)
@@ -139,7 +139,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
 
 /** The parts of a rejected request that the error description may depend on. */
 export interface RefusedRequest {
-  /** The client of an authorization request; undefined for other requests, and before the client is known. */
+  /** The client, if known. For the texts sent to clients, set only for authorization requests. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -217,8 +217,8 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
 }
 
 /**
- * Explains `invalid_grant`. One text covers most reasons, so it does not reveal whether a code is valid (RFC 6749
- * §5.2). A missing verifier has its own text, because that reveals nothing about the code.
+ * Explains `invalid_grant`. One text for each grant type covers most reasons, so it does not reveal whether a code is
+ * valid (RFC 6749 §5.2). A missing verifier has its own text, because that reveals nothing about the code.
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {

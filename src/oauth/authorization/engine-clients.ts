@@ -78,8 +78,8 @@ function mayFetchDocument(): boolean {
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Returns the redirect_uri of the request, even if it was pushed earlier. Needed before the engine reads it, because a
- * platform is looked up together with the redirect_uri.
+ * Returns the redirect_uri of the request, which may have been pushed earlier. The look-up of a platform needs this URI
+ * before the engine has read it.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
@@ -109,7 +109,7 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** Maximum age of cached client keys, regardless of their Cache-Control header. */
+/** Maximum freshness lifetime of fetched client keys, even if their Cache-Control header allows more. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
@@ -119,10 +119,10 @@ const KEYS_FRESH_SECONDS_MAX = 600
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Configures the engine's outgoing requests: for metadata documents, for client keys, and for sign-out notices. All are
- * guarded against private addresses (platform/outgoing/guarded-fetch.ts) and follow no redirects. Fetches of keys are
- * limited, because unauthenticated callers can trigger them. Sign-out notices have their own time limit; their queue
- * limits their number (oauth/authorization/sign-outs.ts).
+ * Configures the engine's outgoing requests: for metadata documents, for client keys, and for sign-out notices. None
+ * follows redirects, and only those to `privateHosts` may connect to private addresses
+ * (platform/outgoing/guarded-fetch.ts). Fetches of keys are limited, because unauthenticated callers can trigger them.
+ * Sign-out notices have their own time limit; their queue limits their number (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },

@@ -45,8 +45,8 @@ export interface AuthorizationServerSettings {
 
 /**
  * Dependencies for Client ID Metadata Documents. The engine requests a document only for an authorization request, and
- * only if the stored copy is stale. Even then, our `fetch` returns the client from our store (engine-clients.ts). So a
- * document can set neither scopes nor our own properties.
+ * only without a fresh stored copy. Our `fetch` then stores the document and returns the metadata of the stored client
+ * (engine-clients.ts). So a document can set neither scopes nor our own properties.
  */
 export interface DocumentResolution {
   /** Whether clients may use metadata documents. */

@@ -20,15 +20,15 @@ const errorEvents = [
 
 /**
  * Adds the client, the person and the full reason of a rejection to the request's log line, and notes audit events.
- * Never logs tokens, codes, secrets or parameters. The only exception is a redirect URI on a host of the client,
- * without its query (oauth/clients/redirect-difference.ts).
+ * Never logs tokens, codes or secrets. Of the parameters, it logs only a known grant type, known scopes, and a
+ * shortened redirect URI (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
   const { logger, noteEvent } = platform
   // The engine's types have one overload for each event, so a loop over events needs this wider type.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
-    // An error during a request is in the log line of the request. Only an error outside a request gets its own line.
+    // An error during a request is in the log line of that request. An error at any other time gets its own line.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
     else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
   })

@@ -37,7 +37,7 @@ export function makeInteractions(
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
       // By default, the engine uses the time of a later page as the start of the session. If the person signed out
-      // everywhere before that, the session would survive. `ts` must come from the engine's clock.
+      // everywhere in the meantime, the session would survive. `ts` must come from the engine's clock.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
@@ -62,7 +62,7 @@ export function makeInteractions(
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/** Finds the pending interaction of this browser, and its client. @throws interactionGone if either is gone */
+/** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
 async function findWaiting(ctx: Context, provider: Provider) {
   // Replace the engine's error, whose message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
@@ -79,7 +79,7 @@ async function findWaiting(ctx: Context, provider: Provider) {
 
 /**
  * Whether the client may still use the scopes and the redirect URI of the request. The engine has checked both, but an
- * operator may have removed one while the page was open.
+ * operator may have removed one while the page was open. The redirect URIs of a platform are not checked again.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
@@ -104,9 +104,9 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
       origin,
       siteId,
       siteName,
-      /** The host of the client's metadata document; undefined for other clients. */
+      /** The host of the client's metadata document; undefined if it has none. */
       describedAt: document && new URL(clientId).host,
-      /** Whether the metadata document is approved at the site, or for all sites; undefined for other clients. */
+      /** Whether the metadata document is approved at the site, or for all sites; undefined without a document. */
       reviewed: document && reviewed,
       /** Whether the redirect URI matched a pattern, so it belongs to a single connection of a platform. */
       byPattern,
@@ -140,7 +140,7 @@ interface PromptDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
   readonly missingResourceScopes?: Record<string, string[]>
-  /** Fingerprint of the metadata document shown on the consent page. */
+  /** Fingerprint of the metadata document that the consent page describes. */
   readonly fingerprint?: string
   /** Whether the metadata document is approved at the site of the consent. */
   readonly reviewed?: boolean

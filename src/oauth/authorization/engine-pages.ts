@@ -62,7 +62,7 @@ type AdmitsAddress = (clientId: string) => boolean
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {
-    return 'This program is no longer registered, because it was not used for a long time. Connect it again.'
+    return 'This program is not registered, or its registration has expired because it was not used. Connect it again.'
   }
   if (!clientId.startsWith('https://')) return 'This application is not registered at this service.'
   return admitsAddress(clientId)

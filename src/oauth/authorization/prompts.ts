@@ -69,7 +69,7 @@ function loginChecks() {
   const required = 'login_required'
   return [
     // Sessions of disabled or removed people are not deleted.
-    new Check('account_gone', 'the account no longer exists', required, ({ oidc }) =>
+    new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
     // Sessions store whole seconds, so a session that began in the same second as the sign-out counts as ended.
@@ -78,7 +78,7 @@ function loginChecks() {
       const beganAt = oidc.session?.loginTs ?? 0
       return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
     }),
-    // If Redis falls back to an older copy, it may contain a session that was signed out.
+    // If Redis falls back to an older copy, it may contain a session that the person signed out of.
     new Check(
       'signed_out_here',
       'the person signed out of this session',

@@ -159,7 +159,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
-    // Clients must send `redirect_uri` to both endpoints, even if only one URI is registered (design 19).
+    // Both authorization and token requests must contain `redirect_uri`, even if only one is registered (design 19).
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
     extraParams: { scope: checkAuthorizationRequest(requestLengths) },

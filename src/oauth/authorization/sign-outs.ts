@@ -19,9 +19,9 @@ export interface SignOutPorts {
   readonly findGrant: FindGrant
   readonly now: () => number
   readonly logger: Logger
-  /** Records a notice that an application did not accept. */
+  /** Records that an application did not accept a notice. */
   readonly noteFailure: (clientId: string, reason: string) => void
-  /** Whether this process sends the notices for all processes on its host. */
+  /** Whether this process runs the background tasks for all processes on its host. */
   readonly sweeps: BackgroundTask['onlyWhen']
 }
 
@@ -37,7 +37,7 @@ const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** Time after which an application's turn starts no more notices, so that it does not delay the others. */
+/** Time after which `takeTurn` sends no more notices, so other applications do not wait long. */
 const TURN_MS = 1000
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -72,9 +72,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends all due notices, to a few applications at a time, in turns. Those without a turn in this run come first. After a
- * failure, an application waits for a time limit or the next run. So slow or dead hosts delay others by about one time
- * limit per eight of them. No rate limit applies, because it would use up the attempts of a notice.
+ * Sends all due notices, to a few applications at a time. They take short turns; those without a turn in this run come
+ * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So every eight failing hosts
+ * delay others by about that time. No rate limit applies, because a rejected notice would count as an attempt.
  */
 async function sendDue(
   send: SendNotice,
@@ -98,7 +98,7 @@ async function sendDue(
       turns.set(clientId, tell(clientId))
     }
     if (turns.size === 0) return
-    // Notices for other applications may become due meanwhile.
+    // Notices for other applications may become due in the meantime.
     await Promise.race([...turns.values(), delay(lookMs, undefined, { ref: false })])
   }
   await Promise.all(turns.values())
@@ -207,7 +207,7 @@ const SESSIONS_PER_ROUND = 200
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
-      // Exchanges in the same session have the same grant and `sid`. One notice ends them all.
+      // Exchanges in the same session have the same grant and `sid`. One notice covers them all.
       const gone = await trx
         .deleteFrom('relying_party_session')
         .where('grant_id', '=', grant_id)

@@ -55,7 +55,7 @@ export const NO_CLIENT_ID =
 
 /**
  * Reads the client credentials from the form or from HTTP Basic. Returns a problem if they are missing, malformed,
- * repeated, or sent in both places.
+ * repeated, or sent in more than one way.
  *
  * @param authorization the values of all Authorization headers
  */
@@ -82,7 +82,7 @@ export function readClientCredentials(
   return { problem: 'client_id differs from the one in the Authorization header' }
 }
 
-/** Reads a client assertion. Its subject is the client, which must match `client_id` if sent (RFC 7523 §2.2). */
+/** Reads a client assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -166,8 +166,8 @@ export async function authenticateClient(
 }
 
 /**
- * Returns why an authenticated client may not check tokens, or undefined. A disabled application may still introspect
- * its own tokens; a disabled resource server may not introspect any.
+ * Returns why an authenticated client may not introspect tokens, or undefined. A disabled application may still
+ * introspect its own tokens; a disabled resource server may not introspect any.
  */
 export function reasonNotToCheckTokens(
   client: AuthenticatingClient | undefined,

@@ -45,7 +45,7 @@ export interface Client {
 export interface DocumentState {
   /** Whether the current document is approved for all sites (specification, Authentication 8). */
   readonly reviewed: boolean
-  /** Whether the current document is approved for at least one site. Only such sites can allow write scopes. */
+  /** Whether the current document is approved for at least one site. Only then may the client request write scopes. */
   readonly approvedSomewhere: boolean
   /** Digest of the name and redirect URIs, which a consent covers. */
   readonly fingerprint: string

@@ -51,7 +51,7 @@ export function makeDocumentClients(
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** Stores a valid document, and removes the oldest unused ones if there are too many. @returns why it is invalid */
+  /** Stores a valid document, and removes the oldest unused ones above the limit. @returns the problem, if any */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -122,7 +122,7 @@ export function makeDocumentClients(
       const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
       const isUsable = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
       if (row && isUsable) return clientOf(row, admitsAddress(clientId))
-      throw new Error(`the document cannot be used: ${failure?.why ?? 'it no longer exists'}`)
+      throw new Error(`the metadata document is unusable: ${failure?.why ?? 'it no longer exists'}`)
     },
   }
 }
@@ -252,7 +252,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Maximum number of copies to remove at once. Usually there is one; there are more after the limit was lowered. */
+/** Maximum number of copies to remove at once. Usually one exceeds the limit; more do after it was lowered. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

@@ -24,7 +24,7 @@ type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
  * Lists metadata-document clients for operators, and stores their decisions (design 31). A decision takes effect at the
- * next request. A block ends the client's access, at one site or at all. An approval allows write scopes for the
+ * next request. A block stops the client's access, at one site or at all sites. An approval allows write scopes for the
  * document's current name and redirect URIs.
  */
 export function makeDocumentReviews({ kysely }: Database) {
@@ -56,7 +56,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return await hasPlatformRole(kysely, personId)
     },
 
-    /** Stores a decision with its audit event, if the person may make it and the document has not changed. */
+    /** Stores a decision and its audit event, or returns why not. Callers must check the person's role at the site. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },

@@ -9,7 +9,7 @@ export const fetchBounds = {
 
 /**
  * Limits outgoing requests that unauthenticated callers can cause, because any authorization request can name a URL.
- * Rejects excess requests instead of queueing them, because a queue could be flooded too. Each process counts its own.
+ * Rejects excess requests instead of queueing them, because a queue could be flooded too. Counting is per process.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
   // Fetches that started within the last minute or are still running.

@@ -79,7 +79,6 @@ export function makeClients(
   }
 }
 
-/** A client with its metadata for the engine. */
 interface KeptClient {
   readonly client: Client
   readonly metadata: ClientMetadata

@@ -32,7 +32,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
     /**
      * Stores the callbacks of a registration, and extends the lifetime of known ones.
      *
-     * @returns false if some callbacks could not be stored, because all others of the platform are in use
+     * @returns false if some callbacks could not be stored, because too many others of the platform are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
@@ -81,7 +81,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return row !== undefined && row.expires_at > now()
     },
 
-    /** Extends the lifetime of a callback after a consent, and counts it for the first person who consented. */
+    /** Marks a callback as used by the first person who consented and extends its lifetime, at most once a day. */
     async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
       const { numUpdatedRows } = await kysely

@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show and log: visible ASCII, shortened, and without query, fragment or user info. */
+/** Makes a URI safe to show and log: shortens it, drops query, fragment and user info, masks all but visible ASCII. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')

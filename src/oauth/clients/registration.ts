@@ -40,7 +40,7 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Value of the Retry-After header if all callbacks of a platform are in use. */
+/** Value of the Retry-After header if too many callbacks of a platform are in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**
@@ -280,7 +280,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
 function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
   const known = isKnown
     ? 'none of the redirect_uris belongs to the platform that client_name names'
-    : 'redirect_uris may only contain http loopback URIs'
+    : 'redirect_uris must contain only http loopback URIs'
   const why = hasAddresses
     ? known
     : 'client_name is not a known platform, and there are no loopback redirect_uris'

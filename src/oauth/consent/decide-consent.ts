@@ -7,11 +7,11 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/judge-access.ts'
 
 /**
- * Whether the person must consent at every authorization (design 17). This applies to three kinds of requests:
+ * Whether the person must consent at every authorization (design 17). Never for our own pages; otherwise, if:
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
  *   the client, because a client_id is not secret (RFC 8252 §8.6).
- * - The client's metadata document is not approved, or the site is not chosen yet.
+ * - The client has a metadata document, and it is not approved or the site is not chosen yet.
  * - The redirect URI belongs to a single connection of a platform or an assistant. All connections share the client_id.
  *
  * @param sites the possible sites of the grant; used only for metadata-document clients

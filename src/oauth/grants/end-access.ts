@@ -4,7 +4,7 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
-/** The columns of a person whose changes can end sessions. */
+/** The id of a person, and the columns whose change can end the person's sessions. */
 export interface DecisiveColumns {
   readonly id?: unknown
   readonly password_hash?: unknown
@@ -14,9 +14,9 @@ export interface DecisiveColumns {
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Returns the ids of the people whose sessions must end because their password is replaced or their account is
- * disabled. Sessions opened with the old password may be an attacker's. Sessions of a disabled account must not return
- * when it is enabled again (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ * Returns the ids of the people whose sessions must end because their password is replaced or removed, or their account
+ * is disabled. Sessions opened with the old password may be an attacker's. Sessions of a disabled account must not
+ * become valid again when it is enabled (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
  *
  * @param rows the new values; they must not be written yet
  * @param changed the columns to write
@@ -45,7 +45,7 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends all browser sessions of these people that began by this time, in epoch milliseconds. Their grants continue. */
+/** Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue. */
 export async function endSessions(
   trx: Transaction<Schema>,
   personIds: readonly string[],
@@ -65,9 +65,9 @@ export async function endSessions(
 }
 
 /**
- * Ends all sessions and grants of a person that began by `untilMs`, and records an audit event if any grants ended. A
- * new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2). The call can be
- * repeated with the same time without ending newer access.
+ * Ends all sessions that began by `untilMs` and all grants that the person gave by then. Records an audit event if any
+ * grants ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2).
+ * A repeated call with the same time does not end newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

@@ -41,7 +41,7 @@ interface EndedFor {
   readonly nowMs: number
 }
 
-/** Ends the selected grants. @returns their ids, without grants that had ended or expired before */
+/** Ends the selected grants. @returns the ids of those that had neither ended nor expired before */
 export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,

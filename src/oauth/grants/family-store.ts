@@ -5,8 +5,8 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * A family of tokens: all tokens from one code exchange, under one grant. Stored as one row, from which the tokens are
- * derived (oauth/token/token-values.ts). The row also marks the code as used.
+ * A family of tokens: those from one code exchange and from all later refreshes, under one grant. Stored as one row,
+ * from which the tokens are derived (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
@@ -16,8 +16,8 @@ export interface Family {
   /** Number of times the refresh token was replaced. Older refresh tokens are accepted only as retries. */
   readonly generation: number
   /**
-   * Start times of the latest generations, oldest first, in epoch milliseconds. If the refresh token is kept instead of
-   * replaced, only the time of the last refresh.
+   * Start times of the latest generations, oldest first, in epoch milliseconds. After a refresh that keeps the refresh
+   * token, contains only the time of that refresh.
    */
   readonly steps: readonly number[]
   readonly startedAt: number
@@ -44,7 +44,7 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When the row may be deleted, in epoch milliseconds. All its tokens must have expired by then. */
+  /** Until when the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
   readonly keptUntil: number
 }
 
@@ -114,7 +114,7 @@ export function makeFamilyStore({ kysely }: Database) {
   }
 }
 
-/** Operations for tokens that are bound to a key (DPoP). */
+/** Creates the operations for families whose tokens are bound to a key (DPoP). */
 function boundFamilies(kysely: Database['kysely']) {
   return {
     /** Records a refresh that keeps the refresh token. @returns false if the family ended or has a new generation */

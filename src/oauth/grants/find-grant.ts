@@ -180,9 +180,9 @@ type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Sche
   : never
 
 /**
- * Creates the query for a grant and its facts. It returns one row per role of the person at the grant's site, or one
- * row if there is no role. Every use of a token runs this query. It returns all columns as one JSON object, because
- * drivers would spend more time on forty columns than on the rest of the query.
+ * Creates the query for a grant and the facts that decide whether it may be used. It returns one row per role of the
+ * person at the grant's site, or one row if there is no role. Every use of a token runs this query. Each row is one
+ * JSON object, because drivers would spend more time on forty columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)

@@ -17,13 +17,13 @@ export interface AppLine {
 /** Origin of the client of our own pages, which is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
-// Site id of a grant without a site, in the keys of lists.
+// Replaces the missing site id of a grant without a site, in list entries and their ids.
 const NO_SITE = ''
 
-/** Creates the lists of connected apps and their users. Grants from several browsers count as one connection. */
+/** Creates the functions that list connected apps and their users. Several grants count as one connection. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    /** Lists a page of the apps that a person has connected, newest first. Omits deleted applications. */
+    /** Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages. */
     async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
@@ -59,7 +59,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    /** Lists a page of the people who have connected a client of a site, newest first. */
+    /** Lists a page of the people who have connected a client of a site, newest connection first. */
     async listPeople(siteId: string, clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, siteId, clientId, now()), newestFirst, request)
       // Read usage only for the people on this page: a very large number of people may have connected the client.
@@ -170,7 +170,7 @@ interface GrantKey {
   readonly site_id: string | null
 }
 
-/** Reads the scopes and recent calls of these grants, by the id of their list entry. */
+/** Reads the scopes of these grants and counts their recent calls, by the id of their list entry. */
 async function usesOf(
   grants: ReturnType<typeof liveGrants>,
   nowMs: number,

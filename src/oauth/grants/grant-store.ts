@@ -1,4 +1,4 @@
-/** Stores grants: what a person allowed a client, until when, and why the grant ended. */
+/** Stores grants: what a person allowed a client to do, until when, and why the grant ended. */
 
 import type { Transaction } from 'kysely'
 
@@ -24,7 +24,7 @@ export interface NewGrant {
   readonly clientName: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
-  /** Fingerprint of the metadata document that the person saw; undefined for a client without a document. */
+  /** Fingerprint of the client's metadata document at the time of the consent; undefined without a document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
 }
@@ -46,7 +46,7 @@ export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
 
-/** Returns the number of days between the epoch and a time, as stored in `oauth_grant_day.day`. */
+/** Returns the number of whole days from the epoch to a time, as stored in `oauth_grant_day.day`. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
@@ -55,7 +55,7 @@ export function dayOf(ms: number): number {
 export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Stores a new grant, or adds the consent to an existing one and prolongs it. Records an audit event. */
+    /** Stores a new grant, or adds the consent to one that has not ended, and prolongs it. Records an audit event. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
@@ -109,8 +109,8 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
 }
 
 /**
- * Inserts the grant, or adds the consent to the existing row and prolongs it. If two pages in one browser consent at
- * the same moment, both consents count.
+ * Inserts the grant, or adds the consent to its row and prolongs it. If a person submits two consent pages at the same
+ * moment, both consents count.
  */
 async function saveRow(
   trx: Transaction<Schema>,

@@ -16,7 +16,7 @@ export type LostReason =
   | 'the client is disabled'
   | 'the client was deleted'
   | 'the site has disabled MCP connections'
-  | 'the client is not approved for write access at this site'
+  | 'the client is not approved for write access at the site'
 
 /** A grant as read from the database. */
 export interface Grant {
@@ -65,9 +65,9 @@ export interface AccessFacts {
   readonly featureOff: boolean
   /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** The requested family; undefined if none was requested, or if it belongs to another grant. */
+  /** The requested family; undefined if none was requested, or if the grant has no such family. */
   readonly family: Family | undefined
-  /** Version of the client that sent the request (oauth/clients/find-client.ts). */
+  /** Version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number
 }
 
@@ -106,7 +106,7 @@ function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason
   if (facts.clientDisabled) return 'the client is disabled'
   // If the document has changed since its approval, write scopes still work until the next refresh (`stillApproved`).
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
-    return 'the client is not approved for write access at this site'
+    return 'the client is not approved for write access at the site'
   }
   return facts.featureOff ? 'the site has disabled MCP connections' : undefined
 }

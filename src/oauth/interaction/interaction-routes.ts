@@ -72,7 +72,7 @@ function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) 
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/** Finds the pending interaction of this browser. @throws interactionGone if there is none, or it is at another path */
+/** Finds the pending interaction of this browser. @throws interactionGone if there is none for this path */
 async function findPending(
   ctx: Context,
   prompt: PromptName,
@@ -161,7 +161,7 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
 
 /** Returns the audit fields of a failed sign-in. */
 function failureOf(outcome: NotSignedIn) {
-  // Do not attribute the failure to the person who may already be signed in.
+  // Do not attribute the failure to a person who is already signed in in this browser.
   const personId = undefined
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }

@@ -43,7 +43,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** Returns the appearance and texts of the pages: the site's for its own application, otherwise the service's. */
+  /** Returns the appearance and texts that a site has set for the pages of its application; undefined if none. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -104,7 +104,7 @@ export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page whose forms lead to the client. */
+/** Sends a page with forms that redirect to the client, and a Content-Security-Policy that allows this. */
 function showPage(ctx: Context, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true }))

@@ -75,7 +75,7 @@ interface UsedProof {
  * Stores a proof until it expires, to detect a second use.
  *
  * @returns `first` for exactly one caller; `again` for all others, and for a proof that expires too late; `forgotten`
- * if the store has lost data since the proof was issued, so the proof may have been used before
+ * if the store may have lost data since the proof was issued, so the proof may have been used before
  */
 export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
 
@@ -153,7 +153,7 @@ function makeVerifyAssertion(
 const replayProblems = {
   first: undefined,
   again: 'the assertion was used before',
-  forgotten: 'the assertion was issued before Redis was last restarted: send a new one',
+  forgotten: 'the assertion is older than the record of used assertions: send a new one',
 } as const
 
 interface AssertionRules {
@@ -183,14 +183,14 @@ export function problemOfAssertion(
   { issuer, accepted, choseFapi, nowMs }: AssertionRules,
 ): string | undefined {
   if (aud !== issuer) {
-    if (choseFapi) return 'audience (aud) must equal the issuer identifier url'
+    if (choseFapi) return 'audience (aud) must equal the issuer URL'
     const named: unknown[] = [aud].flat()
     const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
     if (!areOurs) return 'audience (aud) must name this server only'
   }
   const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
   return iat !== undefined && iat > nowMs / 1000 + aheadMax
-    ? `issued at (iat) must not be more than ${aheadMax} seconds ahead`
+    ? `issued at (iat) must be at most ${aheadMax} seconds in the future`
     : undefined
 }
 

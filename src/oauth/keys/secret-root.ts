@@ -5,11 +5,11 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * Derives keys from the root secrets, one for each purpose. Where a property has several keys, the first one signs and
- * all of them verify. So people stay signed in while the root secret is rotated, as long as the old one stays listed.
+ * Derives keys for each purpose from the root secrets. Where a property has several keys, the first one signs and all
+ * of them verify. So people stay signed in while the root secret is rotated, as long as the old one stays listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
-  if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
+  if (secrets.length === 0) throw new Error('at least one root secret is required')
   const keysFor = (purpose: string) => secrets.map((secret) => derive(secret, purpose))
   const keyFor = (purpose: string) => derive(secrets[0] ?? '', purpose)
   const sealingKeys = keysFor('sealing')

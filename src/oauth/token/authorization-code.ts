@@ -113,7 +113,7 @@ export function makeExchange(dependencies: TokenRequests) {
    */
   const complete = async (ctx: KoaContextWithOIDC, scopes: readonly string[], jkt?: string) => {
     const { code } = await readTokenRequest(ctx)
-    if (!code) throw new Error('an access token can only be issued for a code')
+    if (!code) throw new Error('the engine can issue access tokens only in exchange for a code')
     const { client } = ctx.oidc
     const refreshes = client?.grantTypeAllowed('refresh_token') === true
     const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
@@ -138,7 +138,7 @@ export function makeExchange(dependencies: TokenRequests) {
   return {
     /**
      * Returns the code of a token request, with `usedAt` if this use is a replay. Returns undefined if the code is
-     * unknown or its grant has ended. Rejects a wrong resource, or a missing one if it is required.
+     * unknown or its grant has ended or is missing. Rejects a wrong resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),

@@ -23,7 +23,7 @@ export const claimsByScope = {
 
 /** A person whose account is enabled. */
 type SessionPerson = Omit<PersonFacts, 'picture' | 'optionalClaims'> & {
-  /** Sessions that began before this time have ended, in epoch milliseconds. */
+  /** When all sessions of the person were last ended, in epoch milliseconds; undefined if never. */
   readonly signedOutAt?: number | undefined
   /** Whether the person signed out of this session. */
   readonly sessionEnded?: boolean | undefined

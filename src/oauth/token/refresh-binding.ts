@@ -11,9 +11,9 @@ import type { RefreshToken } from './tokens.ts'
 
 /** The facts that decide which key the tokens of a refresh are bound to. */
 export interface RefreshBinding {
-  /** The key that the family is bound to; undefined if it is unbound. */
+  /** Thumbprint of the key that the family is bound to; undefined if the family is not bound. */
   readonly bound: string | undefined
-  /** The key of the request's proof; undefined without a proof. */
+  /** Thumbprint of the key of the request's proof; undefined without a proof. */
   readonly proven: string | undefined
   /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean
@@ -35,7 +35,7 @@ export function chooseBinding({
 }: RefreshBinding): BindingChoice {
   if (proven === undefined) {
     if (bound === undefined && !demanded) return { kind: 'keep' }
-    return { kind: 'refuse', reason: 'the tokens are bound to a key, but a DPoP proof is missing' }
+    return { kind: 'refuse', reason: 'tokens must be bound to a key, but a DPoP proof is missing' }
   }
   if (bound === proven) return { kind: 'keep' }
   if (bound === undefined || !isPublic) return { kind: 'bind', jkt: proven }
@@ -68,7 +68,8 @@ export async function provenKey(
 
 /**
  * Returns the key to bind the family to; undefined if the binding does not change. Rejects a wrong or missing key. If
- * the refresh token has also been replaced, it was probably stolen, so the grant ends (RFC 9700 §4.14.2).
+ * the refresh token was also replaced before, it was probably stolen, so the grant ends (RFC 9700 §4.14.2). Only a
+ * retry for an unbound family does not end the grant.
  *
  * @throws invalidGrant
  */

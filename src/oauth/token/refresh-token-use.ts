@@ -24,9 +24,9 @@ export function judgeGeneration(
   { lifetimes, nowMs }: { readonly lifetimes: RefreshTokenLifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
-  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client may not refresh' }
+  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client may not refresh tokens' }
   if (generation > family.generation) {
-    return { kind: 'lost', reason: 'the database is older than the refresh token' }
+    return { kind: 'lost', reason: 'the database has lost the refresh that issued the token' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)

@@ -74,7 +74,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that the access token of this request gets. */
+  /** The scopes that the client may get. The access token has only those that the person allowed, too. */
   readonly granted: readonly string[]
 }
 
@@ -129,7 +129,6 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** The outcome of a refresh. */
 interface Renewed {
   readonly family: Family
   /** The time of this refresh or of the one that it repeats, in epoch milliseconds. */

@@ -35,13 +35,13 @@ export interface AccessTokenClaim extends TokenClaim {
   scopesOf(scopes: readonly string[]): string[]
 }
 
-// Formats of tokens. Family ids and MACs are SHA-256 in base64url. Numbers are in base 36, without leading zeros.
+// Token formats: SHA-256 family ids and HMAC-SHA-256 MACs in base64url, and base-36 numbers without leading zeros.
 const refreshTokenFormat = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
 const accessTokenFormat =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** Creates the functions for tokens. @param secrets the current one first; tokens made with any of them are genuine */
+/** Creates the functions that write and parse tokens. @param secrets the current one first; all verify tokens */
 export function makeTokenValues(secrets: readonly Buffer[]) {
   // Create the keys once, because creating a key costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
@@ -114,14 +114,14 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** Encodes the scopes of a token: one bit for each scope of the family, lowest bit first. Empty for all scopes. */
+/** Encodes the scopes of a token as bits in base 36, one bit per scope of the family. Returns '' for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   let bits = 0n
   for (const [position, scope] of scopes.entries()) {
     if (has.includes(scope)) bits |= 1n << BigInt(position)
   }
-  // The extra high bit distinguishes a token without scopes from one with all scopes.
+  // The extra high bit keeps the number above zero, because the token format allows no leading zero.
   return (bits | (1n << BigInt(scopes.length))).toString(BASE)
 }
 

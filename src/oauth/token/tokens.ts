@@ -4,8 +4,8 @@ import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with all facts that decide whether it may be used. Tokens are not stored: these facts come from the
- * rows of the token's family and grant.
+ * An issued token with all facts that decide whether it may be used. Tokens are not stored; the facts are read by the
+ * family id in the token.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family
@@ -13,7 +13,7 @@ export interface IssuedToken extends AccessFacts {
   readonly personId: string
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
-  /** When the token was issued, in epoch seconds, like `expiresAt`. */
+  /** When the token was issued, in epoch seconds. A refresh token counts as issued at its family's latest refresh. */
   readonly issuedAt: number
   readonly expiresAt: number
 }
