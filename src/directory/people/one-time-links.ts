@@ -9,14 +9,14 @@ import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
 interface OneTimeLink {
   readonly id: string
   readonly kind: OneTimeLinkKind
-  /** The address that the mail goes to. */
+  /** The e-mail address of the recipient. */
   readonly email: string
-  /** Undefined if nobody has an account with this address. */
+  /** The person with this address; undefined if there was none. */
   readonly personId: string | undefined
   readonly siteId: string | undefined
-  /** Further values of the link's kind, as JSON. */
+  /** Further values, which depend on the kind, as JSON. */
   readonly data: string | undefined
-  /** Whether only the browser that asked for the link, or the code that it shows, may use it. */
+  /** Whether the link works only in the browser that requested it, or with the code that this browser shows. */
   readonly needsBrowser: boolean
 }
 
@@ -27,26 +27,26 @@ interface NewLink {
   readonly personId?: string | undefined
   readonly siteId?: string | undefined
   readonly data?: string | undefined
-  /** The cookie value of the browser that asked for the link, if only that browser may use it. */
+  /** The cookie value of the browser that requests the link, if the link shall be bound to that browser. */
   readonly browser?: string | undefined
 }
 
-/** What a browser sends to use a link: its cookie value, or the code from the browser that asked. */
+/** What a browser sends to use a link: its cookie value, or the code that the requesting browser shows. */
 interface Shown {
   readonly browser?: string | undefined
   readonly code?: string | undefined
 }
 
 const ID_BYTES = 16
-/** How many codes can be tried for a link. */
+/** The maximum number of codes that can be tried for a link. */
 const CODES_MAX = 5
 const CODE_CHARACTERS = 8
-/** Digits and letters without vowels and look-alikes; 28 of them. */
+/** The 28 characters of codes: digits and letters, without vowels and look-alikes. */
 const CODE_ALPHABET = '23456789BCDFGHJKLMNPQRSTVWXZ'
 
 /**
- * Creates the functions for one-time links. A token or code is an HMAC over the row's kind and id, so neither the
- * database nor the outbox contains a working link.
+ * Creates the functions for one-time links. Tokens and codes are derived from the link's kind and id with an HMAC, so
+ * neither the database nor the outbox contains a working link.
  *
  * @param linkKeys the current key, followed by older keys, which still verify tokens
  */
@@ -81,7 +81,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return id
     },
 
-    /** Finds an unexpired link by its token. Uses nothing up, because mail scanners open links. */
+    /** Finds an unexpired link by its token. Does not use the link up, because mail scanners open links. */
     async find(
       kysely: Kysely<Schema>,
       kind: OneTimeLinkKind,
@@ -94,8 +94,8 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     },
 
     /**
-     * Whether a browser may use a link: if it asked for the link, or sent the code that the asking browser shows. Counts
-     * codes, also right ones, and admits none after the fifth.
+     * Whether a browser may use a link that needs a browser: it requested the link, or sent the code that the requesting
+     * browser shows. Counts correct codes too, and rejects every code after the fifth. Any browser may use other links.
      */
     async admits(
       kysely: Kysely<Schema>,
@@ -121,7 +121,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return isCode(link, code)
     },
 
-    /** Uses a link up, in the transaction of what it allows. Returns whether this call was the first. */
+    /** Deletes a link, in the transaction of the change that it allows. Returns false if it was used or has expired. */
     async use(trx: Kysely<Schema>, { id }: OneTimeLink, nowMs: number): Promise<boolean> {
       const row = await trx
         .deleteFrom('one_time_link')
@@ -155,14 +155,14 @@ function makeTokens(linkKeys: readonly Buffer[]) {
   return {
     /** Returns the token of a link, for the URL in its mail. */
     tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
-    /** Returns the code that the asking browser shows, for use of the link in another browser: XXXX-XXXX. */
+    /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */
     codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
-    /** Returns the id in a token, if the token is genuine. */
+    /** Returns the id in a token; undefined if the token is not genuine. */
     idOf: (kind: OneTimeLinkKind, token: string) => {
       const [id = '', given = ''] = token.split('.')
       return isValid('token', { kind, id }, given) ? id : undefined
     },
-    /** Whether a code is that of the link, in any case, with or without the hyphen. */
+    /** Whether this is the code of the link. Ignores case, spaces and hyphens. */
     isCode: (link: LinkName, code: string) =>
       isValid('code', link, code.toUpperCase().replace(/[\s-]/g, '')),
   }
