@@ -120,7 +120,7 @@ describe('starting', () => {
     const refused = await runService({ ...variables, PORT: String(await freePort()) })
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.match(
-      /^Gatehouse cannot start: the database of DATABASE_URL contains the demo campus, whose passwords are public, and BASE_URL is [^ ]+, HOST is 127\.0\.0\.1\. Set DEMO_DATA=on if this is intended, or use an empty database\.\n$/,
+      /^Gatehouse cannot start: the database of DATABASE_URL contains the demo campus, whose passwords are public, while BASE_URL is [^ ]+ and HOST is 127\.0\.0\.1\. Set DEMO_DATA=on if this is intended, or use an empty database\.\n$/,
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 

@@ -99,8 +99,8 @@ function draftOf(file: string): string {
 
 function restoreUnderWay(file: string): string {
   return (
-    `${draftOf(file)} exists: another restore is running. If it was interrupted, remove that file and ` +
-    'the restored files, and run restore again.'
+    `${draftOf(file)} exists: another restore is running or was interrupted. If it was interrupted, remove that ` +
+    'file and the restored files, and run restore again.'
   )
 }
 

@@ -77,7 +77,7 @@ const schema = z
     must(
       hasSecret === (authMethod === 'client_secret_post'),
       'secret',
-      'is required for client_secret_post, and not allowed otherwise',
+      'secret or secrets is required for client_secret_post, and neither is allowed otherwise',
     )
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
       for (const uri of row[field]) {

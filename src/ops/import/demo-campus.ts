@@ -57,8 +57,8 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
 function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
   const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
   return (
-    `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public, and ` +
-    `BASE_URL is ${baseUrl}, HOST is ${host}. Set DEMO_DATA=on if this is intended, or use an empty database.`
+    `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public, while ` +
+    `BASE_URL is ${baseUrl} and HOST is ${host}. Set DEMO_DATA=on if this is intended, or use an empty database.`
   )
 }
 
