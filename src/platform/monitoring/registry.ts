@@ -38,7 +38,7 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /** Reads the values of a gauge or counter at each scrape. If reading fails, the scrape omits them. */
+    /** Sets the function that each scrape calls for the values of a gauge or counter. If it fails, they are omitted. */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {

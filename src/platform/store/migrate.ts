@@ -44,7 +44,8 @@ const createMigrationTable = `create table if not exists schema_migration (
  * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes nothing
  * if nothing is pending, to keep start-up fast.
  *
- * @throws if migrations are pending and `options.migrations` is 'refuse', or if an applied one is not allowed
+ * @throws if migrations are pending and `options.migrations` is 'refuse', or if the database has an unknown or changed
+ * migration (`pending`)
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
@@ -71,7 +72,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns what `migrate` would do, without changing anything. @throws if an applied one is not allowed */
+/** Returns what `migrate` would do; changes nothing. @throws if the database has an unknown or changed migration */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
@@ -144,7 +145,7 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/** Returns the migrations to apply. @throws if an applied one is not allowed: changed, or unknown and not `expand` */
+/** Returns the migrations to apply. @throws if an applied one was changed, or is unknown and not `expand` */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {

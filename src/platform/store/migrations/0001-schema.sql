@@ -8,8 +8,8 @@
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
 -- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such
 -- a person lost their last role and was no longer needed (platform/store/unused-people.ts), or was replaced by an
--- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless its person
--- signs in before. The row of a deleted person stays, without personal data, so an import cannot create the person
+-- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless the person
+-- signs in before then. The row of a deleted person stays, without personal data, so an import cannot create the person
 -- again.
 create table person (
   id text not null primary key,
@@ -101,9 +101,9 @@ create table site_feature (
   primary key (site_id, feature)
 );
 
--- Links in mails that can be used once, in the transaction of what they allow, which deletes the row. Token and code are
--- derived from kind, id and the root secret. `person_id` is null if no account has the address. `browser_digest` is the
--- digest of the cookie of the browser that asked; another one must present the code. `data` is JSON.
+-- Links in mails that can be used once: using a link deletes its row. Its token and code are derived from kind, id and
+-- the root secret. `person_id` is null if no account has the address. `browser_digest` is the digest of the cookie of
+-- the browser that requested the link; any other browser must send the code. `data` is JSON.
 create table one_time_link (
   id text not null primary key,
   kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion')),

@@ -9,7 +9,7 @@ create index person_by_folded_address on person (email_canonical collate "C", id
 -- index is written (a heap-only tuple). This space makes all refreshes heap-only, instead of nine in ten.
 alter table refresh_token_family set (fillfactor = 80);
 
--- Request limits that processes count together if there is no Redis (platform/store/shared-counts.ts). Unlogged,
+-- Counts of request limits, shared by all processes if there is no Redis (platform/store/shared-counts.ts). Unlogged,
 -- because losing the counts in a crash is acceptable: each window ends soon.
 create unlogged table request_count (
   key text not null primary key,
