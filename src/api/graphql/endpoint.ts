@@ -96,7 +96,7 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/** Registers the route that runs one operation per request. GET cannot be forged, because the API uses no cookies. */
+/** Registers the route that runs one operation per request. CSRF is impossible, because the API uses no cookies. */
 function serveRequests<Caller, ApiContext extends ContextRecord>(
   router: Router,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,

@@ -118,7 +118,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Returns the response that rejects an operation for its method, scopes or a limit; otherwise counts it. */
+  /** Returns a response if the method, the scopes or a limit forbid the operation; otherwise counts the operation. */
   function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,

@@ -12,7 +12,7 @@ import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } f
 const CURSOR_LENGTH_MAX = 1024
 const WORDS_LENGTH_MAX = 200
 
-/** The arguments that every list has. */
+/** The paging arguments of the list tools. */
 const pageArguments = {
   first: z
     .int()

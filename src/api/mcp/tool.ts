@@ -16,7 +16,7 @@ export type ToolAudience = 'member' | 'operator'
 /** A tool endpoint; `tool-access.ts` lists all of them. */
 export interface ToolAddress {
   readonly path: string
-  /** The audience whose tools the endpoint serves besides the public ones; undefined for every audience. */
+  /** The audience whose tools the endpoint serves besides the public ones; undefined if it serves all audiences. */
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
