@@ -65,7 +65,7 @@ export async function makeAuthorizationServer(
     sendSignOut: current.sendSignOut,
     findClientKeys: current.findClientKeys,
     conformance,
-    /** Routes that change browser requests before the engine reads them. */
+    /** Routes that change or reject browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
      * Creates the engine (a Koa application with the protocol endpoints) and the functions for its interactions. Called

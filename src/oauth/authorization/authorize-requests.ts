@@ -142,8 +142,9 @@ export interface RequestLengths {
 
 /**
  * Length limits of parameters, in bytes. They exist because each request is stored until the person responds. No honest
- * client exceeds them: the list of all scopes has 700 characters, our id_token 1,500, and an ASP.NET nonce 140. `state`
- * has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over 2,000 characters.
+ * client exceeds them: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET nonce 140.
+ * `state` has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over 2,000
+ * characters.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,

@@ -149,7 +149,8 @@ function sessionAdapter(
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
-      // Only this route signs the person out. A sign-in also destroys the record, because it changes the session id.
+      // Only this route signs people out. A sign-in also destroys the session record, because it changes the session
+      // id.
       if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
         const nowMs = now()
         await people.signOutSession(id, {

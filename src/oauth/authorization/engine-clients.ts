@@ -94,7 +94,7 @@ async function requestedAddress(
   return typeof pushed === 'string' ? pushed : undefined
 }
 
-/** Configures the engine's feature for metadata documents. The engine advertises the feature only if it is enabled. */
+/** Configures the engine's feature for metadata documents. */
 export function documentFeature({ enabled, documents }: DocumentResolution) {
   return {
     enabled,

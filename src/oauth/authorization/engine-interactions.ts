@@ -21,8 +21,8 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * Finds and completes the engine's interactions, for the pages in oauth/interaction. Methods that complete an
- * interaction return the URL to redirect to.
+ * Creates the functions that find and complete the engine's interactions, for the pages in oauth/interaction. Methods
+ * that complete an interaction return the URL to redirect to.
  */
 export function makeInteractions(
   provider: Provider,
@@ -33,7 +33,9 @@ export function makeInteractions(
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /** Finds the pending interaction of this browser. @throws interactionGone if there is none */
+    /**
+     * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
+     */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
       // By default, the engine uses the time of a later page as the start of the session. If the person signed out

@@ -75,7 +75,7 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
     long: { ...cookie, path: '/' },
     short: { ...cookie },
     names: {
-      // Browsers accept a cookie with this prefix only from this exact host (RFC 6265bis §4.1.3.2).
+      // Browsers accept a `__Host-` cookie only from the host that will receive it (RFC 6265bis §4.1.3.2).
       session: secure ? '__Host-gatehouse' : 'gatehouse',
       interaction: 'gatehouse_interaction',
       resume: 'gatehouse_resume',
@@ -215,7 +215,7 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine uses the same clock.
+    // The engine checks the other times of the assertion by this clock, too.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)

@@ -32,7 +32,7 @@ export type SignOuts = ReturnType<typeof makeSignOuts>
 
 /** Time limit of an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** Delays between attempts, in seconds. */
+/** Delays from the time limit of each attempt to the next attempt, in seconds. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8

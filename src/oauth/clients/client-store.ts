@@ -37,7 +37,7 @@ export function makeClientStore({
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
-    /** Finds a client with its secrets, URIs and scopes. A deleted application has the state `deleted`. */
+    /** Finds a client with its secret digests, URIs and scopes. A deleted application has the state `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
       if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)

@@ -44,7 +44,7 @@ export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'auth
   return pushesRequests === true || bindsTokens === true
 }
 
-/** The public keys of a client (RFC 7523 §3, RFC 7517 §5): the key set itself, or its URL. */
+/** The public keys of a client (RFC 7523 §3, RFC 7517 §5): the key set or its URL. */
 export type ClientKeys =
   | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
   | { readonly jwksUri: string }

@@ -20,7 +20,7 @@ const OWN_CLIENT_ORIGIN = 'first_party'
 // Replaces the missing site id of a grant without a site, in list entries and their ids.
 const NO_SITE = ''
 
-/** Creates the functions that list connected apps and their users. Several grants count as one connection. */
+/** Creates the functions that list connected apps and their users. Repeated grants count as one connection. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
     /** Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages. */

@@ -161,7 +161,7 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
 
 /** Returns the audit fields of a failed sign-in. */
 function failureOf(outcome: NotSignedIn) {
-  // Do not attribute the failure to a person who is already signed in in this browser.
+  // Do not attribute the failure to the person of an earlier session in this browser.
   const personId = undefined
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }

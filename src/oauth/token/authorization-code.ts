@@ -53,7 +53,7 @@ export function readCode(record: object): AuthorizationCode {
 export interface TokenRequest {
   readonly code?: AuthorizationCode | undefined
   readonly refreshToken?: RefreshToken | undefined
-  /** Facts about the grant and the calling client; undefined if the code or family is unknown. */
+  /** Facts about the grant and the calling client; undefined if the code, the token or the grant is unknown. */
   readonly facts?: AccessFacts | undefined
 }
 
@@ -91,7 +91,7 @@ export interface BegunSession extends NewFamily {
 
 /**
  * Time within which a second use of a code is rejected without ending the grant, because some pages run their callback
- * twice (design 11). Does not apply to clients that chose the FAPI 2.0 Security Profile.
+ * twice (design 11). Does not apply to clients that chose a part of the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5
 

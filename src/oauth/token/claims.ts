@@ -40,7 +40,7 @@ export interface ClaimsDependencies {
 }
 
 export interface SuiteClaims {
-  /** All standard claims, for sign-ins to the suite's clients. */
+  /** Values of all standard claims, for UserInfo responses to the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
   covers(clientId: string | undefined): boolean
