@@ -90,7 +90,7 @@ const assistant = z
       }),
       10,
     ),
-    /** How to find the callbacks of an assistant that uses a different one for each connection. Operators enter them. */
+    /** How to find the callbacks of an assistant that has a different one for each connection. Operators enter them. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),

@@ -94,8 +94,8 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     },
 
     /**
-     * Whether a browser may use a link that needs a browser: it requested the link, or sent the code that the requesting
-     * browser shows. Counts correct codes too, and rejects every code after the fifth. Any browser may use other links.
+     * Whether a browser may use a link that needs a browser: it requested the link, or sent the code that the
+     * requesting browser shows. Counts correct codes too, and rejects all after the fifth. Other links work anywhere.
      */
     async admits(
       kysely: Kysely<Schema>,
