@@ -147,7 +147,7 @@ export function releasedItems<
       })
     },
 
-    /** Changes the release state of an item. @throws ChangeRefused if it is unknown, or archived when published */
+    /** Changes the release state of an item. @throws ChangeRefused if unknown, or if an archived item is published */
     async release(
       database: Database,
       actor: SiteActor,
@@ -196,7 +196,7 @@ function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** Returns the columns of the fields that every kind has, for `select`. */
+/** Returns the columns that every kind of item has, for `select`. */
 export function itemColumns<Table extends ItemTable>(table: Table) {
   return [
     `${table}.id`,
@@ -209,7 +209,7 @@ export function itemColumns<Table extends ItemTable>(table: Table) {
   ] as const
 }
 
-/** The sort orders that every kind has. */
+/** The sort orders that every kind of item has. */
 export const itemOrders = {
   SLUG: orderBy('slug', 'asc', 'slug'),
   TITLE: orderBy('title', 'asc', 'title'),
