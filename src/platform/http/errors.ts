@@ -8,7 +8,7 @@ export function isRefusal(error: unknown): error is Refusal {
   return error instanceof errors.OIDCProviderError && error.expose
 }
 
-// Errors of the authorization, token and registration endpoints.
+// Errors of authorization, token, sign-out and registration requests, and of signing in.
 
 /** The requested `resource` does not belong to this origin (RFC 8707 §2; design 3). */
 export const unknownResource = (resource: string): Refusal =>

@@ -119,7 +119,7 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** The request that caused an audit event: its id and the shortened client IP address. */
+/** The request that caused an audit event: its id, and the client IP address, shortened as configured. */
 export interface NamedRequest {
   readonly requestId: string
   readonly address?: string | undefined

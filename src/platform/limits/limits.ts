@@ -88,7 +88,7 @@ export function makeLimits({
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Like `take` with one point, but charges the total of all processes. Waits for the store. */
+    /** Like `take` with one point, but charges the total of all processes. Waits for the store to respond or fail. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached

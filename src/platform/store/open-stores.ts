@@ -17,7 +17,7 @@ export interface StoreSettings {
   /** The folder of the restore marker and, if there is no `databaseUrl`, of the SQLite database. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** The Redis server for OAuth state; if undefined, the database stores it. */
+  /** The Redis server or cluster for OAuth state and shared counts; if undefined, the database stores the state. */
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
