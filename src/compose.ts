@@ -34,7 +34,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const keys = openKeys({ secrets, dataDir, policy: service.keys }, platform)
   const { browserKeys, downloadKeys, linkKeys } = keys.secretRoot
   const processes = options.worker?.processes ?? 1
-  const directory = makeDirectory(platform, service.signIn, { processes, browserKeys, linkKeys })
+  const ofDirectory = { processes, browserKeys, linkKeys }
+  const directory = opening.use(makeDirectory(platform, config, ofDirectory))
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
   const discovery = makeServiceDiscovery(config)
@@ -110,12 +111,14 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     ops.cleanUp,
     school.delivery,
   ]
-  const everyTask = tasks.concat(platform.tasks, oauth.tasks)
+  const everyTask = tasks.concat(platform.tasks, directory.tasks, oauth.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (options.watchers?.metrics) {
     const { people } = directory
     const { signOuts } = oauth
-    opening.use(readProcess(options.watchers.metrics, { database, people, signOuts, rings }))
+    const { outbox, now } = platform
+    const sources = { database, people, signOuts, outbox, now, rings }
+    opening.use(readProcess(options.watchers.metrics, sources))
   }
   const open = opening.move()
   return {

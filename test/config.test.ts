@@ -37,6 +37,7 @@ describe('environment: defaults (design, Errors and configuration)', () => {
       ...{ filesS3: undefined, trustProxy: false, demoData: 'auto', conformanceProfile: 'off' },
       ...{ auditStream: undefined, logLevel: 'info', metricsAddress: undefined },
       ...{ traces: undefined, migrateAtStart: true },
+      ...{ smtpUrl: undefined, mailFrom: 'no-reply@localhost' },
     })
     const names = Object.keys(environmentVariables.shape)
     const empty = Object.fromEntries(names.map((name) => [name, ' ']))

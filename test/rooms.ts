@@ -30,6 +30,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         strict-json welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
       monitoring: 'readings watch',
+      outbox: 'outbox',
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
@@ -41,6 +42,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views', 'platform'],
     folders: {
       '.': 'directory',
+      mail: 'mail-address',
       people: 'authenticate password person-store',
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',

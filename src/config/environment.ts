@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 
 import { z } from 'zod'
 
+import { isMailAddress } from '../directory/mail/mail-address.ts'
 import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform/http/loopback.ts'
 
 const SECRET_LENGTH_MIN = 32
@@ -84,6 +85,12 @@ const s3Endpoint = z
 
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
   error: 'FILES_S3_BUCKET must be the name of a bucket',
+})
+
+const smtpUrl = z.url({
+  protocol: /^smtps?$/,
+  hostname: /./,
+  error: 'SMTP_URL must be like smtp://user:password@host:587 or smtps://user:password@host:465',
 })
 
 const samplers = [
@@ -193,6 +200,16 @@ export const environmentVariables = z.object({
   FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
     .describe('File with FILES_S3_SECRET_ACCESS_KEY.'),
+  SMTP_URL: smtpUrl
+    .optional()
+    .describe(
+      'Mail server: smtp://user:password@host:port with STARTTLS, or smtps://…; percent-encode special characters. Empty: messages are files in DATA_DIR/mail.',
+    ),
+  MAIL_FROM: z
+    .string()
+    .refine(isMailAddress, { error: 'MAIL_FROM must be one plain e-mail address' })
+    .optional()
+    .describe('Sender address of messages, without a name; required with SMTP_URL.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
     'yes: the last address of X-Forwarded-For is the client IP address (only behind your own proxy).',
   ),
@@ -256,6 +273,9 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     /** The root secrets, the current one first; undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
     filesS3: s3LocationOf(data),
+    /** The URL of the mail server, which contains its password; undefined if messages are files in DATA_DIR/mail. */
+    smtpUrl: data.SMTP_URL,
+    mailFrom: data.MAIL_FROM ?? 'no-reply@localhost',
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
     /** The mode of the conformance profile. Unless `off`, the clients of the OpenID suite exist (design 26). */
@@ -308,6 +328,7 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
+  if (set['SMTP_URL'] && !set['MAIL_FROM']) yield 'SMTP_URL also needs MAIL_FROM'
   const { METRICS_PORT: metricsPort, PORT: ownPort = '3000' } = set
   if (metricsPort === ownPort) yield 'METRICS_PORT must be different from PORT'
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {

@@ -173,6 +173,8 @@ export const servicePolicy = z.strictObject({
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
+    // Whether people get mail about sign-ins in new browsers and about new apps.
+    notices: z.boolean().default(true),
   }),
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
@@ -183,6 +185,14 @@ export const servicePolicy = z.strictObject({
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
+  /** How many messages of one kind an address receives in a window. Notices are those of new sign-ins and apps. */
+  mail: z
+    .strictObject({
+      messagesPerAddressMax: z.int().min(1).max(1000).default(10),
+      noticesPerAddressMax: z.int().min(1).max(1000).default(4),
+      windowSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
+    })
+    .prefault({}),
   /** How long audit events are kept, and which part of a client IP address they contain. */
   audit: z
     .strictObject({

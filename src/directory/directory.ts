@@ -1,6 +1,7 @@
-/** Composes the sign-in service and the store of people. Other rooms import functions for sites and scopes directly. */
+/** Composes sign-in, the store of people and mail. Other rooms import functions for sites and scopes directly. */
 
 import type { Platform } from '../platform/platform.ts'
+import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeSignIn } from './people/authenticate.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
@@ -10,6 +11,12 @@ import { makePersonStore } from './people/person-store.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
+interface DirectorySettings extends MailSettings {
+  readonly service: MailSettings['service'] & {
+    readonly signIn: PasswordLimits & { readonly knownBrowserSeconds: number }
+  }
+}
+
 interface DirectoryKeys {
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
@@ -17,19 +24,24 @@ interface DirectoryKeys {
   readonly linkKeys: readonly Buffer[]
 }
 
+/** Disposing the result closes the connections to the mail server. */
 export function makeDirectory(
-  { database, requestLimits, now, watch }: Platform,
-  policy: PasswordLimits & { readonly knownBrowserSeconds: number },
+  platform: Platform,
+  settings: DirectorySettings,
   { processes, browserKeys, linkKeys }: DirectoryKeys,
 ) {
+  const { database, requestLimits, now, watch, outbox } = platform
+  const policy = settings.service.signIn
   const store = makePersonStore(database)
   const passwords = makePasswords(policy, processes)
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
+  const mail = makeMail(platform, settings, links)
   return {
     signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers })),
     links,
+    queueMail: mail.queueMail,
     people: {
       findPerson: store.findPerson,
       signOutSession: store.signOutSession,
@@ -38,5 +50,7 @@ export function makeDirectory(
       waitingHashes: passwords.waiting,
       knownBrowserSeconds: policy.knownBrowserSeconds,
     },
+    tasks: [outbox.task({ mail: mail.handler })],
+    [Symbol.dispose]: mail.close,
   }
 }

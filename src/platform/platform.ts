@@ -6,6 +6,7 @@ import { openAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { limitExchange, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
+import { makeOutbox } from './outbox/outbox.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
 import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
@@ -48,6 +49,8 @@ export async function openPlatform(
   const requestLimits = makeLimits({ policy: service, shared, now })
   const flushSeconds = storage.usageFlushSeconds
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
+  const sweeps = worker?.sweeps
+  const outbox = makeOutbox({ database, now, logger, sweeps, hear: watch.hearMessage })
   const open = opening.move()
   return {
     stores,
@@ -61,7 +64,8 @@ export async function openPlatform(
     requestLimits,
     fetch: watch.fetch(fetch),
     watch,
-    sweeps: worker?.sweeps,
+    sweeps,
+    outbox,
     tasks: [limitExchange(requestLimits), stores.tasks, audit.tasks].flat(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

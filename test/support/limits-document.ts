@@ -69,6 +69,8 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'sign-in',
     'a failed sign-in in a browser that signed in to the account before',
   ],
+  mails: ['mail', 'a message of one kind to one address; a message above the limit is dropped'],
+  mailNotices: ['mail about a sign-in in a new browser, or about a new app', 'as above'],
   signIns: ['sign-in', 'a successful sign-in'],
 }
 

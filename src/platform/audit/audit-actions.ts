@@ -91,6 +91,7 @@ export const eventActions = {
   'client.refused': 'failed to authenticate as the application',
   'client.registered': 'registered itself as an application',
   'sign_out_notice.failure': 'did not accept a sign-out notice',
+  'mail.failure': 'could not be sent a message',
   'audit.dropped': 'lost events, because they arrived faster than they could be stored',
 } as const satisfies Record<string, string>
 
@@ -101,6 +102,7 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'client.refused',
   'client.registered',
   'sign_out_notice.failure',
+  'mail.failure',
   'audit.dropped',
 ])
 

@@ -142,6 +142,14 @@ export const pages = {
   resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
+/** The pages that one-time links in mail open, by kind of link. Opening a page does not use the link. */
+export const linkPages = {
+  recovery: '/recover/:token',
+  invitation: '/invitation/:token',
+  address: '/sign-up/:site/:token',
+  deletion: '/account/data/:token',
+} as const
+
 /** Pages that the engine serves below its two browser paths. */
 export const enginePages = {
   resume: `${paths.authorization}/:uid`,

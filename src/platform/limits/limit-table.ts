@@ -16,6 +16,7 @@ const windowSettings = {
   mcp: 'mcp.windowSeconds',
   registration: 'registration.registrationWindowSeconds',
   signIn: 'signIn.failureWindowSeconds',
+  mail: 'mail.windowSeconds',
 } as const
 
 /** Every request limit. docs/reference/limits.md describes where each limit applies and what costs points. */
@@ -46,6 +47,8 @@ export const limitTable = {
   attemptsFromAfar: { by: 'address', setting: 'signIn.reservedAttemptsPerNetworkMax' },
   reservedAttempts: { by: 'person', setting: 'signIn.reservedAttemptsPerAccountMax' },
   attemptsOfBrowser: { by: 'person', setting: 'signIn.failuresPerKnownBrowserMax' },
+  mails: { by: 'person', setting: 'mail.messagesPerAddressMax' },
+  mailNotices: { by: 'person', setting: 'mail.noticesPerAddressMax' },
   signIns: { by: 'person', setting: 'signIn.signInsPerAccountMax' },
 } as const satisfies Readonly<Record<string, LimitRow>>
 

@@ -167,6 +167,21 @@ const metrics = {
     help: 'Undelivered sign-out notices.',
     ofHost: 'max',
   },
+  gatehouse_outbox_messages_waiting: {
+    type: 'gauge',
+    help: 'Messages to other servers that were not accepted yet.',
+    ofHost: 'max',
+  },
+  gatehouse_outbox_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest of these messages.',
+    ofHost: 'max',
+  },
+  gatehouse_outbox_attempts_total: {
+    type: 'counter',
+    help: 'Attempts to send such a message; dropped: it was rejected, or three days old.',
+    labels: { kind: ['mail'], outcome: ['sent', 'postponed', 'dropped'] },
+  },
   gatehouse_task_runs_total: {
     type: 'counter',
     help: 'Runs of background tasks.',

@@ -7,13 +7,21 @@ export interface Sources {
   readonly people: { readonly waitingHashes: () => number }
   /** Counts undelivered sign-out notices; undefined if back-channel logout is off. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
+  /** Counts undelivered messages, and finds when the oldest was stored. */
+  readonly outbox: {
+    readonly waiting: () => Promise<{
+      readonly count: number
+      readonly oldestAt?: number | undefined
+    }>
+  }
+  readonly now: () => number
   /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 
 /** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
-  const { database, people, signOuts, rings } = sources
+  const { database, people, signOuts, outbox, now, rings } = sources
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
   metrics.set('gatehouse_processes', {}, 1)
@@ -37,6 +45,13 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   metrics.read('gatehouse_sign_out_notices_waiting', async () =>
     signOuts ? single(await signOuts.waitingNotices()) : [],
   )
+  metrics.read('gatehouse_outbox_messages_waiting', async () =>
+    single((await outbox.waiting()).count),
+  )
+  metrics.read('gatehouse_outbox_oldest_seconds', async () => {
+    const { oldestAt = now() } = await outbox.waiting()
+    return single(Math.max(0, now() - oldestAt) / 1000)
+  })
   return watchEventLoop(metrics)
 }
 

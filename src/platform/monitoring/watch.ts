@@ -66,6 +66,8 @@ export function makeWatch({ metrics, traces }: Watchers) {
     outgoing: traces?.outgoing ?? outgoing,
     /** Middleware that starts the trace of a request; undefined if traces are off. */
     trace: traces?.middleware,
+    hearMessage: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') =>
+      metrics?.add('gatehouse_outbox_attempts_total', { kind, outcome }),
     hearIgnoredProxy: () => metrics?.add('gatehouse_ignored_proxy_requests_total', {}),
     hear(line: LoggedRequest): void {
       if (metrics) countRequest(metrics, line)

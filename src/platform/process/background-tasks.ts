@@ -8,6 +8,8 @@ export interface BackgroundTask {
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
+  /** Receives a function that runs the task at once, even where `onlyWhen` is false. */
+  readonly onWake?: (wake: () => void) => void
 }
 
 type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
@@ -19,7 +21,7 @@ export function startBackgroundTasks(
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping
-  const stops = tasks.map(({ name, everySeconds, run, onlyWhen }) => {
+  const stops = tasks.map(({ name, everySeconds, run, onlyWhen, onWake }) => {
     let running: Promise<void> | undefined
     const attempt = async () => {
       try {
@@ -31,14 +33,18 @@ export function startBackgroundTasks(
         logger.warn(line, 'a background task failed and will be retried')
       }
     }
-    const timer = setInterval(() => {
+    const start = () => {
       // Skip this run if the previous one has not ended.
-      if (running || onlyWhen?.() === false) return
+      if (running || signal.aborted) return
       running = attempt().finally(() => {
         running = undefined
       })
+    }
+    const timer = setInterval(() => {
+      if (onlyWhen?.() !== false) start()
     }, everySeconds * 1000)
     timer.unref()
+    onWake?.(start)
     return async () => {
       clearInterval(timer)
       await running

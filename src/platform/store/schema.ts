@@ -328,6 +328,15 @@ export interface Schema {
     attempts: number
     next_attempt_at: number
   }
+  outbox: {
+    id: string
+    kind: string
+    payload: string
+    created_at: number
+    due_at: number
+    attempts: number
+    last_error: string | null
+  }
   client_refusal: {
     id: string
     client_id: string

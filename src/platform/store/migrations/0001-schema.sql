@@ -678,6 +678,20 @@ create unique index upstream_key_one_current on upstream_key (state) where state
 
 -- The service itself.
 
+-- Messages to other servers, such as mail. A row is added in the transaction of the change that causes the message, and
+-- deleted when another server has accepted it. "due_at" is the time of the next attempt or, during an attempt, when
+-- another process may try. "payload" is JSON without secrets.
+create table outbox (
+  id text not null primary key,
+  kind text not null,
+  payload text not null,
+  created_at bigint not null,
+  due_at bigint not null,
+  attempts integer not null,
+  last_error text
+);
+create index outbox_by_time on outbox (due_at);
+
 create table setting (
   name text not null primary key,
   value text not null,

@@ -1,0 +1,18 @@
+import { domainToASCII } from 'node:url'
+
+const ADDRESS_CHARACTERS_MAX = 254
+const LOCAL_PART_CHARACTERS_MAX = 64
+
+/** Whether a text is one plain e-mail address: no list, no display name, no comment, no quotes. */
+export function isMailAddress(text: string): boolean {
+  const [, local = '', domain = ''] =
+    /^([^\p{C}\p{Z}\s@,;:<>()[\]\\"]+)@([^\p{C}\p{Z}\s@,;:<>()[\]\\"/?#%]+)$/u.exec(text) ?? []
+  const host = domainToASCII(domain)
+  return (
+    local !== '' &&
+    local.length <= LOCAL_PART_CHARACTERS_MAX &&
+    text.length <= ADDRESS_CHARACTERS_MAX &&
+    !/^\.|\.$|\.\./.test(local) &&
+    /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(host)
+  )
+}

@@ -1,0 +1,153 @@
+/** The texts of all mail messages. */
+
+import type { MailBlock } from '../../../views/mail-message.ts'
+
+type NoValues = Readonly<Record<never, never>>
+
+/** The values in the text of each kind of message. */
+export interface MailValues {
+  /** Lets a person set a new password. */
+  recovery: { readonly byOperator: boolean }
+  /** Invites a new person to a site. */
+  invitation: { readonly invitedBy: string }
+  /** Asks a person who has an account to join a site. */
+  join_request: { readonly invitedBy: string }
+  /** Lets a person confirm an address, to sign up or to change it. */
+  address_confirmation: NoValues
+  new_sign_in: { readonly device: string }
+  new_app: { readonly app: string; readonly host: string }
+  password_changed: NoValues
+  /** Lets a person confirm the deletion of the account. */
+  deletion_requested: NoValues
+  account_deleted: NoValues
+}
+
+export type MailKind = keyof MailValues
+
+/** What all messages may show. Names are chosen by people, and may contain any characters. */
+export interface MailFrame {
+  /** The name of the site or, without a site, of the service. */
+  readonly place: string
+  /** When the message was queued, as text. */
+  readonly at: string
+  /** The link of the message; empty for a kind without one. */
+  readonly href: string
+  /** How long the link works. */
+  readonly liveSeconds: number
+  readonly accountHref: string
+}
+
+interface Message<Kind extends MailKind> {
+  readonly subject: (values: MailValues[Kind], frame: MailFrame) => string
+  readonly blocks: (values: MailValues[Kind], frame: MailFrame) => readonly MailBlock[]
+  /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
+  readonly notice?: boolean
+}
+
+const button = (label: string, { href }: MailFrame): MailBlock => ({ label, href })
+const IGNORE = 'If you did not ask for this, ignore this message. Nothing changes.'
+const oneUse = ({ liveSeconds }: MailFrame) => `The link works once, for ${duration(liveSeconds)}.`
+
+/** What to do about a change that the person did not make. */
+const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
+  'If this was not you, someone else may know your password. Change it, and end what you do not know:',
+  { label: 'Open your account', href: accountHref },
+]
+
+/** Every message, by kind: who asked, what to do, and what to do if it was not the recipient. */
+export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
+  recovery: {
+    subject: (_, { place }) => `Set a new password for ${place}`,
+    blocks: ({ byOperator }, frame) => [
+      byOperator
+        ? `An operator of ${frame.place} sent you this link, so that you can set a new password.`
+        : `Someone asked for a new password for your account at ${frame.place}.`,
+      button('Set a new password', frame),
+      oneUse(frame),
+      `If you did not ask for this, ignore this message. Your password stays as it is.`,
+    ],
+  },
+  invitation: {
+    subject: (_, { place }) => `Your invitation to ${place}`,
+    blocks: ({ invitedBy }, frame) => [
+      `${invitedBy} invites you to ${frame.place}. To join, create an account with this address.`,
+      button('Accept the invitation', frame),
+      `${oneUse(frame)} It is only for you; do not forward it.`,
+      'If you do not know the sender, ignore this message. No account is created.',
+    ],
+  },
+  join_request: {
+    subject: (_, { place }) => `Your invitation to ${place}`,
+    blocks: ({ invitedBy }, frame) => [
+      `${invitedBy} invites you to join ${frame.place} with the account that you already have.`,
+      button('Answer the invitation', frame),
+      `${oneUse(frame)} ${frame.place} learns nothing about you until you accept.`,
+      'If you do not want to join, ignore this message.',
+    ],
+  },
+  address_confirmation: {
+    subject: (_, { place }) => `Confirm your e-mail address for ${place}`,
+    blocks: (_, frame) => [
+      `Someone entered this address at ${frame.place}. If it was you, confirm it.`,
+      button('Confirm this address', frame),
+      oneUse(frame),
+      IGNORE,
+    ],
+  },
+  new_sign_in: {
+    notice: true,
+    subject: (_, { place }) => `New sign-in to ${place}`,
+    blocks: ({ device }, frame) => [
+      `Your account was used to sign in on ${frame.at}, in a browser that was not used before: ${device}.`,
+      'If this was you, there is nothing to do.',
+      ...notYou(frame),
+    ],
+  },
+  new_app: {
+    notice: true,
+    subject: ({ app }) => `${app} can now use your account`,
+    blocks: ({ app, host }, frame) => [
+      `On ${frame.at}, the app ${app} (${host}) was allowed to use your account at ${frame.place}.`,
+      'If this was you, there is nothing to do. You can remove the app in your account at any time.',
+      ...notYou(frame),
+    ],
+  },
+  password_changed: {
+    subject: (_, { place }) => `Your password for ${place} was changed`,
+    blocks: (_, frame) => [
+      `The password of your account at ${frame.place} was changed on ${frame.at}.`,
+      'If this was you, there is nothing to do.',
+      'If this was not you, use “Forgot your password?” on the sign-in page at once:',
+      { label: 'Open your account', href: frame.accountHref },
+    ],
+  },
+  deletion_requested: {
+    subject: (_, { place }) => `Confirm the deletion of your account at ${place}`,
+    blocks: (_, frame) => [
+      `Someone asked to delete your account at ${frame.place}.`,
+      button('Confirm the deletion', frame),
+      `${oneUse(frame)} After that, you can still cancel for seven days by signing in.`,
+      ...notYou(frame),
+    ],
+  },
+  account_deleted: {
+    subject: (_, { place }) => `Your account at ${place} was deleted`,
+    blocks: (_, { place }) => [
+      `Your account at ${place} and your personal data were deleted. This cannot be undone.`,
+      'This is the last message to this address.',
+    ],
+  },
+}
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const
+
+/** Writes a duration in its largest unit, such as “20 minutes”. */
+function duration(seconds: number): string {
+  const [unit, length] = units.find(([, each]) => seconds >= each) ?? units[2]
+  const count = Math.round(seconds / length)
+  return count === 1 ? `one ${unit}` : `${count} ${unit}s`
+}

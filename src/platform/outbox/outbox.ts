@@ -1,0 +1,250 @@
+/**
+ * Stores messages to other servers with the change that causes them, and sends them at least once. Each kind of message
+ * has a handler, which knows its content.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { type Selectable, sql, type Transaction } from 'kysely'
+import type { Logger } from 'pino'
+
+import type { BackgroundTask } from '../process/background-tasks.ts'
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+
+/** A message to store. The payload must not contain a secret. */
+export interface NewMessage {
+  readonly kind: string
+  readonly payload: object
+  readonly nowMs: number
+}
+
+/** A stored message. Every attempt to send it has the same id. */
+export interface OutboxMessage {
+  readonly id: string
+  readonly payload: unknown
+  readonly createdAt: number
+  /** The number of this attempt; 1 for the first. */
+  readonly attempt: number
+}
+
+/** What handles the messages of a kind. */
+export interface MessageHandler {
+  /** Sends a message. Must stop when `signal` aborts. @throws Undeliverable, or another error to try again later */
+  readonly send: (message: OutboxMessage, signal: AbortSignal) => Promise<void>
+  /** Called when a message was dropped, because it is undeliverable or too old. */
+  readonly gaveUp: (message: OutboxMessage, reason: string) => void
+}
+
+/** An error that another attempt cannot cure. */
+export class Undeliverable extends Error {}
+
+interface OutboxPorts {
+  readonly database: Database
+  readonly now: () => number
+  readonly logger: Logger
+  readonly sweeps: BackgroundTask['onlyWhen']
+  readonly hear: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
+}
+
+export type Outbox = ReturnType<typeof makeOutbox>
+
+/** Time limit of an attempt to send a message. */
+export const SEND_WITHIN_MS = 30_000
+/** How long a claim lasts. Longer than an attempt, so another process sends the message only after a crash. */
+export const CLAIM_MS = 120_000
+/** How long attempts may continue after the service was told to stop. */
+const STOP_WITHIN_MS = 5_000
+/** Delays between attempts, in seconds. The last one repeats. */
+export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
+/** How long a message is tried before it is dropped. */
+export const TRY_DAYS_MAX = 3
+const MESSAGES_AT_ONCE = 8
+/** How often a process looks for due messages, also while it sends others. */
+const LOOK_MS = 2_000
+/** When to look after a message was stored. Its transaction may not have been committed yet. */
+const LOOKS_AFTER_MS = [40, 250, 1_000]
+const ERROR_CHARACTERS_MAX = 200
+const DAY_MS = 86_400_000
+
+/** Creates the outbox. */
+export function makeOutbox(ports: OutboxPorts) {
+  const { database } = ports
+  let start = () => {}
+  const looks = new Map<number, NodeJS.Timeout>()
+  const lookSoon = () => {
+    for (const ms of LOOKS_AFTER_MS) {
+      if (looks.has(ms)) continue
+      const look = setTimeout(() => {
+        looks.delete(ms)
+        start()
+      }, ms)
+      looks.set(ms, look.unref())
+    }
+  }
+  return {
+    /** Stores a message in the caller's transaction. This process sends it soon after the commit. @returns its id */
+    async enqueue(trx: Transaction<Schema>, { kind, payload, nowMs }: NewMessage): Promise<string> {
+      const id = randomUUID()
+      const row = { id, kind, payload: JSON.stringify(payload), created_at: nowMs, due_at: nowMs }
+      await trx
+        .insertInto('outbox')
+        .values({ ...row, attempts: 0 })
+        .execute()
+      lookSoon()
+      return id
+    },
+    /** Counts the stored messages, and finds when the oldest one was stored. */
+    waiting: async () => await waitingMessages(database),
+    /** Creates the background task that sends due messages. */
+    task: (handlers: Readonly<Record<string, MessageHandler>>): BackgroundTask => ({
+      name: 'outbox',
+      everySeconds: LOOK_MS / 1000,
+      onlyWhen: ports.sweeps,
+      onWake: (wake) => {
+        start = wake
+      },
+      run: async (signal) => await sendDue(handlers, ports, signal),
+    }),
+  }
+}
+
+/** Counts the stored messages, and finds when the oldest one was stored, and an error of a postponed one. */
+export async function waitingMessages({ kysely }: Database) {
+  const { count, oldestAt, error } = await kysely
+    .selectFrom('outbox')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.min('created_at').as('oldestAt'),
+      fn.max('last_error').as('error'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
+}
+
+type Handlers = Readonly<Record<string, MessageHandler>>
+
+/** Sends the due messages, a few at a time, until none is left. A slow one does not delay the others. */
+async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
+  const sending = new Set<Promise<void>>()
+  const cut = new AbortController()
+  const stop = () => setTimeout(() => cut.abort(), STOP_WITHIN_MS).unref()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    while (!signal.aborted) {
+      const claimed = await claim(ports, MESSAGES_AT_ONCE - sending.size)
+      for (const row of claimed) {
+        const sent = attempt(row, handlers[row.kind], ports, cut.signal).finally(() =>
+          sending.delete(sent),
+        )
+        sending.add(sent)
+      }
+      if (sending.size === 0) return
+      await Promise.race([...sending, delay(LOOK_MS, undefined, { ref: false })])
+    }
+  } finally {
+    await Promise.all(sending)
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+type Row = Selectable<Schema['outbox']>
+
+/**
+ * Claims due messages for this process by postponing them. If two processes claim the same row, the second one waits
+ * for its lock and then no longer finds it due.
+ */
+async function claim({ database, now }: OutboxPorts, messagesMax: number): Promise<Row[]> {
+  if (messagesMax === 0) return []
+  const nowMs = now()
+  return await database.kysely
+    .updateTable('outbox')
+    .set({ due_at: nowMs + CLAIM_MS, attempts: sql<number>`attempts + 1` })
+    .where('id', 'in', (e) =>
+      e
+        .selectFrom('outbox')
+        .select('id')
+        .where('due_at', '<=', nowMs)
+        .orderBy('due_at')
+        .limit(messagesMax),
+    )
+    .where('due_at', '<=', nowMs)
+    .returningAll()
+    .execute()
+}
+
+/** Sends one claimed message, and deletes or postpones its row. Never rejects. */
+async function attempt(
+  row: Row,
+  handler: MessageHandler | undefined,
+  ports: OutboxPorts,
+  cut: AbortSignal,
+): Promise<void> {
+  const { logger, now, hear } = ports
+  const { id, kind } = row
+  const message = {
+    id,
+    payload: JSON.parse(row.payload),
+    createdAt: row.created_at,
+    attempt: row.attempts,
+  }
+  const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
+  let failure: unknown
+  try {
+    if (!handler) throw new Undeliverable('this version does not know the kind of message')
+    await handler.send(message, AbortSignal.any([cut, AbortSignal.timeout(SEND_WITHIN_MS)]))
+  } catch (error) {
+    failure = error
+  }
+  const reason = failure instanceof Error ? failure.message : String(failure)
+  const isOld = now() >= row.created_at + TRY_DAYS_MAX * DAY_MS
+  const outcome = outcomeOf(failure, isOld)
+  const lastError = reason.slice(0, ERROR_CHARACTERS_MAX)
+  try {
+    await settle(row, outcome === 'postponed' ? lastError : undefined, ports, claimEndsMs)
+  } catch (error) {
+    logger.error({ message: id, kind, outcome, cause: error }, 'an outbox message was not updated')
+  }
+  hear(kind, outcome)
+  if (outcome === 'sent') return
+  logger.warn({ message: id, kind, attempt: row.attempts, outcome, cause: reason }, 'not sent')
+  if (outcome === 'dropped') handler?.gaveUp(message, reason)
+}
+
+function outcomeOf(failure: unknown, isOld: boolean) {
+  if (failure === undefined) return 'sent'
+  return failure instanceof Undeliverable || isOld ? 'dropped' : 'postponed'
+}
+
+const SETTLE_AGAIN_MS = 1_000
+
+/**
+ * Deletes the row or, after `lastError`, postpones it. Repeats until the end of the claim, because a message whose row
+ * stays is sent again.
+ */
+async function settle(
+  { id, attempts }: Row,
+  lastError: string | undefined,
+  { database: { kysely }, now }: OutboxPorts,
+  untilMs: number,
+): Promise<void> {
+  const wait = WAITS_SECONDS[attempts - 1] ?? WAITS_SECONDS.at(-1) ?? 0
+  for (;;) {
+    try {
+      const query =
+        lastError === undefined
+          ? kysely.deleteFrom('outbox').where('id', '=', id)
+          : kysely
+              .updateTable('outbox')
+              .set({ due_at: now() + wait * 1000, last_error: lastError })
+              .where('id', '=', id)
+              .where('attempts', '=', attempts)
+      await query.execute()
+      return
+    } catch (error) {
+      if (performance.now() + SETTLE_AGAIN_MS > untilMs) throw error
+      await delay(SETTLE_AGAIN_MS)
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { expect } from 'chai'
+import { pino } from 'pino'
+
+import { type Mail, makeMail } from '../src/directory/mail/mail.ts'
+import { isMailAddress } from '../src/directory/mail/mail-address.ts'
+import { type MailKind, messages } from '../src/directory/mail/messages.ts'
+import { type MailTransport, openMailFolder, openSmtp } from '../src/directory/mail/transports.ts'
+import { makeOutbox } from '../src/platform/outbox/outbox.ts'
+import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
+import { patiently } from './support/database.ts'
+import { smtpError, startMailServer } from './support/mail-server.ts'
+import { eventually, temporaryFolder } from './support/programs.ts'
+
+const LINK = 'https://gatehouse.example/recover/token-that-is-derived'
+const TO = 'june@home.example'
+
+const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['values'] } = {
+  recovery: { liveSeconds: 1200 },
+  invitation: { invitedBy: 'Olivia', liveSeconds: 604_800 },
+  join_request: { invitedBy: 'Olivia', liveSeconds: 604_800 },
+  address_confirmation: { liveSeconds: 86_400 },
+  new_sign_in: { device: 'Firefox on Linux' },
+  new_app: { app: 'Notes', host: 'notes.example' },
+  password_changed: {},
+  deletion_requested: { liveSeconds: 1200 },
+  account_deleted: {},
+}
+const mailOf = (kind: MailKind, more: object = {}) =>
+  ({ kind, to: TO, linkId: 'link', values: values[kind], ...more }) as Mail
+
+/** Mail on an embedded database, without the rest of a service. */
+async function startMail(transport: MailTransport) {
+  await using opening = new AsyncDisposableStack()
+  const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
+  const { kysely } = database
+  const log: string[] = []
+  const heard: string[] = []
+  const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
+  const clock = { aheadMs: 0 }
+  const now = () => Date.now() + clock.aheadMs
+  const hear = (_: string, outcome: string) => void heard.push(outcome)
+  const outbox = makeOutbox({ database, now, logger, sweeps: undefined, hear })
+  const failed: string[] = []
+  const taken = new Map<string, number>()
+  const mail = makeMail(
+    {
+      database,
+      outbox,
+      transport,
+      linkAddress: async (id) => (id === 'link' ? LINK : undefined),
+      takeLimit: async (_, key) => {
+        taken.set(key, (taken.get(key) ?? 0) + 1)
+        return undefined
+      },
+      noteFailure: ({ kind }, reason) => void failed.push(`${kind}: ${reason}`),
+    },
+    {
+      baseUrl: 'https://gatehouse.example',
+      serviceName: 'Gatehouse',
+      sender: 'no-reply@gatehouse.example',
+      accountPath: '/account',
+    },
+  )
+  opening.use(startBackgroundTasks([outbox.task({ mail: mail.handler })], { logger }))
+  const open = opening.move()
+  return {
+    ...{ kysely, log, heard, failed, clock, outbox },
+    queue: async (message: Mail) =>
+      await kysely.transaction().execute(async (trx) => await mail.queueMail(trx, message, now())),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+const soon = async (work: () => void) => await eventually(10_000, async () => work())
+
+describe('mail', () => {
+  it('reaches an SMTP server within a second of the commit', async () => {
+    await using server = await startMailServer()
+    await using mail = await startMail(openSmtp(server.url))
+    const startedAtMs = performance.now()
+    await mail.queue(mailOf('recovery'))
+    await soon(() => expect(server.received).to.have.length(1))
+    expect(performance.now() - startedAtMs).to.be.below(1500)
+    const [message] = server.received
+    expect(message?.to).to.deep.equal([TO])
+    expect(message?.from).to.equal('no-reply@gatehouse.example')
+    expect(message?.content).to.match(/^Auto-Submitted: auto-generated\r$/m)
+    expect(message?.content).to.match(/^Message-ID: <[0-9a-f-]{36}@gatehouse\.example>\r$/m)
+    await soon(() => expect(mail.heard).to.deep.equal(['sent']))
+    expect((await mail.outbox.waiting()).count).to.equal(0)
+  })
+
+  it('is a readable file by default, which only its owner can read', async () => {
+    const folder = join(temporaryFolder(), 'mail')
+    await using mail = await startMail(openMailFolder(folder))
+    for (const kind of Object.keys(messages) as MailKind[]) await mail.queue(mailOf(kind))
+    await soon(() => expect(readdirSync(folder)).to.have.length(Object.keys(messages).length))
+    const [name = ''] = readdirSync(folder)
+    expect(name).to.match(/\.eml$/)
+    expect(statSync(join(folder, name)).mode & 0o777).to.equal(0o600)
+    const all = readdirSync(folder).map((each) => readFileSync(join(folder, each), 'utf8'))
+    expect(all.filter((each) => each.includes(`\n${LINK}\n`))).to.have.length(5)
+  })
+
+  it('is not sent once its link has ended', async () => {
+    await using server = await startMailServer()
+    await using mail = await startMail(openSmtp(server.url))
+    await mail.queue(mailOf('recovery', { linkId: 'another' }))
+    await soon(() => expect(mail.heard).to.deep.equal(['sent']))
+    expect(server.received).to.deep.equal([])
+  })
+
+  it('waits for a mail server that is down, and keeps its Message-ID', async () => {
+    let isDown = true
+    const attempts: string[] = []
+    await using server = await startMailServer({
+      before: async ({ content }) => {
+        attempts.push(/^Message-ID: (.*)\r$/m.exec(content)?.[1] ?? '')
+        if (isDown) throw smtpError(451, `try ${TO} later`)
+      },
+    })
+    await using mail = await startMail(openSmtp(server.url))
+    await mail.queue(mailOf('password_changed'))
+    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
+    isDown = false
+    mail.clock.aheadMs = 11_000
+    await soon(() => expect(server.received).to.have.length(1))
+    expect(attempts).to.have.length(2)
+    expect(attempts[0]).to.equal(attempts[1])
+    expect(mail.log.join('')).to.not.include('june')
+    await delay(1)
+  })
+
+  it('accepts one plain address only', () => {
+    for (const address of [TO, 'a.b+c@x.example', 'ü@müller.example', 'root@localhost']) {
+      expect(isMailAddress(address), address).to.equal(true)
+    }
+    for (const address of [
+      `${TO}, eve@evil.example`,
+      `${TO};eve@evil.example`,
+      'june@home.example@evil.example',
+      `Eve <${TO}>`,
+      `"eve@evil.example"@home.example`,
+      `${TO}\r\nBcc: eve@evil.example`,
+      `june@home.example\0`,
+      'june @home.example',
+      'june@home.example/../x',
+      `${'j'.repeat(65)}@home.example`,
+      `june@${'h'.repeat(250)}.example`,
+      'june@-home.example',
+      '@home.example',
+      '.june@home.example',
+    ]) {
+      expect(isMailAddress(address), JSON.stringify(address)).to.equal(false)
+    }
+  })
+})

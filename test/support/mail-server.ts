@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+export interface Received {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly content: string
+  readonly secure: boolean
+  readonly user: string | undefined
+}
+
+/** A real SMTP server on this machine. `before` runs for each message before the server accepts it. */
+export async function startMailServer(
+  options: SMTPServerOptions & { readonly before?: (received: Received) => Promise<void> } = {},
+) {
+  const { before, ...settings } = options
+  const received: Received[] = []
+  const server = new SMTPServer({
+    authOptional: true,
+    closeTimeout: 10,
+    ...settings,
+    onData: (stream, { envelope, secure, user }, done) => {
+      const answer = async () => {
+        const message = {
+          from: envelope.mailFrom ? envelope.mailFrom.address : '',
+          to: envelope.rcptTo.map(({ address }) => address),
+          content: await text(stream),
+          secure,
+          user: user === undefined ? undefined : String(user),
+        }
+        await before?.(message)
+        received.push(message)
+      }
+      answer().then(() => done(), done)
+    },
+  })
+  // The tests break connections on purpose.
+  server.on('error', () => {})
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  const { port } = server.server.address() as AddressInfo
+  return {
+    port,
+    url: `smtp://127.0.0.1:${port}`,
+    received,
+    server,
+    [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(closed)),
+  }
+}
+
+/** An error with which the server rejects what it was sent. */
+export function smtpError(responseCode: number, message = 'rejected'): Error {
+  return Object.assign(new Error(message), { responseCode })
+}

@@ -1,0 +1,66 @@
+import { type Html, html } from './html.ts'
+
+/** A paragraph, or a link with its label. */
+export type MailBlock = string | { readonly label: string; readonly href: string }
+
+/** A mail message. Its text and its HTML have the same content. */
+export interface MailMessage {
+  readonly subject: string
+  readonly greeting: string
+  readonly blocks: readonly MailBlock[]
+  /** Who sends the message and why, below the text. */
+  readonly footer: string
+  readonly look: MailLook
+}
+
+export interface MailLook {
+  /** The name at the top. */
+  readonly name: string
+  /** The absolute URL of the logo. */
+  readonly logoHref: string | undefined
+  readonly accent: string
+  /** The color of text on the accent color. */
+  readonly onAccent: string
+}
+
+/** Renders the plain text of a message. */
+export function mailText({ greeting, blocks, footer }: MailMessage): string {
+  const paragraphs = blocks.map((block) =>
+    typeof block === 'string' ? block : `${block.label}:\n${block.href}`,
+  )
+  return `${[greeting, ...paragraphs, `-- \n${footer}`].join('\n\n')}\n`
+}
+
+/** Renders the HTML of a message. Styles are inline, because mail programs ignore stylesheets. */
+export function mailHtml({ subject, greeting, blocks, footer, look }: MailMessage): Html {
+  const { name, logoHref, accent, onAccent } = look
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light">
+<title>${subject}</title>
+</head>
+<body style="margin:0;padding:16px;background:#f3f5f4;color:#1b2429;font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere">
+<main style="max-width:528px;margin:0 auto;padding:24px;background:#fff;border-top:4px solid ${accent};border-radius:8px">
+<h1 style="margin:0 0 16px;font-size:20px">${
+    logoHref === undefined
+      ? html`<bdi>${name}</bdi>`
+      : html`<img src="${logoHref}" alt="${name}" height="40">`
+  }</h1>
+<p>${greeting}</p>
+${blocks.map((block) => blockHtml(block, `background:${accent};color:${onAccent}`))}
+<p style="margin-top:24px;color:#55616a;font-size:14px">${footer}</p>
+</main>
+</body>
+</html>
+`
+}
+
+function blockHtml(block: MailBlock, colors: string): Html {
+  if (typeof block === 'string') return html`<p>${block}</p>\n`
+  const { label, href } = block
+  return html`<p><a href="${href}" style="display:inline-block;padding:10px 16px;border-radius:6px;text-decoration:none;${colors}">${label}</a></p>
+<p style="color:#55616a;font-size:14px">If the button does not work, open this address:<br>${href}</p>\n`
+}
