@@ -1,40 +1,46 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
+import type { Transaction } from 'kysely'
 import { pino } from 'pino'
 
+import { readConfig } from '../src/config/config.ts'
 import { type Mail, makeMail } from '../src/directory/mail/mail.ts'
 import { isMailAddress } from '../src/directory/mail/mail-address.ts'
 import { type MailKind, messages } from '../src/directory/mail/messages.ts'
-import { type MailTransport, openMailFolder, openSmtp } from '../src/directory/mail/transports.ts'
+import { mailFolder } from '../src/directory/mail/transports.ts'
+import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
 import { makeOutbox } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
+import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
 import { patiently } from './support/database.ts'
+import { configFolder } from './support/gatehouse.ts'
 import { smtpError, startMailServer } from './support/mail-server.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
 
-const LINK = 'https://gatehouse.example/recover/token-that-is-derived'
 const TO = 'june@home.example'
+const key = Buffer.alloc(32, 7)
 
 const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['values'] } = {
-  recovery: { liveSeconds: 1200 },
-  invitation: { invitedBy: 'Olivia', liveSeconds: 604_800 },
-  join_request: { invitedBy: 'Olivia', liveSeconds: 604_800 },
-  address_confirmation: { liveSeconds: 86_400 },
+  recovery: { byOperator: false },
+  invitation: { invitedBy: 'Olivia' },
+  join_request: { invitedBy: 'Olivia' },
+  address_confirmation: {},
   new_sign_in: { device: 'Firefox on Linux' },
   new_app: { app: 'Notes', host: 'notes.example' },
   password_changed: {},
-  deletion_requested: { liveSeconds: 1200 },
+  deletion_requested: {},
   account_deleted: {},
 }
+const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>
-  ({ kind, to: TO, linkId: 'link', values: values[kind], ...more }) as Mail
+  ({ kind, to: TO, values: values[kind], ...more }) as Mail
 
-/** Mail on an embedded database, without the rest of a service. */
-async function startMail(transport: MailTransport) {
+/** Mail with its own embedded database, without the rest of a service. */
+async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
   const { kysely } = database
@@ -45,33 +51,35 @@ async function startMail(transport: MailTransport) {
   const now = () => Date.now() + clock.aheadMs
   const hear = (_: string, outcome: string) => void heard.push(outcome)
   const outbox = makeOutbox({ database, now, logger, sweeps: undefined, hear })
-  const failed: string[] = []
-  const taken = new Map<string, number>()
+  const { service } = readConfig({}, configFolder)
+  const requestLimits = makeLimits({ policy: service, shared: undefined, now })
+  const failed: object[] = []
+  const noteEvent = (note: object) => void failed.push(note)
+  const links = makeOneTimeLinks([key])
   const mail = makeMail(
+    { database, now, outbox, requestLimits, noteEvent },
     {
-      database,
-      outbox,
-      transport,
-      linkAddress: async (id) => (id === 'link' ? LINK : undefined),
-      takeLimit: async (_, key) => {
-        taken.set(key, (taken.get(key) ?? 0) + 1)
-        return undefined
-      },
-      noteFailure: ({ kind }, reason) => void failed.push(`${kind}: ${reason}`),
+      ...{ baseUrl: 'https://gatehouse.example', mailFrom: 'no-reply@gatehouse.example', service },
+      ...{ dataDir: temporaryFolder(), smtpUrl: undefined, ...place },
     },
-    {
-      baseUrl: 'https://gatehouse.example',
-      serviceName: 'Gatehouse',
-      sender: 'no-reply@gatehouse.example',
-      accountPath: '/account',
-    },
+    links,
   )
+  opening.defer(mail.close)
   opening.use(startBackgroundTasks([outbox.task({ mail: mail.handler })], { logger }))
   const open = opening.move()
+  const commit = async <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
+    await kysely.transaction().execute(work)
   return {
-    ...{ kysely, log, heard, failed, clock, outbox },
+    ...{ kysely, log, heard, failed, clock, outbox, now },
     queue: async (message: Mail) =>
-      await kysely.transaction().execute(async (trx) => await mail.queueMail(trx, message, now())),
+      await commit(async (trx) => await mail.queueMail(trx, message, now())),
+    /** Stores a link, and returns its id and its token. */
+    async link(kind: OneTimeLinkKind = 'recovery') {
+      const whose = { kind, email: TO, emailCanonical: TO }
+      const times = { nowMs: now(), livesSeconds: 1200 }
+      const id = await commit(async (trx) => await links.create(trx, whose, times))
+      return { id, token: links.tokenOf({ kind, id }) }
+    },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
@@ -81,7 +89,7 @@ const soon = async (work: () => void) => await eventually(10_000, async () => wo
 describe('mail', () => {
   it('reaches an SMTP server within a second of the commit', async () => {
     await using server = await startMailServer()
-    await using mail = await startMail(openSmtp(server.url))
+    await using mail = await startMail({ smtpUrl: server.url })
     const startedAtMs = performance.now()
     await mail.queue(mailOf('recovery'))
     await soon(() => expect(server.received).to.have.length(1))
@@ -96,20 +104,24 @@ describe('mail', () => {
   })
 
   it('is a readable file by default, which only its owner can read', async () => {
-    const folder = join(temporaryFolder(), 'mail')
-    await using mail = await startMail(openMailFolder(folder))
-    for (const kind of Object.keys(messages) as MailKind[]) await mail.queue(mailOf(kind))
-    await soon(() => expect(readdirSync(folder)).to.have.length(Object.keys(messages).length))
+    const dataDir = temporaryFolder()
+    const folder = mailFolder(dataDir)
+    await using mail = await startMail({ dataDir })
+    const { id, token } = await mail.link()
+    for (const kind of kinds) await mail.queue(mailOf(kind, { linkId: id }))
+    await soon(() => expect(readdirSync(folder)).to.have.length(kinds.length))
     const [name = ''] = readdirSync(folder)
     expect(name).to.match(/\.eml$/)
     expect(statSync(join(folder, name)).mode & 0o777).to.equal(0o600)
     const all = readdirSync(folder).map((each) => readFileSync(join(folder, each), 'utf8'))
-    expect(all.filter((each) => each.includes(`\n${LINK}\n`))).to.have.length(5)
+    const href = `https://gatehouse.example/recover/${token}`
+    expect(all.filter((each) => each.includes(`\n${href}\n`))).to.have.length(5)
+    expect(all.join('')).to.include('The link works once, for 20 minutes.')
   })
 
   it('is not sent once its link has ended', async () => {
     await using server = await startMailServer()
-    await using mail = await startMail(openSmtp(server.url))
+    await using mail = await startMail({ smtpUrl: server.url })
     await mail.queue(mailOf('recovery', { linkId: 'another' }))
     await soon(() => expect(mail.heard).to.deep.equal(['sent']))
     expect(server.received).to.deep.equal([])
@@ -124,7 +136,7 @@ describe('mail', () => {
         if (isDown) throw smtpError(451, `try ${TO} later`)
       },
     })
-    await using mail = await startMail(openSmtp(server.url))
+    await using mail = await startMail({ smtpUrl: server.url })
     await mail.queue(mailOf('password_changed'))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
     isDown = false
@@ -133,7 +145,6 @@ describe('mail', () => {
     expect(attempts).to.have.length(2)
     expect(attempts[0]).to.equal(attempts[1])
     expect(mail.log.join('')).to.not.include('june')
-    await delay(1)
   })
 
   it('accepts one plain address only', () => {

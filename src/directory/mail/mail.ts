@@ -164,6 +164,7 @@ const NAME_CHARACTERS_MAX = 80
 /** Reduces a name to one short line. Control and bidirectional characters could forge lines or headers. */
 function oneLine(name: string): string {
   const line = name.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\s]+/gu, ' ').trim()
-  const short = line.length > NAME_CHARACTERS_MAX ? `${line.slice(0, NAME_CHARACTERS_MAX - 1)}…` : line
+  const short =
+    line.length > NAME_CHARACTERS_MAX ? `${line.slice(0, NAME_CHARACTERS_MAX - 1)}…` : line
   return short.toWellFormed()
 }

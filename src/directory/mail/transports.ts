@@ -48,7 +48,7 @@ const CONNECTIONS_MAX = 4
 const nodemailer = async () => (await import('nodemailer')).default
 
 /** Opens a pool of connections to an SMTP server with the first message. TLS is required, except on this machine. */
-export function openSmtp(url: string): MailTransport & { verify(): Promise<void> } {
+function openSmtp(url: string): MailTransport & { verify(): Promise<void> } {
   let opening: ReturnType<typeof open> | undefined
   const open = async () => (await nodemailer()).createTransport(smtpOptions(url))
   const opened = () => {
@@ -78,7 +78,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
 }
 
 /** Returns the options of a connection pool. @param url contains the password */
-export function smtpOptions(url: string) {
+function smtpOptions(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const isHere = leadsToThisMachine(hostname)
   const secure = protocol === 'smtps:'
@@ -133,12 +133,12 @@ function envelopeOf({ id, createdAt, from, to, subject, text, html }: Letter) {
 }
 
 /** How many messages the folder keeps. */
-export const MAIL_FILES_MAX = 200
+const MAIL_FILES_MAX = 200
 /** The name of a file in the folder: the time in milliseconds and the id. */
-export const mailFileName = /^\d{13}-[0-9a-f-]{36}\.eml$/
+const mailFileName = /^\d{13}-[0-9a-f-]{36}\.eml$/
 
 /** Writes each message to a file, which only the current user can read. Deletes the oldest files. */
-export function openMailFolder(folder: string): MailTransport {
+function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {
       const transport = (await nodemailer()).createTransport({
@@ -161,7 +161,7 @@ export function openMailFolder(folder: string): MailTransport {
 }
 
 /** Lists the messages in the folder, the latest first. */
-export async function mailFiles(folder: string): Promise<string[]> {
+async function mailFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => [])
   return names
     .filter((name) => mailFileName.test(name))

@@ -48,18 +48,16 @@ interface OutboxPorts {
   readonly hear: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
 }
 
-export type Outbox = ReturnType<typeof makeOutbox>
-
 /** Time limit of an attempt to send a message. */
-export const SEND_WITHIN_MS = 30_000
+const SEND_WITHIN_MS = 30_000
 /** How long a claim lasts. Longer than an attempt, so another process sends the message only after a crash. */
-export const CLAIM_MS = 120_000
+const CLAIM_MS = 120_000
 /** How long attempts may continue after the service was told to stop. */
 const STOP_WITHIN_MS = 5_000
 /** Delays between attempts, in seconds. The last one repeats. */
-export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
+const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** How long a message is tried before it is dropped. */
-export const TRY_DAYS_MAX = 3
+const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 8
 /** How often a process looks for due messages, also while it sends others. */
 const LOOK_MS = 2_000
@@ -111,7 +109,7 @@ export function makeOutbox(ports: OutboxPorts) {
 }
 
 /** Counts the stored messages, and finds when the oldest one was stored, and an error of a postponed one. */
-export async function waitingMessages({ kysely }: Database) {
+async function waitingMessages({ kysely }: Database) {
   const { count, oldestAt, error } = await kysely
     .selectFrom('outbox')
     .select(({ fn }) => [
