@@ -2,10 +2,13 @@ import { hashSync } from '@node-rs/argon2'
 import { expect } from 'chai'
 
 import { makePasswords } from '../src/directory/people/password.ts'
+import { readPasswordHash } from '../src/directory/people/password-formats.ts'
 import { makePersonStore } from '../src/directory/people/person-store.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 import { importRecords } from './support/import.ts'
+import { passwordHashes } from './support/reference-data.ts'
 
 /** The default cost of PHP: five times that of our hashes. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
@@ -73,35 +76,177 @@ describe('imported password hashes', () => {
     for (const other of [unknown, unreadable]) expect(other).to.be.within(known / 2, known * 1.9)
   })
 
-  const [, , , salt = '', hash = ''] = theirs.split('$').slice(1)
-  const recordOf = (passwordHash: string) => {
-    const { type, ...record } = person('ann', passwordHash)
-    return { ...record, createdAt: '2026-03-01T00:00:00Z' }
+  const { salt, hash } = {
+    salt: 'c2FsdHNhbHRzYWx0',
+    hash: 'aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g',
   }
   const argon2id = (cost: string) => `$argon2id$v=19$${cost}$${salt}$${hash}`
-  for (const [what, text] of [
-    ['is no hash', `$argon2id$${'a'.repeat(40)}`],
-    ['is of another algorithm', argon2id('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
-    ['is of another version', argon2id('m=19456,t=2,p=1').replace('v=19', 'v=16')],
-    ['has no version', argon2id('m=19456,t=2,p=1').replace('v=19$', '')],
+  const bcrypt = `$2y$10$${'abcdefghijklmnopqrstu'.repeat(3).slice(0, 53)}`
+  const phpass = `$P$B${'abcdefgh'.repeat(4).slice(0, 30)}`
+  const problemOf = (passwordHash: string) => {
+    const { type, ...record } = {
+      ...person('ann', passwordHash),
+      createdAt: '2026-03-01T00:00:00Z',
+    }
+    const { error } = kinds.person.schema.safeParse(record)
+    return error?.issues.map(({ path, message }) => `${path} ${message}`).join()
+  }
+
+  for (const [text, problem] of [
+    [argon2id('m=4194304,t=1,p=1'), 'too expensive; Argon2 may have m 262144'],
+    [argon2id('m=65536,t=1000,p=1'), 'too expensive'],
+    [argon2id('m=65536,t=1,p=64'), 'too expensive'],
+    [bcrypt.replace('$10', '$15'), 'too expensive; bcrypt may have cost 14'],
+    [`bcrypt_sha256$${bcrypt.replace('$10', '$31')}`, 'too expensive'],
+    [`$wp${bcrypt.replace('$10', '$20')}`, 'too expensive'],
+    [`$scrypt$ln=22,r=8,p=1$${salt}$${hash}`, 'too expensive'],
+    [`$scrypt$ln=10,r=8,p=9999$${salt}$${hash}`, 'too expensive'],
+    [`$scrypt$ln=99,r=8,p=1$${salt}$${hash}`, 'too expensive'],
+    [`$scrypt$ln=2,r=9999,p=99$${salt}$${hash}`, 'too expensive'],
+    [`scrypt$8388608$salt$8$1$${hash}=`, 'too expensive'],
+    [`$firescrypt$ln=30,r=8,p=1$${salt}$${hash}$Bw==`, 'too expensive'],
+    [`pbkdf2_sha256$3000001$salt$${hash}=`, 'too expensive'],
+    [`$pbkdf2-sha1$i=2000000$${salt}$${hash}`, 'too expensive'],
+    [phpass.replace('B', 'J'), 'too expensive; phpass may have 2^20 rounds'],
+    [`$6$rounds=999999999$salt$${'a'.repeat(86)}`, 'too expensive'],
+    [argon2id('m=8,t=1,p=16'), 'not a complete Argon2'],
     // Without one character it could be a complete hash that is a byte shorter.
-    ['is cut', argon2id('m=19456,t=2,p=1').slice(0, -2)],
-    ['takes 4 GiB of memory', argon2id('m=4194304,t=1,p=1')],
-    ['takes a thousand passes', argon2id('m=65536,t=1000,p=1')],
-    ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],
+    [argon2id('m=19456,t=2,p=1').slice(0, -2), 'not a complete Argon2'],
+    [`$scrypt$ln=14,r=8,p=1$${salt}$c2hvcnQ`, 'not a complete scrypt'],
+    [`scrypt$16000$salt$8$1$${hash}=`, 'not a complete scrypt'],
+    [`$pbkdf2-sha256$i=600000,l=64$${salt}$${hash}`, 'not a complete PBKDF2'],
+    [`pbkdf2_sha256$0$salt$${hash}=`, 'not a complete PBKDF2'],
+    [`pbkdf2_sha256$1000000$salt$${hash.slice(0, 20)}`, 'not a complete PBKDF2'],
+    [`$6$salt$${'a'.repeat(43)}`, 'not a complete SHA-2 crypt'],
+    [bcrypt.slice(0, -1), 'truncated or of an unknown format'],
+    [`${bcrypt}\n`, 'truncated or of an unknown format'],
+    [`${bcrypt.slice(0, -1)}\0`, 'truncated or of an unknown format'],
+    [`$5$sa\0lt$${'a'.repeat(43)}`, 'truncated or of an unknown format'],
+    [`$5$${'salt'.repeat(5)}$${'a'.repeat(43)}`, 'truncated or of an unknown format'],
+    [`pbkdf2_sha256$1$${'s'.repeat(600)}$${hash}=`, 'truncated or of an unknown format'],
+    [argon2id('m=19456,t=2,p=1').replace('v=19', 'v=17'), 'truncated or of an unknown format'],
+    [argon2id('m=19456,t=2,p=1').replace('v=19$', ''), 'truncated or of an unknown format'],
+    [bcrypt.replace('$2y', '$2x'), 'a bcrypt hash of a faulty version'],
+    ['5f4dcc3b5aa765d61d8327deb882cf99', 'an unsalted MD5 or NTLM hash'],
+    ['5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8', 'an unsalted SHA-1 hash'],
+    ['a'.repeat(64), 'an unsalted SHA-2 hash'],
+    ['{SSHA}bm8gc3VjaCBoYXNoLCBidXQgbG9uZyBlbm91Z2g=', 'an LDAP hash such as {SSHA}'],
+    ['$1$salt$qJH7.N4xYta3aEG/dfqo/0', 'an MD5 crypt hash'],
+    ['$S$DeadBeef', 'a Drupal 7 hash'],
+    ['$y$j9T$salt$hash', 'a yescrypt hash'],
+    ['md5$salt$5f4dcc3b5aa765d61d8327deb882cf99', 'a weak Django hash'],
+    ['!cVYUBuyOPx8qhwWnjcHhBW', 'mark of an account without a password'],
+    ['', 'truncated or of an unknown format'],
   ] as const) {
-    it(`are refused when one ${what}`, () => {
-      const { error } = kinds.person.schema.safeParse(recordOf(text))
-      expect(error?.issues.map(({ path, message }) => `${path}: ${message}`).join()).to.match(
-        /^passwordHash: must be an Argon2id hash/,
-      )
+    // [218, 219, 220]
+    it(`are rejected as ${JSON.stringify(text).slice(0, 60)}`, () => {
+      expect(problemOf(text))
+        .to.match(/^passwordHash (is|makes) /)
+        .and.include(problem)
     })
   }
 
-  const costs = ['m=19456,t=2,p=1', 'm=65536,t=4,p=1', 'm=47104,t=1,p=1', 'm=262144,t=3,p=4']
-  for (const cost of costs) {
+  for (const cost of ['m=19456,t=2,p=1', 'm=47104,t=1,p=1', 'm=262144,t=3,p=4']) {
     it(`are accepted with the cost ${cost}`, () => {
-      expect(kinds.person.schema.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
+      expect(problemOf(argon2id(cost))).to.equal(undefined)
     })
   }
+})
+
+describe('password hashes of other programs', () => {
+  const firebaseSignerKey =
+    'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
+  const limits = { parallelHashesMax: 2, waitingHashesMax: 4 }
+  const { verify } = makePasswords({ ...limits, firebaseSignerKey })
+  const rows = passwordHashes.flatMap(({ title, rows }) =>
+    rows.map(
+      ([name = '', password = '', hash = '']) => [`${title} (${name})`, password, hash] as const,
+    ),
+  )
+
+  for (const [program, password, hash] of rows) {
+    it(`verify: ${program} ${hash.slice(0, 24)}`, async () => {
+      expect(readPasswordHash(hash)).to.be.an('object')
+      expect(await verify(hash, password), 'the password').to.equal(true)
+      expect(await verify(hash, `x${password}`), 'another').to.equal(false)
+    })
+  }
+
+  const hashOf = (start: string) => rows.find(([, , hash]) => hash.startsWith(start)) ?? []
+
+  it('ignore what the program ignored: the end of a long password, and spaces around it', async () => {
+    const long = rows.find(([, password]) => password.endsWith('this is cut off')) ?? []
+    expect(await verify(long[2], long[1]?.replace('off', '') ?? '')).to.equal(true)
+    const [, password, hash] = hashOf('$wp$')
+    expect(await verify(hash, ` ${password}\n`)).to.equal(true)
+    expect(await verify(hash, `${password}\u00a0`)).to.equal(false)
+    const [, other, portable] = hashOf('$P$')
+    expect(await verify(portable, `${other} `)).to.equal(true)
+  })
+
+  // [221]
+  it('do not match in another format, with a hash as password or with a very long password', async () => {
+    const [, password = '', wordPress = ''] = hashOf('$wp$')
+    expect(await verify(wordPress.slice(3), password)).to.equal(false)
+    const [, , django = ''] = hashOf('bcrypt_sha256$')
+    expect(
+      await verify(django.replace('bcrypt_sha256', 'bcrypt'), 'correct horse battery staple'),
+    ).to.equal(false)
+    for (const [, , hash] of rows.slice(-3)) expect(await verify(hash, hash)).to.equal(false)
+    const startedMs = performance.now()
+    expect(await verify(hashOf('$6$rounds=20000')[2], 'x'.repeat(1_000_000))).to.equal(false)
+    // [218]
+    for (const bomb of ['$2y$31$', '$6$rounds=999999999$'].flatMap((start) =>
+      rows.flatMap(([, , hash]) =>
+        hash.startsWith(start.slice(0, 3))
+          ? start + hash.replace(/^\$\d.?\$(rounds=\d+\$|\d\d\$)?/, '')
+          : [],
+      ),
+    )) {
+      expect(await verify(bomb, password), bomb).to.equal(false)
+    }
+    expect(performance.now() - startedMs).to.be.below(2000)
+  })
+
+  it('of Firebase match only with the signer key', async () => {
+    const [, password = '', hash] = hashOf('$firescrypt$')
+    const other = Buffer.alloc(64, 1).toString('base64')
+    for (const key of [undefined, other, firebaseSignerKey.slice(0, 40)]) {
+      const passwords = makePasswords({ ...limits, firebaseSignerKey: key })
+      expect(await passwords.verify(hash, password), key).to.equal(false)
+    }
+  })
+})
+
+withDatabases('an import of password hashes', (open) => {
+  const hashOf = (start: string) =>
+    passwordHashes.flatMap(({ rows }) => rows).find(([, , hash]) => hash?.startsWith(start))?.[2] ??
+    ''
+  const stored = async (database: Database) =>
+    await database.kysely.selectFrom('person').select('password_hash').executeTakeFirstOrThrow()
+
+  it('rejects those of Firebase without its signer key', async () => {
+    await using database = await open()
+    const lines = [person('ann', hashOf('$firescrypt$')), person('bea', hashOf('$wp$'))]
+    const { rejected } = await importRecords(database, lines)
+    expect(rejected.map(({ line, problem }) => `${line} ${problem}`).join()).to.match(
+      /^1 .*set FIREBASE_SIGNER_KEY/,
+    )
+    const again = await importRecords(database, lines, { firebaseSignerKey: 'AAAA' })
+    expect(again.rejected).to.deep.equal([])
+  })
+
+  // [222]
+  it('keeps the password of a person who replaced the imported hash, until the import has another', async () => {
+    await using database = await open()
+    const [first, second] = [hashOf('$2y$'), hashOf('$wp$')]
+    await importRecords(database, [person('ann', first)])
+    await database.kysely.updateTable('person').set({ password_hash: 'newer' }).execute()
+    await importRecords(database, [person('ann', first)])
+    expect(await stored(database)).to.deep.equal({ password_hash: 'newer' })
+    const ended = await database.kysely.selectFrom('signed_out_everywhere').selectAll().execute()
+    expect(ended).to.deep.equal([])
+    await importRecords(database, [person('ann', second)])
+    expect(await stored(database)).to.deep.equal({ password_hash: second })
+  })
 })

@@ -190,6 +190,10 @@ export const environmentVariables = z.object({
     .pipe(secrets)
     .optional()
     .describe('File with SECRET; one secret per line.'),
+  FIREBASE_SIGNER_KEY: z
+    .base64({ error: 'FIREBASE_SIGNER_KEY must be base64, as in the password hash parameters' })
+    .optional()
+    .describe('base64_signer_key of a Firebase project, for imported password hashes.'),
   FILES_S3_ENDPOINT: s3Endpoint
     .optional()
     .describe('Endpoint of an S3-compatible storage for files. Empty: files are in DATA_DIR.'),
@@ -272,6 +276,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
     /** The root secrets, the current one first; undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
+    firebaseSignerKey: data.FIREBASE_SIGNER_KEY,
     filesS3: s3LocationOf(data),
     /** The URL of the mail server, which contains its password; undefined if messages are files in DATA_DIR/mail. */
     smtpUrl: data.SMTP_URL,

@@ -11,7 +11,7 @@ import { makePersonStore } from './people/person-store.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
-interface DirectorySettings extends MailSettings {
+interface DirectorySettings extends MailSettings, Pick<PasswordLimits, 'firebaseSignerKey'> {
   readonly service: MailSettings['service'] & {
     readonly signIn: PasswordLimits & { readonly knownBrowserSeconds: number }
   }
@@ -33,7 +33,10 @@ export function makeDirectory(
   const { database, requestLimits, now, watch, outbox } = platform
   const policy = settings.service.signIn
   const store = makePersonStore(database)
-  const passwords = makePasswords(policy, processes)
+  const { parallelHashesMax, waitingHashesMax } = policy
+  const { firebaseSignerKey } = settings
+  const hashing = { parallelHashesMax, waitingHashesMax, firebaseSignerKey }
+  const passwords = makePasswords(hashing, processes)
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 
+import { passwordFormats } from '../../src/directory/people/password-formats.ts'
 import { languageTag, time, timeZone, url } from '../../src/ops/import/field-schemas.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
 import { code, page, renderTable } from './markdown.ts'
@@ -11,6 +12,19 @@ export function renderRecords(): string {
 *required* may be left out. *Deletable* records accept \`"deleted": true\`. A *time* is RFC 3339, or relative:
 \`30 days ago\`, \`in 14 days at 18:00\`.`,
     ...kindNames.map(renderKind),
+    renderPasswordHashes(),
+  )
+}
+
+function renderPasswordHashes(): string {
+  const rows = passwordFormats.map(({ name, examples, from, limit }) => [
+    ...[name, code(...examples), from, limit],
+  ])
+  return page(
+    '## Password hashes',
+    `\`passwordHash\` of a person has one of these formats, with a cost up to the limit. The next sign-in replaces it by an
+Argon2id hash, unless it is one already that costs as much as ours.`,
+    renderTable(['format', 'examples', 'written by', 'limit'], rows),
   )
 }
 

@@ -66,6 +66,9 @@ export const errorTables = readTables('errors.txt')
 /** Sizes and times (what, figure, setting): `{setting}` in a figure stands for the value in force. */
 export const limitRows = rowsOf('limits.txt')
 
+/** Function, password, hash of real programs, by program. */
+export const passwordHashes = readTables('password-hashes.txt')
+
 /** Tables of the database and how long their rows stay. */
 export const retention = rowsOf('retention.txt')
 

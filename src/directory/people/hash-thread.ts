@@ -1,12 +1,14 @@
 import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
-import { hashSync, verifySync } from '@node-rs/argon2'
+import { hashSync } from '@node-rs/argon2'
 
 import type { HashTask, HashTaskResult } from './password.ts'
+import { matches } from './password-check.ts'
+import { OWN_COST, readPasswordHash } from './password-formats.ts'
 
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
-const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const cost = { algorithm: 2, ...OWN_COST }
 
 /** The niceness to add. On a shared core, a hash thread then gets a tenth of the request thread's CPU time. */
 const ADDED_NICENESS = 10
@@ -19,8 +21,10 @@ if (process.platform === 'linux') {
 
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))
 
-function resultOf({ password, passwordHash }: HashTask): HashTaskResult {
-  if (passwordHash !== undefined) return { value: verified(passwordHash, password) }
+function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): HashTaskResult {
+  if (passwordHash !== undefined) {
+    return { value: verified(passwordHash, password, firebaseSignerKey) }
+  }
   try {
     return { value: hashSync(password, cost) }
   } catch (error) {
@@ -28,9 +32,15 @@ function resultOf({ password, passwordHash }: HashTask): HashTaskResult {
   }
 }
 
-function verified(passwordHash: string, password: string): boolean | 'unreadable' {
+function verified(
+  passwordHash: string,
+  password: string,
+  firebaseSignerKey: string | undefined,
+): boolean | 'unreadable' {
+  const hash = readPasswordHash(passwordHash)
+  if (typeof hash === 'string') return 'unreadable'
   try {
-    return verifySync(passwordHash, password)
+    return matches(hash, password, firebaseSignerKey)
   } catch {
     return 'unreadable'
   }

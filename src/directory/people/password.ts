@@ -12,6 +12,8 @@ export interface PasswordLimits {
   /** The maximum number of parallel hashes; defaults to one less than the number of CPU cores. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
+  /** The signer key of a Firebase project, in base64. Without it, no hash of Firebase matches. */
+  readonly firebaseSignerKey?: string | undefined
 }
 
 /** The hash of a random password, as expensive to check as a new hash. */
@@ -26,7 +28,11 @@ const defaultStandIn =
  * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
  */
 export function makePasswords(
-  { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,
+  {
+    parallelHashesMax = Math.max(1, availableParallelism() - 1),
+    waitingHashesMax,
+    firebaseSignerKey,
+  }: PasswordLimits,
   processes = 1,
 ) {
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
@@ -44,7 +50,8 @@ export function makePasswords(
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
       inTurn(async () => {
         for (const hash of [passwordHash, standIn, defaultStandIn]) {
-          const outcome = hash && (await inHashThread({ passwordHash: hash, password }))
+          const task = { passwordHash: hash, password, firebaseSignerKey }
+          const outcome = hash && (await inHashThread(task))
           if (outcome === true || outcome === false) return outcome && hash === passwordHash
         }
         return false
@@ -74,7 +81,8 @@ function makeQueue(running: number, waitingMax: number) {
 /** A password to hash, or to check against a hash. */
 export interface HashTask {
   readonly password: string
-  readonly passwordHash?: string
+  readonly passwordHash?: string | undefined
+  readonly firebaseSignerKey?: string | undefined
 }
 
 /** The new hash, whether the password matches, or `unreadable` for an invalid hash; or why hashing failed. */
@@ -114,35 +122,4 @@ function startThread(): RunInThread {
   worker.on('error', end)
   worker.on('exit', () => end(new Error('a hash thread ended')))
   return run
-}
-
-/** The accepted format of Argon2id hashes: version 1.3, cost, salt and hash. */
-const hashFormat =
-  /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
-
-/** The maximum memory of one check, in KiB. Each parallel check may need that much. */
-const MEMORY_KIB_MAX = 262_144
-/** The maximum of memory times passes, which determines the cost. Common defaults are at most a quarter of it. */
-const WORK_KIB_MAX = 1_048_576
-const LANES_MAX = 16
-
-/** Returns why an imported hash is rejected, as the end of a sentence; undefined if it is valid and cheap enough. */
-export function problemOfPasswordHash(text: string): string | undefined {
-  const [, memory = '', passes = '', lanes = '', ...encoded] = hashFormat.exec(text) ?? []
-  if (memory === '' || !encoded.every(isBase64)) {
-    return 'must be an Argon2id hash, such as $argon2id$v=19$m=19456,t=2,p=1$salt$hash'
-  }
-  const [memoryKib, laneCount] = [Number(memory), Number(lanes)]
-  const isCheap =
-    memoryKib >= 8 * laneCount &&
-    memoryKib <= MEMORY_KIB_MAX &&
-    memoryKib * Number(passes) <= WORK_KIB_MAX &&
-    laneCount <= LANES_MAX
-  if (isCheap) return undefined
-  return `must be an Argon2id hash with p up to ${LANES_MAX}, m from 8 × p to ${MEMORY_KIB_MAX}, and m × t up to ${WORK_KIB_MAX}; larger values make each sign-in too expensive`
-}
-
-/** Whether text is canonical base64 without padding; Argon2 rejects anything else. */
-function isBase64(text: string): boolean {
-  return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text
 }

@@ -31,9 +31,12 @@ export async function importCampus(
   const sources = await open(path)
   await using lines = rejects === undefined ? undefined : await openRejects(rejects)
   return await withDatabase(config, async (database, now) => {
-    const { hash: hashPassword, verify: verifyPassword } = makePasswords(config.service.signIn)
+    const { firebaseSignerKey } = config
+    const signIn = { ...config.service.signIn, firebaseSignerKey }
+    const { hash: hashPassword, verify: verifyPassword } = makePasswords(signIn)
     const progress = showProgress(sources.reduce((sum, { size }) => sum + size, 0))
-    const settings = { database, sources, hashPassword, verifyPassword, now, missing }
+    const passwords = { hashPassword, verifyPassword, firebaseSignerKey }
+    const settings = { database, sources, ...passwords, now, missing }
     const report = await importLines({
       ...settings,
       onProgress: progress.add,

@@ -8,7 +8,13 @@ import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
-import { type Batch, batchesOf, problemOfLine, type RejectedLine } from './read-records.ts'
+import {
+  type Batch,
+  batchesOf,
+  problemOfLine,
+  type ReadLine,
+  type RejectedLine,
+} from './read-records.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
 import { type RejectedIds, trackRejectedIds } from './rejected-ids.ts'
 import { hashPasswords } from './write-batch.ts'
@@ -24,6 +30,7 @@ export interface ImportSettings {
   readonly sources: readonly Source[]
   readonly hashPassword: (password: string) => Promise<string>
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
+  readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
   /** What to do with people of earlier imports who are missing; undefined to ignore them. */
   readonly missing?: Missing | undefined
@@ -132,6 +139,7 @@ function byLine(a: RejectedLine, b: RejectedLine): number {
 /** Writes the lines of a batch, and the progress if no line so far was rejected. @returns the rejected lines */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
   const { database, rejectedIds } = run
+  if (run.firebaseSignerKey === undefined) rejectFirebaseHashes(batch)
   for (const { line } of batch.rejected) rejectedIds.add(line.value)
   const records = batch.lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, run.hashPassword, (id, password) =>
@@ -150,6 +158,17 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
   return rejected
+}
+
+/** Rejects the lines with hashes of Firebase, because nobody could sign in with them. */
+function rejectFirebaseHashes({ lines, rejected }: Batch): void {
+  const problem =
+    'passwordHash: is of Firebase; set FIREBASE_SIGNER_KEY for this command and the service'
+  const isFirebase = ({ record }: ReadLine) =>
+    String(record.values['passwordHash']).startsWith('$firescrypt$')
+  const kept = lines.filter((line) => !isFirebase(line))
+  rejected.push(...lines.filter(isFirebase).map(({ line }) => ({ line, problem })))
+  lines.splice(0, lines.length, ...kept)
 }
 
 /** Returns the stored hash if it matches the password. A new hash would end the person's sessions. */

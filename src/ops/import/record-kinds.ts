@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
-import { problemOfPasswordHash } from '../../directory/people/password.ts'
+import { readPasswordHash } from '../../directory/people/password-formats.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
+import { sha256 } from '../../platform/store/digest.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as schemas from './field-schemas.ts'
@@ -68,11 +69,11 @@ export const kinds = {
       timeZone: optional(schemas.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** The password hash from an export, so people can keep their passwords. */
+      /** The password hash of the platform, so people keep their passwords (password-formats.ts). */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
-          const problem = problemOfPasswordHash(hash)
-          if (problem !== undefined) context.addIssue(problem)
+          const read = readPasswordHash(hash)
+          if (typeof read === 'string') context.addIssue(read)
         }),
       ),
       createdAt: time,
@@ -108,6 +109,10 @@ export const kinds = {
       password_hash: {
         fields: ['password', 'passwordHash'],
         make: (person, writing) => writing.passwordHashes.get(person.id) ?? person.passwordHash,
+      },
+      imported_hash_digest: {
+        fields: ['password', 'passwordHash'],
+        make: ({ passwordHash }) => passwordHash && sha256(passwordHash),
       },
     },
   }),

@@ -100,7 +100,7 @@ async function changePeople(
   trx: Transaction<Schema>,
   people: {
     readonly records: readonly DataRecord[]
-    readonly rows: readonly Row[]
+    readonly rows: Row[]
     readonly changed: readonly string[]
   },
   { nowMs }: Writing,
@@ -108,6 +108,7 @@ async function changePeople(
 ): Promise<void> {
   const { records, rows, changed } = people
   await adoptPeople(trx, rows, nowMs)
+  await keepNewerHashes(trx, rows)
   const signedOut = await findPeopleToSignOut(trx, rows, changed)
   if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
   await write()
@@ -118,6 +119,31 @@ async function changePeople(
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })
+  }
+}
+
+/**
+ * Keeps the stored hash of people whose imported hash is the same as in the last import. Sign-in may have replaced it
+ * since by an Argon2id hash, or the person by a new password.
+ */
+async function keepNewerHashes(trx: Transaction<Schema>, rows: Row[]): Promise<void> {
+  const digests = rows.flatMap((row) => row['imported_hash_digest'] ?? [])
+  if (digests.length === 0) return
+  const kept = await trx
+    .selectFrom('person')
+    .select(['id', 'password_hash', 'imported_hash_digest'])
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => String(id)),
+    )
+    .where('imported_hash_digest', 'in', digests.map(String))
+    .execute()
+  const byId = new Map(kept.map((person) => [person.id, person]))
+  for (const [index, row] of rows.entries()) {
+    const { imported_hash_digest, password_hash } = byId.get(String(row['id'])) ?? {}
+    if (imported_hash_digest === row['imported_hash_digest'])
+      rows[index] = { ...row, password_hash }
   }
 }
 

@@ -54,6 +54,7 @@ export interface Schema {
     time_zone: string | null
     updated_at: number | null
     password_hash: string | null
+    imported_hash_digest: string | null
     disabled_at: number | null
     created_at: number
     imported_at: number | null

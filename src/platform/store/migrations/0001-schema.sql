@@ -10,7 +10,7 @@
 -- a person lost their last role and was no longer needed (platform/store/unused-people.ts), or was replaced by an
 -- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless the person
 -- signs in before then. The row of a deleted person stays, without personal data, so an import cannot create the person
--- again.
+-- again. `imported_hash_digest` is the digest of the password hash that was imported last.
 create table person (
   id text not null primary key,
   email text not null,
@@ -22,6 +22,7 @@ create table person (
   locale text,
   time_zone text,
   password_hash text,
+  imported_hash_digest text,
   disabled_at bigint,
   created_at bigint not null,
   updated_at bigint,
