@@ -43,7 +43,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address',
-      people: 'authenticate password person-store',
+      people: 'authenticate password-formats password person-store',
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
