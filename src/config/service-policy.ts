@@ -49,6 +49,8 @@ const signInLimits = {
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
+  // How long after giving the password a person may see secrets or delete something without giving it again.
+  freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
 }
 
 /** Limits of GraphQL requests, and of the cache of their documents. */

@@ -31,7 +31,9 @@ export function makePages(
   const sessionSeconds = service.lifetimes.pageSessionSeconds
   const settings = { baseUrl, people, formKey: seals.formKey, sessionSeconds }
   const sessions = makeSessions(platform, settings)
-  const signedInPages = makeSignedInPages(platform, { baseUrl, seals, sessions, handler })
+  const { freshSeconds } = service.signIn
+  const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }
+  const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
   const { database, state, now } = platform
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }

@@ -41,6 +41,14 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(answer)))
       },
+      /** Declares a page that first asks for the password, unless the person gave it a short time ago. */
+      freshPage(pattern: string, show: Handler): void {
+        router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show))))
+      },
+      /** Declares a form like `freshPage`. After asking for the password, it opens the page `shownAt`. */
+      freshForm(pattern: string, shownAt: string, answer: Handler): void {
+        router.post(pattern, signedInPages.form(signedInPages.fresh(entering(answer), shownAt)))
+      },
     }
   }
   return {

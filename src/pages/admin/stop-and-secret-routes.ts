@@ -57,11 +57,11 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   const { applications, grantLists, refusals } = parts
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
-  for (const [pattern, confirmPage] of [
-    [patterns.disable, patterns.disablePage],
-    [patterns.remove, patterns.removePage],
+  for (const [declare, pattern, confirmPage] of [
+    [onApplication.page, patterns.disable, patterns.disablePage],
+    [onApplication.freshPage, patterns.remove, patterns.removePage],
   ] as const) {
-    onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
+    declare(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
       // Members connect applications, not resource servers, so a resource server has no connected people.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
@@ -75,7 +75,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
       return `${address(patterns.one)}?done=${done}`
     })
   }
-  onApplication.form(patterns.remove, async (app, { actor, address }) => {
+  onApplication.freshForm(patterns.remove, patterns.remove, async (app, { actor, address }) => {
     await applications.remove(app, actor)
     return `${address(patterns.list)}?done=deleted`
   })
@@ -97,13 +97,14 @@ function secretRoutes(
 ): void {
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
-  onApplication.form(patterns.secrets, async (app, { actor, session, address }) => {
+  onApplication.freshForm(patterns.secrets, patterns.one, async (app, operator) => {
+    const { actor, session, address } = operator
     const secret = await secrets.add(app, actor)
     if (secret !== undefined) await newSecrets.keep(session.sessionId, app.clientId, secret)
     const done = secret === undefined ? 'two-secrets' : 'secret-added'
     return `${address(patterns.one)}?done=${done}`
   })
-  onApplication.page(patterns.removeSecret, (app, { area, address }, ctx) => {
+  onApplication.freshPage(patterns.removeSecret, (app, { area, address }, ctx) => {
     const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
     if (!secret) throw nothingHere()
     return removeSecretPage({
@@ -114,7 +115,8 @@ function secretRoutes(
       cancelHref: address(patterns.one),
     })
   })
-  onApplication.form(patterns.removeSecret, async (app, { actor, address }, ctx) => {
+  const { removeSecret } = patterns
+  onApplication.freshForm(removeSecret, removeSecret, async (app, { actor, address }, ctx) => {
     const removed = await secrets.remove(app, ctx.params['secret'] ?? '', actor)
     if (!removed) throw nothingHere()
     return `${address(patterns.one)}?done=secret-removed`

@@ -19,6 +19,8 @@ export interface PageSession {
   /** The CSRF token for all forms and scripts of this session. */
   readonly csrf: string
   readonly sessionId: string
+  /** When the person last gave the password, in epoch milliseconds. */
+  readonly authenticatedAt: number
 }
 
 interface SessionSettings {
@@ -62,7 +64,7 @@ export function makeSessions(
       const beganAt = Number(record['beganAt'])
       if (!person || person.sessionEnded || beganAt <= (person.signedOutAt ?? 0)) return undefined
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
-      return { person, csrf, sessionId }
+      return { person, csrf, sessionId, authenticatedAt: beganAt }
     },
 
     async begin(ctx: Context, { personId, signedInAt }: CompletedSignIn): Promise<void> {

@@ -51,8 +51,12 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
   }
 }
 
-/** Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`. */
-export async function beginSignIn(returnTo: string, baseUrl: string) {
+/**
+ * Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`.
+ *
+ * @param login the e-mail address of a signed-in person who must give the password again; otherwise a session suffices
+ */
+export async function beginSignIn(returnTo: string, baseUrl: string, login?: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()
   const query = new URLSearchParams({
@@ -66,6 +70,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string) {
     code_challenge_method: 'S256',
     // With a max_age, the id_token contains auth_time. No session lasts longer than this max_age (400 days).
     max_age: '34560000',
+    ...(login !== undefined && { prompt: 'login', login_hint: login }),
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
   return { pending, address: `${paths.authorization}?${query}` }

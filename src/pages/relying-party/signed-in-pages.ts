@@ -12,7 +12,7 @@ import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { checkFormToken, checkScriptToken, refuseNul } from '../../platform/http/page-form.ts'
-import { pages, paths } from '../../platform/http/paths.ts'
+import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
@@ -39,6 +39,8 @@ type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
+  /** How long after giving the password a person may open the pages and use the forms of `fresh`. */
+  readonly freshSeconds: number
   /** Returns the application with the current keys. Call it late, because the pages are created first. */
   readonly handler: () => RequestListener
 }
@@ -63,7 +65,7 @@ export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
   ports: SignedInPagesPorts,
 ) {
-  const { sessions } = ports
+  const { sessions, freshSeconds } = ports
   const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
     logFields(ctx).person = person.id
     return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
@@ -75,7 +77,7 @@ export function makeSignedInPages(
       (show: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
-        if (!session) return await sendToSignIn(ctx, ports)
+        if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
         if (isTooMany(ctx, session, 'page')) return
         send(ctx, await show(ctx as PageContext, session))
       },
@@ -92,6 +94,21 @@ export function makeSignedInPages(
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
         send(ctx, await answer(ctx as PageContext, session))
+      },
+
+    /**
+     * Creates a handler that first asks for the password, unless the person gave it a short time ago. Someone at an
+     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Discards a submitted form.
+     *
+     * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
+     */
+    fresh:
+      (handler: PageHandler, pattern?: string): PageHandler =>
+      async (ctx, session) => {
+        if (now() < session.authenticatedAt + freshSeconds * 1000)
+          return await handler(ctx, session)
+        const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
+        return await startSignIn(ctx, ports, returnTo, session.person.email)
       },
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
@@ -148,11 +165,12 @@ function areaOf(path: string): string {
   return path.startsWith(pages.admin) ? pages.admin : pages.account
 }
 
-async function sendToSignIn(ctx: Context, ports: PendingPorts): Promise<void> {
-  const returnTo = ctx.url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : ctx.url
-  const { pending, address } = await beginSignIn(returnTo, ports.baseUrl)
+/** Starts a sign-in that ends at `returnTo`. @returns the authorization request to redirect to */
+async function startSignIn(ctx: Context, ports: PendingPorts, returnTo: string, login?: string) {
+  const target = returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo
+  const { pending, address } = await beginSignIn(target, ports.baseUrl, login)
   keepPending(ctx, pending, ports)
-  seeOther(ctx, address)
+  return address
 }
 
 async function finishSignIn(
@@ -167,6 +185,8 @@ async function finishSignIn(
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
+    // The person declined to give the password again, and is still signed in.
+    if (await sessions.find(ctx)) return seeOther(ctx, areaOf(pending.returnTo))
     return sendPage(ctx, signInCancelledPage({ againHref: pending.returnTo }))
   }
   if (error !== null) throw signInIncomplete(error)
