@@ -268,11 +268,14 @@ export const mutants: readonly Mutant[] = [
   ...inFile('pages/relying-party/signed-in-pages.ts', 'hostile/page', [
     ["if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)", ''],
     ['checkFormToken(ctx, session.csrf)', ''],
-    ['ctx.url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : ctx.url', 'ctx.url'],
+    ['returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo', 'returnTo'],
     [
-      'if (!session) return await sendToSignIn(ctx, ports)',
+      'if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))',
       "if (!session) return send(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession))",
     ],
+  ]),
+  ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
+    ['now() < session.authenticatedAt + freshSeconds * 1000', 'true'],
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'account hostile/page', [
     ['|| person.sessionEnded || beganAt <= (person.signedOutAt ?? 0))', '|| person.sessionEnded)'],
