@@ -1,3 +1,6 @@
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+
 import { expect } from 'chai'
 
 import { contrastOf, darker } from '../src/directory/sites/site-look.ts'
@@ -107,6 +110,17 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     }
     const removal = `mutation { deleteFile(id: "${logoId}") { deletedId } }`
     expect(await refused(removal)).to.equal('CONFLICT')
+  })
+
+  it('answers HEAD like GET at a host that lacks the file of the logo', async () => {
+    const { logoPath } = await value('{ appearance { logoPath } }')
+    const folder = join(running().config.dataDir, 'files')
+    renameSync(folder, `${folder}-elsewhere`)
+    for (const method of ['GET', 'HEAD']) {
+      const { status, headers } = await fetch(running().url + logoPath, { method })
+      expect([status, headers.get('cache-control')], method).to.deep.equal([404, 'no-store'])
+    }
+    renameSync(`${folder}-elsewhere`, folder)
   })
 
   it('has a stylesheet for its own colors only', async () => {

@@ -4,17 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { sql } from 'kysely'
+import { pino } from 'pino'
 
 import {
   isNotified,
+  makeSignOuts,
   NOTICE_ATTEMPTS_MAX,
   NOTICE_WITHIN_MS,
   type SessionEnd,
 } from '../src/oauth/authorization/sign-outs.ts'
+import type { AccessFacts } from '../src/oauth/grants/judge-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, obtainCode, redeem } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { insert, withDatabases } from './support/database.ts'
 import { startDocumentHost } from './support/document-host.ts'
 import {
   claude,
@@ -453,3 +456,33 @@ async function received(tokens: readonly string[], count: number) {
     return tokens
   })
 }
+
+withDatabases('the search for ended sessions', (open) => {
+  it('waits for its next run after a full batch without one', async () => {
+    await using database = await open()
+    const times = { expires_at: 1, granted_at: 0 }
+    const grant = { id: 'grant', person_id: 'ada', client_id: 'app', client_name: 'App' }
+    const person = { id: 'ada', email: 'ada', email_canonical: 'ada', name: 'Ada', created_at: 0 }
+    await insert(database.kysely, 'person', person)
+    const allowed = { client_origin: 'integration', allowed: '{}' }
+    await insert(database.kysely, 'oauth_grant', { ...grant, ...allowed, ...times })
+    const sessions = Array.from({ length: 200 }, (_, number) => ({
+      ...{ family_id: `${number}`, grant_id: 'grant', sid: null, client_id: 'app' },
+      ...{ person_id: 'ada', started_at: 0, expires_at: 9 },
+    }))
+    await database.kysely.insertInto('relying_party_session').values(sessions).execute()
+    const unended = { grant: { expiresAt: 9 } } as AccessFacts
+    const [search] = makeSignOuts({
+      ...{
+        database,
+        now: () => 2,
+        findGrant: async () => unended,
+        logger: pino({ enabled: false }),
+      },
+      ...{ noteFailure: () => {}, sweeps: undefined },
+    }).tasks(async () => {}, 1)
+    const signal = AbortSignal.timeout(10_000)
+    await search?.run(signal)
+    expect(signal.aborted).to.equal(false)
+  })
+})

@@ -380,6 +380,28 @@ withDatabases('import of wrong lines', (open) => {
     expect(report.written).to.deep.equal({ person: 1, course: 1 })
   })
 
+  it('accepts ports of key and notice URLs only at the host of a callback', async () => {
+    await using database = await open()
+    const application = (clientId: string, port: string) => ({
+      ...{ type: 'application', clientId, kind: 'site', site: 'sit_pottery', name: clientId },
+      ...{ authMethod: 'private_key_jwt', applicationType: 'web', scopes: ['account:read'] },
+      ...{ redirectUris: ['https://app.example:8443/callback'], createdAt },
+      jwksUri: `https://app.example${port}/jwks`,
+      backchannelLogoutUri: `https://app.example${port}/notice`,
+    })
+    const lines = [
+      application('good', ':8443'),
+      application('usual', ''),
+      application('bad', ':22'),
+    ]
+    const { rejected, written } = await importRecords(database, [site, ...lines])
+    const said = 'must have port 443, or the host and port of one of redirectUris'
+    expect(rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
+      [4, `jwksUri: ${said}; backchannelLogoutUri: ${said}`],
+    ])
+    expect(written).to.deep.equal({ site: 1, application: 2 })
+  })
+
   it('isolates ten wrong lines among a thousand [199]', async () => {
     await using database = await open()
     const wrong = (at: number) => at % 100 === 99

@@ -374,6 +374,31 @@ withDatabases('grants and applications', (open) => {
     expect(await refusals.list('nobody')).to.deep.equal([])
   })
 
+  it('a refusal that cannot be stored does not lose those of other applications', async () => {
+    const [one, other] = [
+      (await create(entryOf({}))).clientId,
+      (await create(entryOf({}))).clientId,
+    ]
+    const refusals = makeRefusedRequests(database)
+    for (const clientId of [one, other]) {
+      refusals.note({
+        clientId,
+        occurredAt: 1,
+        route: 'token',
+        error: 'x',
+        reason: 'x',
+        requestId: 'r',
+      })
+    }
+    const rename = async (from: string, to: string) =>
+      await database.kysely.schema.alterTable(from).renameTo(to).execute()
+    await rename('client_refusal', 'elsewhere')
+    expect(await refusals.flush().then(String, String)).to.include('client_refusal')
+    await rename('elsewhere', 'client_refusal')
+    await refusals.flush()
+    expect(await refusals.list(other)).to.have.length(1)
+  })
+
   it('a site is found with the roles of a person, and MCP connections is switched', async () => {
     expect(await findAdminSite(database, 'north', 'sam')).to.deep.include({ roles: ['student'] })
     expect(await findAdminSite(database, 'north', 'noor')).to.deep.include({ roles: [] })

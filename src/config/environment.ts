@@ -9,28 +9,24 @@ import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform
 const SECRET_LENGTH_MIN = 32
 
 function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readonly T[]) {
-  const error = `must be one of ${allowed.join(', ')}, not`
   return z
-    .enum(allowed, { error: ({ path, input }) => `${path} ${error} ${JSON.stringify(input)}` })
+    .enum(allowed, { error: ({ path }) => `${path} must be one of ${allowed.join(', ')}` })
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** BASE_URL in canonical form, because the issuer equals it byte for byte. A trailing slash is removed. */
-const baseUrl = z.string().transform((value, context) => {
-  const url = URL.parse(value)
-  const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
-  const bare = value.replace(/\/$/, '')
-  if (origin === bare) return bare
-  // Do not quote a value that contains @, because it may include a password.
-  const shown = value.includes('@') ? '' : `, not ${JSON.stringify(value)}`
-  const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
-  context.addIssue(`BASE_URL must be scheme, host and port only${shown}${hint}`)
-  return z.NEVER
-})
+/** An origin in canonical form, because the issuer equals BASE_URL byte for byte. A trailing slash is removed. */
+const originOf = (name: string) =>
+  z.string().transform((value, context) => {
+    const url = URL.parse(value)
+    const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
+    if (origin === value.replace(/\/$/, '')) return origin
+    const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
+    context.addIssue(`${name} must be scheme, host and port only${hint}`)
+    return z.NEVER
+  })
 
 function wholeNumber(name: string, min: number, max: number) {
-  const error = ({ input }: { readonly input?: unknown }) =>
-    `${name} must be a number from ${min} to ${max}, not ${JSON.stringify(input)}`
+  const error = `${name} must be a number from ${min} to ${max}`
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, { error })
@@ -39,13 +35,12 @@ function wholeNumber(name: string, min: number, max: number) {
 
 const WORKERS_MAX = 256
 
-const workersRefusal = `WORKERS must be auto or a number from 1 to ${WORKERS_MAX}`
-
 const workers = z
   .string()
-  .refine((text) => text === 'auto' || /^\d+$/.test(text), { error: workersRefusal, abort: true })
-  .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)))
-  .refine((count) => count >= 1 && count <= WORKERS_MAX, { error: workersRefusal })
+  .transform((text) => (text === 'auto' ? availableParallelism() : Number(/^\d+$/.exec(text)?.[0])))
+  .refine((count) => count >= 1 && count <= WORKERS_MAX, {
+    error: `WORKERS must be auto or a number from 1 to ${WORKERS_MAX}`,
+  })
 
 const redisUrl = z
   .url({ protocol: /^rediss?$/, error: 'REDIS_URL must be a redis:// or rediss:// URL' })
@@ -75,13 +70,6 @@ const fileOf = (name: string) =>
       return z.NEVER
     }
   })
-
-const s3Endpoint = z
-  .string()
-  .refine((text) => URL.parse(text)?.origin === text.replace(/\/$/, ''), {
-    error: 'FILES_S3_ENDPOINT must be scheme, host and port only, like https://s3.example',
-  })
-  .transform((text) => text.replace(/\/$/, ''))
 
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
   error: 'FILES_S3_BUCKET must be the name of a bucket',
@@ -152,13 +140,15 @@ const monitoringVariables = {
   ),
 }
 
-/** All environment variables. `config/example.env` is generated from them. Errors do not quote secrets. */
+/** All environment variables. `config/example.env` is generated from them. Errors do not quote values, because any may be a secret. */
 export const environmentVariables = z.object({
-  BASE_URL: baseUrl.optional().meta({
-    shown: `http://${loopbackAddress}:<PORT>`,
-    description:
-      'Public address of the service and issuer of its tokens, without a trailing slash.',
-  }),
+  BASE_URL: originOf('BASE_URL')
+    .optional()
+    .meta({
+      shown: `http://${loopbackAddress}:<PORT>`,
+      description:
+        'Public address of the service and issuer of its tokens. A trailing slash is removed.',
+    }),
   HOST: z.string().default(loopbackAddress).describe('Interface address to listen on.'),
   PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
   WORKERS: workers
@@ -194,7 +184,7 @@ export const environmentVariables = z.object({
     .base64({ error: 'FIREBASE_SIGNER_KEY must be base64, as in the password hash parameters' })
     .optional()
     .describe('base64_signer_key of a Firebase project, for imported password hashes.'),
-  FILES_S3_ENDPOINT: s3Endpoint
+  FILES_S3_ENDPOINT: originOf('FILES_S3_ENDPOINT')
     .optional()
     .describe('Endpoint of an S3-compatible storage for files. Empty: files are in DATA_DIR.'),
   FILES_S3_BUCKET: s3Bucket.optional().describe('Private bucket for the files.'),
@@ -223,7 +213,7 @@ export const environmentVariables = z.object({
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
     description:
-      'Folder of service.json, integrations.json and demo/; by default, that of this installation.',
+      'Folder of service.json, integrations.json, assistants.json, metadata-documents.json, conformance.json and demo/; by default, that of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
     'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); start-up fails with production settings. forced: start-up succeeds with them, too.',

@@ -26,9 +26,10 @@ function inFile(file: string, tests: string, changes: readonly Change[]): Mutant
 export const mutants: readonly Mutant[] = [
   ...inFile('platform/store/restore-marker.ts', 'system/restored-elsewhere', [
     ['if (sentence) return logger', 'if (sentence) logger'],
-    ['inRedis > marker.atMs || inFolder', 'inFolder'],
-    ['inRedis > marker.atMs || inFolder > marker.atMs', 'inRedis > marker.atMs'],
-    ['|| marker.value === id)', ')'],
+    ['inRedis > atMs || inFolder', 'inFolder'],
+    ['inRedis > atMs || inFolder > atMs', 'inRedis > atMs'],
+    ['(!marker && !(await', '(!marker || !(await'],
+    ['|| value === id)', ')'],
     ['|| !id ||', '|| id ||'],
   ]),
   ...inFile('school/files/shared-folder.ts', 'system/shared-folder', [

@@ -183,6 +183,15 @@ describe('doctor', () => {
     expect(problems(reachable)[1]).to.include('the service will not start')
   })
 
+  it('finds a damaged database file', async () => {
+    const DATA_DIR = temporaryFolder()
+    writeFileSync(join(DATA_DIR, 'gatehouse.db'), 'not a database', { mode: 0o600 })
+    const { stdout } = await runGatehouse(['doctor'], { DATA_DIR })
+    expect(stdout).to.include(
+      'wrong  The database cannot be used: file is not a database; check that gatehouse.db in DATA_DIR is intact, and that you may read and write it.',
+    )
+  })
+
   it('finds clients in the database, and ends with 3 for a weak and 1 for a wrong one', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const variables = { DATA_DIR, PORT: String(await freePort()) }
@@ -214,7 +223,7 @@ describe('doctor', () => {
     })
     expect([ended.code, ended.stderr]).to.deep.equal([1, '2 findings are wrong.\n'])
     expect(problems(ended)).to.deep.equal([
-      `wrong  The database does not respond: PostgreSQL at ${at} cannot be reached; check that the database is running and that DATABASE_URL is correct.`,
+      `wrong  The database cannot be used: PostgreSQL at ${at} cannot be reached; check that the database is running and that DATABASE_URL is correct.`,
       `wrong  Redis does not respond: Redis at ${at} is not ready; check that Redis is running and that its address is correct.`,
     ])
   })

@@ -39,6 +39,17 @@ describe('the gatehouse command', () => {
     })
   }
 
+  it('migrates the database only in commands that write', async () => {
+    const variables = { DATA_DIR: temporaryFolder() }
+    for (const words of ['keys list', 'reviewers', 'audit', `export ${temporaryFolder()}`]) {
+      const { code, stderr } = await runGatehouse(words.split(' '), variables)
+      expect(code, words).to.equal(1)
+      expect(stderr, words).to.include('Run `npm run gatehouse -- migrate`, or start the service')
+    }
+    const { stderr } = await runGatehouse(['reviewers', 'add', 'a@b.example'], variables)
+    expect(stderr).to.include('There is no account')
+  })
+
   it('reports the problems of the configuration as a start does', async () => {
     const ended = await runGatehouse(['keys', 'list'], { PORT: 'x', DATABASE_URL: 'mysql://x/y' })
     expect(ended.code).to.equal(1)

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import pg from 'pg'
 
+import { obtainTokens } from '../support/client.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { dataFolderWithDemo, runGatehouse, type Variables } from '../support/process.ts'
@@ -46,11 +47,14 @@ describe('a database that was restored without restore', () => {
   // [threat 35; 191]
   it('is older than its folder until grants end-all', async () => {
     const DATA_DIR = await dataFolderWithDemo()
-    const [file, earlier] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'earlier.db')]
+    const [file, first] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'first.db')]
+    const earlier = join(temporaryFolder(), 'earlier.db')
     expect(await restoreFindings({ DATA_DIR }), 'before the first start').to.deep.equal([])
     const backup = join(temporaryFolder(), 'backup')
     {
       await using service = await startService({ environment: { DATA_DIR } })
+      await obtainTokens(service.url)
+      await sql.raw(`vacuum into '${first}'`).execute(service.kysely)
       await mark(service)
       await sql.raw(`vacuum into '${earlier}'`).execute(service.kysely)
       await run(['backup', backup], { DATA_DIR })
@@ -58,8 +62,10 @@ describe('a database that was restored without restore', () => {
     }
     expect(await restoreFindings({ DATA_DIR }), 'after a stop').to.deep.equal([])
     renameSync(file, join(temporaryFolder(), 'lost.db'))
-    copyFileSync(earlier, file)
-    expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
+    for (const copy of [first, earlier]) {
+      copyFileSync(copy, file)
+      expect(await restoreFindings({ DATA_DIR }), copy).to.deep.equal(['wrong restore.older'])
+    }
 
     // A service that runs on it says so, and keeps what shows it.
     await using service = await startService({ environment: { DATA_DIR } })
@@ -149,7 +155,7 @@ describe('a database that was restored without restore', () => {
       await serve(variables)
       await recover()
       expect(await restoreFindings(variables)).to.deep.equal(['weak restore.timeline'])
-      await query(url, "delete from setting where name = 'restore_marker'")
+      await query(url, "update setting set value = '' where name = 'restore_marker'")
       expect(await restoreFindings(variables)).to.deep.equal([])
       await serve(variables)
       expect(await restoreFindings(variables)).to.deep.equal([])

@@ -255,14 +255,16 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
       }),
 
-    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
+    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether to look for more at once */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
+      let hasEnded = false
       for (const row of rows) {
         const reason = await reasonOf(row)
         if (reason !== undefined) await end(row, reason)
+        hasEnded ||= reason !== undefined
       }
-      return rows.length === SESSIONS_PER_ROUND
+      return hasEnded && rows.length === SESSIONS_PER_ROUND
     },
   }
 }

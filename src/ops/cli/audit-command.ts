@@ -42,7 +42,7 @@ export async function printAudit(
   signal: AbortSignal,
 ): Promise<void> {
   const { values } = parseArgs({ args: [...words], options })
-  await withDatabase(config, async (database) => {
+  await withDatabase(config, 'reads', async (database) => {
     const filter = await readFilter(database, values)
     const lineOf = values.json === true ? eventLine : describeEvent
     const wanted =

@@ -166,7 +166,7 @@ async function settle(
   await using database = await openDatabase(location, patience)
   const { now } = await openStoreClock(database)
   const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants
-  if (keepGrants) await acceptRestore(database)
+  if (keepGrants) await acceptRestore(database, now())
   await recordCommand(database.kysely, now(), {
     action: 'backup.restored',
     subject: { kind: 'backup', id: madeAt },
@@ -180,7 +180,7 @@ export async function endAllGrants(config: Config, isConfirmed: boolean): Promis
   if (!isConfirmed && !(await confirm('End every grant, session and code?'))) {
     throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')
   }
-  const { grants, records } = await withDatabase(config, endEverythingNow)
+  const { grants, records } = await withDatabase(config, 'writes', endEverythingNow)
   return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People must sign in and authorize again.`
 }
 
@@ -193,7 +193,7 @@ async function confirm(question: string): Promise<boolean> {
 async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
-  await acceptRestore(database)
+  await acceptRestore(database, nowMs)
   // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than this time.
   await delay(1000 - (nowMs % 1000))
   return ended

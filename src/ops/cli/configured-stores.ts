@@ -8,15 +8,25 @@ import { openServiceDatabase, type StoreSettings } from '../../platform/store/op
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Runs `work` with the configured database and its clock. Migrates the database as a start would. */
+/** Runs `work` with the configured database and its clock. Only `writes` migrates the database, as a start would. */
 export async function withDatabase<Result>(
   config: Config,
+  use: 'reads' | 'writes',
   work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
   await using database = await openServiceDatabase(storesOf(config), {
     answerWithinMs: PATIENCE_MS,
+    ...(use === 'reads' && { migrations: 'refuse' }),
   })
   return await work(database, (await openStoreClock(database)).now)
+}
+
+const REDIS_READY_TIMEOUT_MS = 2_000
+
+/** Opens Redis, if it is configured. @throws if it is not ready within two seconds */
+export async function openRedisOf({ redis, service }: Config) {
+  const options = { ...service.storage, readyTimeoutMs: REDIS_READY_TIMEOUT_MS }
+  return redis && (await import('../../platform/store/redis.ts')).openRedis(redis, options)
 }
 
 /** Returns the store settings of a configuration. */

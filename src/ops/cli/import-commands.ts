@@ -30,7 +30,7 @@ export async function importCampus(
 ): Promise<string> {
   const sources = await open(path)
   await using lines = rejects === undefined ? undefined : await openRejects(rejects)
-  return await withDatabase(config, async (database, now) => {
+  return await withDatabase(config, 'writes', async (database, now) => {
     const { firebaseSignerKey } = config
     const signIn = { ...config.service.signIn, firebaseSignerKey }
     const { hash: hashPassword, verify: verifyPassword } = makePasswords(signIn)
@@ -158,7 +158,7 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty. Choose an empty or new folder.`)
-  return await withDatabase(config, async (database, now) => {
+  return await withDatabase(config, 'reads', async (database, now) => {
     const counts: Partial<Record<KindName, number>> = {}
     for (const [index, type] of kindNames.entries()) {
       const name = `${String(index + 1).padStart(2, '0')}-${type}.ndjson`

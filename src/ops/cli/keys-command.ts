@@ -10,7 +10,7 @@ import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: lists all signing keys, without private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
-  return await withDatabase(config, async (database, now) => {
+  return await withDatabase(config, 'reads', async (database, now) => {
     const keys = keysOf(config, { database, now })
     const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
     if (tokens.length === 0) return 'There are no signing keys yet; the first start creates them.'
@@ -25,7 +25,7 @@ export async function rotateSigningKeys(
   config: Config,
   { use, force }: { readonly use: KeyUse; readonly force: boolean },
 ): Promise<string> {
-  return await withDatabase(config, async (database, now) => {
+  return await withDatabase(config, 'writes', async (database, now) => {
     const dependencies = keysOf(config, { database, now })[use]
     // With a wrong secret, this fails before anything is changed.
     await loadKeyRing(dependencies)

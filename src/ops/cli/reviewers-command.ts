@@ -5,7 +5,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `reviewers`: lists the platform reviewers, who review self-declared clients for all sites. */
 export async function listReviewers(config: Config): Promise<string> {
-  return await withDatabase(config, async ({ kysely }) => {
+  return await withDatabase(config, 'reads', async ({ kysely }) => {
     const rows = await kysely
       .selectFrom('platform_reviewer as r')
       .innerJoin('person as p', 'p.id', 'r.person_id')
@@ -32,7 +32,7 @@ export async function changeReviewer(
   email: string,
   holds: boolean,
 ): Promise<string> {
-  return await withDatabase(config, async (database, now) => {
+  return await withDatabase(config, 'writes', async (database, now) => {
     const person = await database.kysely
       .selectFrom('person')
       .select(['id', 'disabled_at'])

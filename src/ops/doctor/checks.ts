@@ -13,6 +13,9 @@ const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 export const checks = {
   'database.absent': note('the first start creates the database'),
   'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),
+  'database.unusable': wrong(
+    'check that gatehouse.db in DATA_DIR is intact, and that you may read and write it',
+  ),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
   'database.loses': note(
     'turn the listed settings on, because a power failure could undo recent revocations',
@@ -28,7 +31,7 @@ export const checks = {
     'run `npm run gatehouse -- grants end-all`, because tokens revoked since the backup are valid again',
   ),
   'restore.timeline': weak(
-    "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `delete from setting where name = 'restore_marker'`",
+    "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `update setting set value = '' where name = 'restore_marker'`",
   ),
   'site.renamed': note(
     'import the site with another slug if people look for its pages at the old path',

@@ -12,21 +12,23 @@ import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
+import { findRestore } from '../../platform/store/restore-marker.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { isSharedFolder } from '../../school/files/shared-folder.ts'
-import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
+import { keysOf, openRedisOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
-import { checkRestore, openRedisOf } from './restore-checks.ts'
 
 type Findings = AsyncGenerator<Finding>
 
 /** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores and demo data. */
 export async function* checkDatabase(config: Config): Findings {
-  yield* orFound('database.silent', 'The database does not respond', async function* () {
-    if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
+  const file = join(config.dataDir, 'gatehouse.db')
+  const check = config.databaseUrl ? 'database.silent' : 'database.unusable'
+  yield* orFound(check, 'The database cannot be used', async function* () {
+    if (!config.databaseUrl && !existsSync(file)) {
       return yield found('database.absent', `There is no database in ${config.dataDir} yet`)
     }
     const { pending } = await readSchemaStatus(locationOf(storesOf(config)))
@@ -35,7 +37,7 @@ export async function* checkDatabase(config: Config): Findings {
       const said = `The database schema has pending migrations: ${names}`
       return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
     }
-    yield* await withDatabase(config, (database, now) =>
+    yield* await withDatabase(config, 'reads', (database, now) =>
       Array.fromAsync(checkOpenDatabase(config, database, now)),
     )
   })
@@ -204,4 +206,12 @@ export async function* checkRedis(config: Config): Findings {
       redis.disconnect()
     }
   })
+}
+
+/** Looks for a restore without the `restore` command. A Redis that does not respond has a finding of its own. */
+async function* checkRestore(config: Config, database: Database): Findings {
+  const redis = await openRedisOf(config).catch(() => undefined)
+  const finding = findRestore({ database, redis, dataDir: config.dataDir })
+  const { isOlder, sentence } = await finding.finally(() => redis?.disconnect())
+  if (sentence) yield found(isOlder ? 'restore.older' : 'restore.timeline', sentence)
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { hintOf } from '../../oauth/clients/secret.ts'
+import { hasKnownPort } from '../../platform/http/client-addresses.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import * as schemas from './field-schemas.ts'
@@ -52,22 +53,16 @@ const schema = z
     const must = (holds: boolean, field: keyof typeof row, message: string) => {
       if (!holds) context.addIssue({ code: 'custom', path: [field], message })
     }
-    const { authMethod, jwks, jwksUri, redirectUris, scopes, secret, secrets } = row
+    const { authMethod, jwks, jwksUri, redirectUris, secret, secrets } = row
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
     // A resource server introspects the tokens of its site, or all tokens if it has no site.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
-    must(
-      isSite === redirectUris.length > 0,
-      'redirectUris',
-      'are required for kind "site", and not allowed otherwise',
-    )
-    must(
-      isSite === scopes.length > 0,
-      'scopes',
-      'are required for kind "site", and not allowed otherwise',
-    )
+    for (const field of ['redirectUris', 'scopes'] as const) {
+      const said = 'are required for kind "site", and not allowed otherwise'
+      must(isSite === row[field].length > 0, field, said)
+    }
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
@@ -79,6 +74,11 @@ const schema = z
       'secret',
       'secret or secrets is required for client_secret_post, and neither is allowed otherwise',
     )
+    for (const field of ['jwksUri', 'backchannelLogoutUri'] as const) {
+      const url = URL.parse(row[field] ?? '')
+      const said = 'must have port 443, or the host and port of one of redirectUris'
+      must(!url || hasKnownPort(url, redirectUris), field, said)
+    }
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
       for (const uri of row[field]) {
         const said = `${JSON.stringify(uri)} must be https, http with a loopback host, or (native applications) a custom scheme, and must not have a fragment`

@@ -33,7 +33,7 @@ const REASON_LENGTH_MAX = 300
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
   const counts = makeRefusalCounts(database)
-  let waiting = new Map<string, Refusal[]>()
+  const waiting = new Map<string, Refusal[]>()
 
   const write = async (clientId: string, refusals: readonly Refusal[]) => {
     await kysely.transaction().execute(async (trx) => {
@@ -87,10 +87,12 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     },
 
     async flush() {
-      const taken = waiting
-      waiting = new Map()
-      // If a write fails, the refusals taken from the buffer are lost, but the log has them too.
-      for (const [clientId, refusals] of taken) await write(clientId, refusals)
+      for (const clientId of [...waiting.keys()]) {
+        const refusals = waiting.get(clientId) ?? []
+        // If the write fails, this client's refusals are lost, but the log has them too. The others wait for the next flush.
+        waiting.delete(clientId)
+        await write(clientId, refusals)
+      }
       await counts.flush()
     },
 

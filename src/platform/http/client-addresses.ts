@@ -23,11 +23,16 @@ export function problemOfServerAddress(
   if (url.username || url.password) return 'Remove the user name and password.'
   if (address.includes('#')) return 'Remove the part after #.'
   if (privateHosts.includes(url.host)) return undefined
-  if (url.port !== '' && !callbacks.some((uri) => URL.parse(uri)?.origin === url.origin)) {
+  if (!hasKnownPort(url, callbacks)) {
     return "The port must be 443, unless one of the application's callbacks has the same host and port."
   }
   if (isPublicName(url.hostname)) return undefined
   return 'The URL must have a public host name, not an IP address or the name of a private host.'
+}
+
+/** Whether the port of an https URL is 443, or its host and port are those of a callback. */
+export function hasKnownPort({ port, origin }: URL, callbacks: readonly string[]): boolean {
+  return port === '' || callbacks.some((uri) => URL.parse(uri)?.origin === origin)
 }
 
 /** Whether a host name can be public: it has a dot, and is neither an IP address nor a local name. */

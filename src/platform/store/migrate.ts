@@ -54,7 +54,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
   if (options.migrations === 'refuse') {
     throw new Error(
       `These migrations are pending: ${missing.map(({ name }) => name).join(', ')}. Run ` +
-        '`npm run gatehouse -- migrate`, or start without MIGRATE_AT_START=no.',
+        '`npm run gatehouse -- migrate`, or start the service without MIGRATE_AT_START=no.',
     )
   }
   for (const script of scripts) {

@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
+import { writeSetting } from './settings.ts'
 
 /** The name of the marker in each store. In the database, it is a setting with the first result of `idOf` as value. */
 const MARKER = 'restore_marker'
@@ -33,13 +34,16 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   const id = await idOf(database)
   const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
   const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
-  if (!marker) return { id }
-  const date = new Date(marker.atMs).toISOString()
-  if (inRedis > marker.atMs || inFolder > marker.atMs) {
-    const newer = inRedis > marker.atMs ? 'Redis' : 'DATA_DIR'
+  const grants = database.kysely.selectFrom('oauth_grant').where('ended_at', 'is', null)
+  // A copy may be from before the first marker, but a new database has no grants.
+  if (!marker && !(await grants.select('id').executeTakeFirst())) return { id }
+  const { atMs, value } = marker ?? { atMs: 0, value: '' }
+  const date = marker ? new Date(atMs).toISOString() : 'before its first marker'
+  if (inRedis > atMs || inFolder > atMs) {
+    const newer = inRedis > atMs ? 'Redis' : 'DATA_DIR'
     return { id, isOlder: true, sentence: `The database is from ${date}, but ${newer} is newer` }
   }
-  if (!marker.value || !id || marker.value === id) return { id }
+  if (!value || !id || value === id) return { id }
   const sentence = `Since ${date}, PostgreSQL has switched to another timeline, or the database was replaced`
   return { id, isOlder: false, sentence }
 }
@@ -63,7 +67,8 @@ export function makeMarking(stores: MarkedStores, now: () => number, logger: Log
     const nowMs = now()
     // Another process may have marked all stores with a later time.
     await sql`insert into setting (name, value, updated_at) values (${MARKER}, ${id}, ${nowMs})
-      on conflict (name) do update set updated_at = excluded.updated_at
+      on conflict (name) do update set updated_at = excluded.updated_at,
+        value = coalesce(nullif(excluded.value, ''), setting.value)
       where setting.updated_at < excluded.updated_at`.execute(database.kysely)
     await redis?.set(REDIS_KEY, nowMs)
     // With PostgreSQL, DATA_DIR need not exist.
@@ -71,7 +76,7 @@ export function makeMarking(stores: MarkedStores, now: () => number, logger: Log
   }
 }
 
-/** Accepts the database as it is: deletes its marker, so `findRestore` finds nothing. */
-export async function acceptRestore({ kysely }: Database): Promise<void> {
-  await kysely.deleteFrom('setting').where('name', '=', MARKER).execute()
+/** Accepts the database as it is: marks it without an id, so `findRestore` finds nothing. */
+export async function acceptRestore({ kysely }: Database, nowMs: number): Promise<void> {
+  await writeSetting(kysely, MARKER, '', nowMs)
 }

@@ -49,7 +49,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     ctx.status = 200
     ctx.type = logo.mediaType
     ctx.length = logo.sizeBytes
-    if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, ports.files, logo.fileId)
+    ctx.body = await openFile(ctx, ports.files, logo.fileId)
   })
 
   router.get(pages.siteColors, (ctx) => {
@@ -93,7 +93,7 @@ async function sendDownload(
   ctx.status = range ? 206 : 200
   if (range) ctx.set('Content-Range', `bytes ${range.start}-${range.end}/${sizeBytes}`)
   ctx.length = range ? range.end - range.start + 1 : sizeBytes
-  if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
+  ctx.body = await openFile(ctx, files, fileId, range)
 }
 
 /** Opens a file in the storage. If the file is missing, logs the cause and throws nothingHere. */
