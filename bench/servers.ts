@@ -76,12 +76,14 @@ export interface StartOptions {
   readonly nodeFlags?: readonly string[]
 }
 
-const start: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start
+const { start } = JSON.parse(readFileSync('package.json', 'utf8')).scripts
+const [, arenas = '', flags = ''] = / MALLOC_ARENA_MAX=(\d+) exec node (.+?) \$/.exec(start) ?? []
 
 /** The service as users start it; its log is written, and not read. */
 export async function startOurs(place: Variables, options: StartOptions): Promise<ServiceProcess> {
-  const nodeFlags = [...(start.match(/--max-\S+/g) ?? []), ...(options.nodeFlags ?? [])]
-  return await startProcess(place, commandOf('src/main.ts', { ...options, nodeFlags }))
+  const nodeFlags = [...flags.split(' '), ...(options.nodeFlags ?? [])]
+  const variables = { MALLOC_ARENA_MAX: arenas, ...place }
+  return await startProcess(variables, commandOf('src/main.ts', { ...options, nodeFlags }))
 }
 
 export async function startBare(

@@ -137,7 +137,7 @@ describe('the container', () => {
     // The image and compose.yaml itself decide these.
     const decided = ['HOST', 'PORT', 'REDIS_CLUSTER_NODES', 'CONFORMANCE_PROFILE']
     expect(names).to.include.members(known.filter((name) => !decided.includes(name)))
-    const others = ['NODE_ENV', 'NODE_COMPILE_CACHE']
+    const others = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX']
     expect(names.filter((name) => !known.includes(name))).to.deep.equal(others)
   })
 
@@ -147,7 +147,10 @@ describe('the container', () => {
     const start = scripts.start.replace('$([ ! -f .env ] || echo --env-file=.env) ', '')
     const words = JSON.parse(command).join(' ')
     expect(start).to.match(new RegExp(`exec ${words}$`))
-    expect(read('docs/how-to/production.md')).to.include(`ExecStart=/usr/bin/${words}\n`)
+    const unit = read('docs/how-to/production.md')
+    expect(unit).to.include(`ExecStart=/usr/bin/${words}\n`)
+    const arenas = all(start + dockerfile + unit, /(MALLOC_ARENA_MAX=\d+)\s/g)
+    expect(arenas).to.deep.equal(Array(3).fill('MALLOC_ARENA_MAX=2'))
     expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
   })
 

@@ -13,9 +13,7 @@ const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 export const checks = {
   'database.absent': note('the first start creates the database'),
   'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),
-  'database.unusable': wrong(
-    'check that gatehouse.db in DATA_DIR is intact, and that you may read and write it',
-  ),
+  'database.unusable': wrong('check that gatehouse.db is intact, and that you may write it'),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
   'database.loses': note(
     'turn the listed settings on, because a power failure could undo recent revocations',

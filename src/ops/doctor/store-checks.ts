@@ -88,9 +88,8 @@ async function* checkPostgres({ kysely }: Database): Findings {
       and setting = 'off'
     order by name`.execute(kysely)
   const off = rows.map(({ name }) => name)
-  if (!off.includes('transaction_read_only')) {
+  if (!off.includes('transaction_read_only'))
     yield found('database.read-only', 'The database is read-only')
-  }
   const lost = off.filter((name) => name !== 'transaction_read_only')
   if (lost.length > 0) {
     const sentence = `PostgreSQL can lose acknowledged writes (off: ${lost.join(', ')})`
@@ -143,15 +142,12 @@ async function* checkSlugs({ kysely }: Database): Findings {
 }
 
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
-export function pathOfFile(id: string): string {
-  return diskPath(storageKey(id))
-}
+export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 
 /** Checks that all hosts use this folder, and that it has all files that the database names. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
-  const isShared = await isSharedFolder({ kysely }, join(dataDir, 'files'))
-  if (!isShared)
+  if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))
     yield found('files.other-folder', `${dataDir}/files is not the folder that the other hosts use`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
@@ -168,13 +164,11 @@ async function* checkProxy(
   { kysely }: Database,
   now: () => number,
 ): Findings {
-  if (trustProxy && !isLoopbackInterface(host)) {
+  if (trustProxy && !isLoopbackInterface(host))
     yield found('proxy.anyone', `X-Forwarded-For is trusted from every caller of ${host}`)
-  }
   const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
-  if (!trustProxy && ignoredAtMs > now() - DAY_MS) {
+  if (!trustProxy && ignoredAtMs > now() - DAY_MS)
     yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')
-  }
 }
 
 async function* checkDemo({ mayServeDemo }: Config, database: Database): Findings {
