@@ -1,0 +1,54 @@
+/** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): a minimum length and a blocklist, no composition rules. */
+
+export interface PasswordOwner {
+  readonly name: string
+  readonly email: string
+}
+
+/** The maximum length in UTF-16 code units, as at sign-in. */
+export const PASSWORD_LENGTH_MAX = 1024
+
+/** A password that repeats a shorter piece than this is rejected. */
+const PIECE_CHARACTERS_MIN = 5
+
+/**
+ * Returns why a new password is rejected, as a sentence for its owner; undefined if it is accepted.
+ *
+ * @param charactersMin the minimum length in code points
+ */
+export async function problemOfNewPassword(
+  password: string,
+  { name, email }: PasswordOwner,
+  charactersMin: number,
+): Promise<string | undefined> {
+  if ([...password].length < charactersMin) {
+    return `Use at least ${charactersMin} characters. A few words that only you put together are easy to remember.`
+  }
+  if (password.length > PASSWORD_LENGTH_MAX) return `Use at most ${PASSWORD_LENGTH_MAX} characters.`
+  if (password.includes('\0')) return 'This password contains a character that cannot be used.'
+  const plain = password.normalize('NFKC').toLowerCase().trim()
+  const own = [name, email, email.split('@', 1)[0] ?? ''].map((text) => text.toLowerCase())
+  if (own.includes(plain)) return 'Do not use your name or e-mail address as password.'
+  const piece = repeatedPiece(plain)
+  const isCommon = await readCommonPasswords()
+  if (piece.length < PIECE_CHARACTERS_MIN || isCommon.has(plain) || isCommon.has(piece)) {
+    return 'Many people use this password, so others can guess it. Please choose another one.'
+  }
+  return undefined
+}
+
+/** Returns the shortest piece whose repetition is the text; the text itself if it repeats nothing. */
+function repeatedPiece(text: string): string {
+  const length = (text + text).indexOf(text, 1)
+  return text.slice(0, length)
+}
+
+let commonPasswords: Promise<ReadonlySet<string>> | undefined
+
+/** Reads the list of 49,000 common passwords, at the first use. */
+function readCommonPasswords(): Promise<ReadonlySet<string>> {
+  commonPasswords ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set(dictionary['passwords-common'].map(String)),
+  )
+  return commonPasswords
+}
