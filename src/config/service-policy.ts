@@ -173,6 +173,8 @@ export const servicePolicy = z.strictObject({
   signIn: z.strictObject({
     // Defaults to the number of CPU cores minus one. Hashing a password uses 19 MiB; an imported hash may need 256 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
+    // NIST SP 800-63B-4 requires 15 for a password that is the only factor.
+    passwordCharactersMin: z.int().min(8).max(64).default(15),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
     // Whether people get mail about sign-ins in new browsers and about new apps.

@@ -23,7 +23,7 @@ export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
 export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
-  { people }: Directory,
+  { people, signIn }: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { loopbackHosts, furtherPlans } = service
@@ -39,6 +39,9 @@ export function makePages(
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
+  const { hashPassword } = people
+  const { passwordCharactersMin } = service.signIn
+  const security = { signIn, hashPassword, passwordCharactersMin }
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
@@ -47,7 +50,7 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      accountRoutes(ownPages, api.member),
+      accountRoutes(ownPages, api.member, security),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

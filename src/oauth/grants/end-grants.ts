@@ -24,6 +24,7 @@ export type Ending =
 /** Why a grant ended, as stored in `oauth_grant.end_reason`. */
 export type EndReason =
   | 'the person removed it'
+  | 'the person set a new password'
   | 'an operator ended it'
   | 'the platform ended it'
   | 'the application was deleted'

@@ -24,6 +24,7 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
+import { type SecurityPorts, securityRoutes } from './security-routes.ts'
 
 /** Declares an account page. `current` is the navigation link to highlight. */
 type DeclarePage = (
@@ -33,7 +34,11 @@ type DeclarePage = (
 ) => void
 
 /** Creates the pages at /account: home, connected apps, Member API queries, and signing out everywhere. */
-export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
+export function accountRoutes(
+  ownPages: OwnPages,
+  queries: MemberQueries,
+  security: SecurityPorts,
+): Router {
   const router = makeRouter()
   const { database, signedInPages } = ownPages
   const page: DeclarePage = (pattern, current, show) => {
@@ -66,6 +71,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
     })
   })
   appRoutes(router, page, ownPages)
+  securityRoutes(router, ownPages, security)
   memberQueryRoutes(router, ownPages, queries)
 
   page(pages.signOutEverywhere, pages.account, (area) =>

@@ -103,7 +103,11 @@ export function areaOf({ person, csrf }: PageSession, current: string): AreaView
   const link = (href: string, label: string) => ({ href, label, current: href === current })
   return {
     name: 'Your account',
-    links: [link(pages.account, 'Your account'), link(pages.apps, 'Connected apps')],
+    links: [
+      link(pages.account, 'Your account'),
+      link(pages.security, 'Password'),
+      link(pages.apps, 'Connected apps'),
+    ],
     signOutAction: pages.signOut,
     person,
     csrf,

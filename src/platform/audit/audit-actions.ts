@@ -5,6 +5,8 @@ export const changeActions = {
   'code.reused': "sent a code twice, which ended a person's authorization of the application",
   'refresh_token.reused':
     "sent an old refresh token, which ended a person's authorization of the application",
+  'password.change': 'changed their password',
+  'password.recover': 'set a new password with a recovery mail',
   'campus.exported': 'exported the campus',
   'feature.on': 'switched MCP connections on',
   'feature.off': 'switched MCP connections off',

@@ -99,6 +99,10 @@ export const pages = {
   account: '/account',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
+  /** The person's password. */
+  security: '/account/security',
+  /** Recovery of a password by mail. */
+  recover: '/recover',
   memberQueries: '/account/queries',
   runMemberQuery: '/account/queries/:site',
   signOutEverywhere: '/account/sign-out-everywhere',

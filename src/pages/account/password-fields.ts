@@ -1,0 +1,39 @@
+import type { Context } from 'koa'
+
+import type { PasswordProblems } from '../../../views/account-security.ts'
+import { type Passwords, TooManyHashes } from '../../directory/people/password.ts'
+import { type PasswordOwner, problemOfNewPassword } from '../../directory/people/password-rules.ts'
+import { formField } from '../../platform/http/page-form.ts'
+
+/** How new passwords are checked and hashed. */
+export interface NewPasswords {
+  readonly hashPassword: Passwords['hash']
+  /** The minimum length of a new password. */
+  readonly passwordCharactersMin: number
+}
+
+type Read =
+  | { readonly hash: string }
+  | { readonly problems: PasswordProblems; readonly status: 422 | 503 }
+
+/** Reads the two fields of a new password from a form. Returns its hash, or what is wrong with each field. */
+export async function readNewPassword(
+  ctx: Context,
+  owner: PasswordOwner,
+  { hashPassword, passwordCharactersMin }: NewPasswords,
+): Promise<Read> {
+  const password = formField(ctx, 'password')
+  const problem = await problemOfNewPassword(password, owner, passwordCharactersMin)
+  const repeated =
+    password === formField(ctx, 'repeated') ? undefined : 'The two passwords are different.'
+  if (problem !== undefined || repeated !== undefined) {
+    return { problems: { password: problem, repeated }, status: 422 }
+  }
+  try {
+    return { hash: await hashPassword(password) }
+  } catch (error) {
+    if (!(error instanceof TooManyHashes)) throw error
+    const busy = 'Many people are signing in at the moment. Please try again in a few seconds.'
+    return { problems: { password: busy }, status: 503 }
+  }
+}

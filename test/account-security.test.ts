@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+
+import { userinfo } from './support/client.ts'
+import { flushingSoon, sam, startService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { getTokens } from './support/relying-party.ts'
+
+const page = '/account/security'
+const fresh = 'three horses and a tram'
+
+describe(`${page}: the password`, () => {
+  const change = async (
+    service: Awaited<ReturnType<typeof startService>>,
+    typed: Record<string, string>,
+  ) => {
+    const person = makePagePerson(service.url, sam)
+    const form = await person.visit(page)
+    return { person, seen: await person.send(form, page, typed) }
+  }
+  const both = { password: fresh, repeated: fresh }
+
+  it('changes it, ends the other sessions and, if ticked, the connected apps', async () => {
+    await using service = await startService({ policy: flushingSoon })
+    const { url, kysely } = service
+    const other = makePagePerson(url, sam)
+    expect((await other.visit('/account')).path).to.equal('/account')
+    const { tokens } = await getTokens(url)
+    const typed = { ...both, current: sam.password, end_apps: 'yes' }
+    const { person, seen } = await change(service, typed)
+    expect(seen).to.include({ status: 200, path: `${page}?done=changed` })
+    expect((await person.open('/account')).status, 'this browser').to.equal(200)
+    expect((await other.open('/account')).status, 'the other browser').to.equal(303)
+    expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
+    const event = await kysely
+      .selectFrom('audit_event')
+      .select(['actor_person_id', 'person_id', 'after'])
+      .where('action', '=', 'password.change')
+      .executeTakeFirstOrThrow()
+    expect(event.after).to.match(/"grantsEnded":[1-9]/)
+    expect(event.person_id).to.equal(event.actor_person_id)
+    const again = makePagePerson(url, { ...sam, password: fresh })
+    expect((await again.visit('/account')).path).to.equal('/account')
+  })
+
+  it('keeps the connected apps if the person unticks it', async () => {
+    await using service = await startService({ policy: flushingSoon })
+    const { tokens } = await getTokens(service.url)
+    await change(service, { ...both, current: sam.password })
+    expect((await userinfo(service.url, tokens.access_token)).status).to.equal(200)
+  })
+
+  it('explains at the field what is wrong, and changes nothing', async () => {
+    await using service = await startService({ policy: flushingSoon })
+    const current = sam.password
+    const wrong: readonly (readonly [Record<string, string>, string])[] = [
+      [{ ...both, current: 'wrong' }, 'This is not your current password.'],
+      [{ current, password: 'too short', repeated: 'too short' }, 'Use at least 15 characters.'],
+      [{ current, password: fresh, repeated: 'other' }, 'The two passwords are different.'],
+    ]
+    for (const [typed, problem] of wrong) {
+      const { seen } = await change(service, typed)
+      expect(seen.status).to.equal(422)
+      expect(seen.text).to.include(problem)
+      expect(seen.text).not.to.include(fresh)
+    }
+    expect((await makePagePerson(service.url, sam).visit('/account')).path).to.equal('/account')
+  })
+
+  it('limits wrong current passwords as sign-ins', async () => {
+    const policy = (given: Parameters<typeof flushingSoon>[0]) => ({
+      ...flushingSoon(given),
+      signIn: { ...given.signIn, failuresPerAccountAndAddressMax: 2 },
+    })
+    await using service = await startService({ policy })
+    const wrong = { ...both, current: 'wrong' }
+    const { person, seen } = await change(service, wrong)
+    expect((await person.send(seen, page, wrong)).status).to.equal(422)
+    const limited = await person.send(seen, page, { ...both, current: sam.password })
+    expect(limited.status).to.equal(429)
+    expect(limited.text).to.include('Too many attempts')
+  })
+})
