@@ -28,7 +28,7 @@ export function signedOutEverywherePage({ againHref }: { readonly againHref: str
     id: 'signed-out-everywhere-page',
     stylesheet,
     body: html`<h1>You are signed out everywhere</h1>
-<p>If another person may know your password, ask the team of your site to change it.</p>
+<p>If another person may know your password, sign in and change it under <strong>Password</strong>.</p>
 <p><a href="${againHref}">Sign in again</a></p>`,
   }
 }

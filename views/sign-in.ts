@@ -13,6 +13,8 @@ export interface SignInPage {
   /** Why the last input was rejected, as a sentence. */
   readonly problem?: string | undefined
   readonly client: ClientView
+  /** The page for people who do not know their password. */
+  readonly recoverHref: string
   /** The URL to which the refusal is submitted. */
   readonly deny: string
   /** The text that the site adds to this page. */
@@ -32,6 +34,7 @@ ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}
+<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a></p>
 <p class="small">Only this page sees your password. The application never does.</p>`,
   }
 }

@@ -46,6 +46,8 @@ const signInLimits = {
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
   // Successful sign-ins are limited, too, because each one costs CPU time.
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
+  recoveriesPerAddressMax: z.int().min(1).max(100_000).default(100),
+  recoveriesPerAccountMax: z.int().min(1).max(1000).default(3),
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),

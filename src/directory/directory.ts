@@ -8,6 +8,7 @@ import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
 import { makePersonStore } from './people/person-store.ts'
+import { makeRecovery } from './people/recovery.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -41,10 +42,13 @@ export function makeDirectory(
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   const mail = makeMail(platform, settings, links)
+  const { queueMail } = mail
+  const recovery = makeRecovery({ database, links, queueMail, limits: requestLimits, now })
   return {
     signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers })),
     links,
-    queueMail: mail.queueMail,
+    queueMail,
+    recovery,
     people: {
       findPerson: store.findPerson,
       signOutSession: store.signOutSession,

@@ -5,11 +5,13 @@ import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Keys } from '../oauth/keys/key-rings.ts'
+import { makeVisitorForms } from '../platform/http/visitor-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
+import { recoveryRoutes } from './recovery/recovery-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
 import { ownClient } from './relying-party/sign-in.ts'
@@ -23,7 +25,7 @@ export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
 export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
-  { people, signIn }: Directory,
+  { people, signIn, links, recovery, queueMail }: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { loopbackHosts, furtherPlans } = service
@@ -41,7 +43,18 @@ export function makePages(
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
   const { passwordCharactersMin } = service.signIn
-  const security = { signIn, hashPassword, passwordCharactersMin }
+  const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
+  const recoveryPages = {
+    database,
+    links,
+    recovery,
+    queueMail,
+    mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
+    visitors: makeVisitorForms(settings),
+    now,
+    hashPassword,
+    passwordCharactersMin,
+  }
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
@@ -50,6 +63,7 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
+      recoveryRoutes(recoveryPages),
       accountRoutes(ownPages, api.member, security),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],

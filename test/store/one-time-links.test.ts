@@ -18,7 +18,7 @@ withEveryDatabase('one-time links', (open) => {
       id,
       email: 'Ada@x.example',
       personId: undefined,
-      needsBrowser: false,
+      browserDigest: undefined,
     })
     expect(await links.find(kysely, 'recovery', { token, nowMs: nowMs + 60_000 })).to.equal(
       undefined,
@@ -29,6 +29,7 @@ withEveryDatabase('one-time links', (open) => {
     expect(await links.find(kysely, 'recovery', { token, nowMs })).to.equal(undefined)
   })
 
+  // [241]
   it('rejects a token of another kind, row or secret', async () => {
     const { kysely } = await open()
     const id = await links.create(kysely, asked, life)
@@ -58,15 +59,23 @@ withEveryDatabase('one-time links', (open) => {
     if (!link) throw new Error('not found')
     const code = links.codeOf(link)
     expect(code).to.match(/^[2-9B-Z]{4}-[2-9B-Z]{4}$/)
-    expect(await links.admits(kysely, link, { browser: 'mine' })).to.equal(true)
-    expect(await links.admits(kysely, link, { browser: 'other' })).to.equal(false)
-    for (const typed of ['AAAA-AAAA', '', code.slice(1)]) {
-      expect(await links.admits(kysely, link, { code: typed })).to.equal(false)
-    }
-    expect(await links.admits(kysely, link, { code: ` ${code.toLowerCase()}` })).to.equal(true)
-    await links.admits(kysely, link, { code: 'BBBB' })
-    await links.admits(kysely, link, { code: 'BBBB' })
-    expect(await links.admits(kysely, link, { code })).to.equal(false)
-    expect(await links.admits(kysely, link, { browser: 'mine' })).to.equal(true)
+    expect([links.isFor(link, 'mine'), links.isFor(link, 'other')]).to.deep.equal([true, false])
+    const accepts = (typed: string) => links.acceptsCode(kysely, link, typed)
+    for (const typed of ['AAAA-AAAA', '', code.slice(1)])
+      expect(await accepts(typed)).to.equal(false)
+    expect(await accepts(` ${code.toLowerCase()}`)).to.equal(true)
+    await accepts('BBBB')
+    expect(await accepts(code)).to.equal(false)
+  })
+
+  it('finds the latest link that a browser asked for', async () => {
+    const { kysely } = await open()
+    await links.create(kysely, { ...asked, browser: 'mine' }, life)
+    const later = { ...life, nowMs: nowMs + 1 }
+    const id = await links.create(kysely, { ...asked, browser: 'mine' }, later)
+    await links.create(kysely, { ...asked, browser: 'other' }, { ...life, nowMs: nowMs + 2 })
+    const find = (browser: string) => links.findLast(kysely, 'recovery', { browser, nowMs })
+    expect(await find('mine')).to.include({ id })
+    expect(await find('none')).to.equal(undefined)
   })
 })

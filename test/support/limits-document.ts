@@ -35,6 +35,8 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'the paths of the two limits above, after these are reached: only requests with valid credentials are accepted',
     'as above, for invalid credentials; above this limit, valid ones are rejected too',
   ],
+  recoveriesOfAddress: ['password recovery', 'a request for a mail'],
+  recoveriesOfAccount: ['password recovery', 'a request for a mail to one address'],
   pagesOfAddress: ['sign-in, consent, account, admin, connect, sign-out', 'a page or a form'],
   downloads: ['downloads and logos', 'a file; 10 for an invalid link'],
   requestsOfClient: [

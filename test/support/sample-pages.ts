@@ -44,10 +44,26 @@ export function pagesWith(text: string): Record<string, View> {
   const site = { name: text, roles: [text, 'admin'] }
   const links = [{ href: `/docs?${text}`, label: text, what: text }]
   return {
-    'sign-in': signInPage({ ...form, client: stranger, login: text }),
-    'sign-in-again': signInPage({ ...form, client: stranger, login: text, problem: text }),
+    'sign-in': signInPage({
+      ...form,
+      recoverHref: `/recover?${text}`,
+      client: stranger,
+      login: text,
+    }),
+    'sign-in-again': signInPage({
+      ...form,
+      recoverHref: `/recover?${text}`,
+      client: stranger,
+      login: text,
+      problem: text,
+    }),
     'sign-in-of-site': {
-      ...signInPage({ ...form, client: stranger, words: { siteName: text, text } }),
+      ...signInPage({
+        ...form,
+        recoverHref: `/recover?${text}`,
+        client: stranger,
+        words: { siteName: text, text },
+      }),
       look: { name: text, logoHref: onePixel, colorsHref: undefined },
     },
     'site-choice': siteChoicePage({
@@ -95,13 +111,18 @@ const consentClients: Record<string, Partial<ClientView>> = {
   'vendor-on-device': { name: 'Cursor', kind: 'vendor-on-device', host: device },
 }
 export const pages: Record<string, View> = {
-  'sign-in': signInPage({ ...form, client }),
+  'sign-in': signInPage({ ...form, recoverHref: '/recover', client }),
   'sign-in-again': signInPage({
-    ...{ ...form, client, login: 'ada@harbour.example' },
+    ...{ ...form, recoverHref: '/recover', client, login: 'ada@harbour.example' },
     problem: 'This e-mail address and this password do not belong together.',
   }),
   'sign-in-of-site': {
-    ...signInPage({ ...form, client, words: { siteName: 'Harbour School', text: 'Hi.\nHello.' } }),
+    ...signInPage({
+      ...form,
+      recoverHref: '/recover',
+      client,
+      words: { siteName: 'Harbour School', text: 'Hi.\nHello.' },
+    }),
     look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },
   },
   'site-choice': siteChoicePage({ ...form, client, person, sites }),

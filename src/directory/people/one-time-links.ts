@@ -5,8 +5,10 @@ import type { Kysely, Selectable } from 'kysely'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
 
+export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
+
 /** A link in a mail that can be used once. */
-interface OneTimeLink {
+export interface OneTimeLink {
   readonly id: string
   readonly kind: OneTimeLinkKind
   /** The e-mail address of the recipient. */
@@ -16,8 +18,8 @@ interface OneTimeLink {
   readonly siteId: string | undefined
   /** Further values, which depend on the kind, as JSON. */
   readonly data: string | undefined
-  /** Whether the link works only in the browser that requested it, or with the code that this browser shows. */
-  readonly needsBrowser: boolean
+  /** The digest of the cookie of the browser that asked for the link; undefined if any browser may use it. */
+  readonly browserDigest: string | undefined
 }
 
 interface NewLink {
@@ -29,12 +31,6 @@ interface NewLink {
   readonly data?: string | undefined
   /** The cookie value of the browser that requests the link, if the link shall be bound to that browser. */
   readonly browser?: string | undefined
-}
-
-/** What a browser sends to use a link: its cookie value, or the code that the requesting browser shows. */
-interface Shown {
-  readonly browser?: string | undefined
-  readonly code?: string | undefined
 }
 
 const ID_BYTES = 16
@@ -57,29 +53,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     codeOf,
 
     /** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
-    async create(
-      trx: Kysely<Schema>,
-      { kind, email, emailCanonical, personId, siteId, data, browser }: NewLink,
-      { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
-    ): Promise<string> {
-      const id = randomBytes(ID_BYTES).toString('base64url')
-      await trx
-        .insertInto('one_time_link')
-        .values({
-          id,
-          kind,
-          email,
-          email_canonical: emailCanonical,
-          person_id: personId ?? null,
-          site_id: siteId ?? null,
-          data: data ?? null,
-          browser_digest: browser === undefined ? null : sha256(browser),
-          created_at: nowMs,
-          expires_at: nowMs + livesSeconds * 1000,
-        })
-        .execute()
-      return id
-    },
+    create: createLink,
 
     /** Finds an unexpired link by its token. Does not use the link up, because mail scanners open links. */
     async find(
@@ -93,32 +67,37 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return row && linkOf(row)
     },
 
-    /**
-     * Whether a browser may use a link that needs a browser: it requested the link, or sent the code that the
-     * requesting browser shows. Counts correct codes too, and rejects all after the fifth. Other links work anywhere.
-     */
-    async admits(
+    /** Finds the latest unexpired link of a kind that a browser asked for. */
+    async findLast(
       kysely: Kysely<Schema>,
-      link: OneTimeLink,
-      { browser, code }: Shown,
-    ): Promise<boolean> {
-      if (!link.needsBrowser) return true
+      kind: OneTimeLinkKind,
+      { browser, nowMs }: { readonly browser: string; readonly nowMs: number },
+    ): Promise<OneTimeLink | undefined> {
       const row = await kysely
         .selectFrom('one_time_link')
-        .select('browser_digest')
-        .where('id', '=', link.id)
+        .selectAll()
+        .where('browser_digest', '=', sha256(browser))
+        .where('kind', '=', kind)
+        .where('expires_at', '>', nowMs)
+        .orderBy('created_at', 'desc')
+        .limit(1)
         .executeTakeFirst()
-      if (!row) return false
-      if (browser !== undefined && row.browser_digest === sha256(browser)) return true
-      if (code === undefined || code === '') return false
-      const counted = await kysely
+      return row && linkOf(row)
+    },
+
+    /** Whether a browser may use a link without its code. */
+    isFor: ({ browserDigest }: OneTimeLink, browser: string): boolean =>
+      browserDigest === undefined || browserDigest === sha256(browser),
+
+    /** Whether a code opens a link in another browser. Counts each call, and accepts none after the fifth. */
+    async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
+      const { numUpdatedRows } = await kysely
         .updateTable('one_time_link')
         .set(({ eb }) => ({ code_attempts: eb('code_attempts', '+', 1) }))
         .where('id', '=', link.id)
         .where('code_attempts', '<', CODES_MAX)
-        .executeTakeFirst()
-      if (counted.numUpdatedRows === 0n) return false
-      return isCode(link, code)
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows > 0n && isCode(link, code)
     },
 
     /** Deletes a link, in the transaction of the change that it allows. Returns false if it was used or has expired. */
@@ -132,6 +111,30 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return row !== undefined
     },
   }
+}
+
+async function createLink(
+  trx: Kysely<Schema>,
+  { kind, email, emailCanonical, personId, siteId, data, browser }: NewLink,
+  { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
+): Promise<string> {
+  const id = randomBytes(ID_BYTES).toString('base64url')
+  await trx
+    .insertInto('one_time_link')
+    .values({
+      id,
+      kind,
+      email,
+      email_canonical: emailCanonical,
+      person_id: personId ?? null,
+      site_id: siteId ?? null,
+      data: data ?? null,
+      browser_digest: browser === undefined ? null : sha256(browser),
+      created_at: nowMs,
+      expires_at: nowMs + livesSeconds * 1000,
+    })
+    .execute()
+  return id
 }
 
 type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
@@ -184,7 +187,7 @@ function linkOf(row: Selectable<Schema['one_time_link']>): OneTimeLink {
     personId: row.person_id ?? undefined,
     siteId: row.site_id ?? undefined,
     data: row.data ?? undefined,
-    needsBrowser: row.browser_digest !== null,
+    browserDigest: row.browser_digest ?? undefined,
   }
 }
 

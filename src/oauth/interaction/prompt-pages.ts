@@ -62,7 +62,9 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
       said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
       const { look, signInWords: words } = await lookOf(pending)
-      showPage(ctx, { ...signInPage({ ...frameOf(pending), ...said, words }), look })
+      const recoverHref = `${pages.recover}?${new URLSearchParams({ from: pending.uid })}`
+      const page = signInPage({ ...frameOf(pending), ...said, recoverHref, words })
+      showPage(ctx, { ...page, look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {

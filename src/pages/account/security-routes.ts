@@ -1,6 +1,7 @@
 import type Router from 'koa-router'
 
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
+import type { QueueMail } from '../../directory/mail/mail.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { storeNewPassword } from '../../oauth/grants/new-password.ts'
@@ -14,6 +15,7 @@ import { areaOf } from './query-routes.ts'
 
 export interface SecurityPorts extends NewPasswords {
   readonly signIn: SignInService
+  readonly queueMail: QueueMail
 }
 
 /** Registers the page where a person changes the password. It asks for the current one. */
@@ -64,9 +66,11 @@ export function securityRoutes(router: Router, ownPages: OwnPages, ports: Securi
       if ('problems' in read) return await refuse(read.status, read.problems)
       const actor = actorOf(ctx, session, now)
       const change = { personId: person.id, passwordHash: read.hash, endApps }
-      await database.kysely
-        .transaction()
-        .execute((trx) => storeNewPassword(trx, { ...change, how: 'password.change' }, actor))
+      await database.kysely.transaction().execute(async (trx) => {
+        await storeNewPassword(trx, { ...change, how: 'password.change' }, actor)
+        const mail = { kind: 'password_changed', to: person.email, personId: person.id } as const
+        await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
+      })
       await signedInPages.continueAfter(ctx, session, actor.now)
       return `${pages.security}?done=changed`
     }),

@@ -76,6 +76,7 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [`${paths.authorization}/`, page],
   [paths.endSession, page],
   [prefixOf(pages.consent), page],
+  [pages.recover, page],
   [pages.signedIn, page],
   [pages.signOut, page],
   [pages.account, page],

@@ -49,6 +49,8 @@ export const limitTable = {
   attemptsOfBrowser: { by: 'person', setting: 'signIn.failuresPerKnownBrowserMax' },
   mails: { by: 'person', setting: 'mail.messagesPerAddressMax' },
   mailNotices: { by: 'person', setting: 'mail.noticesPerAddressMax' },
+  recoveriesOfAddress: { by: 'address', setting: 'signIn.recoveriesPerAddressMax' },
+  recoveriesOfAccount: { by: 'person', setting: 'signIn.recoveriesPerAccountMax' },
   signIns: { by: 'person', setting: 'signIn.signInsPerAccountMax' },
 } as const satisfies Readonly<Record<string, LimitRow>>
 

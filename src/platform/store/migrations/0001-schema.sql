@@ -119,6 +119,7 @@ create table one_time_link (
   expires_at bigint not null
 );
 create index one_time_link_by_expiry on one_time_link (expires_at);
+create index one_time_link_by_browser on one_time_link (browser_digest) where browser_digest is not null;
 create index one_time_link_by_person on one_time_link (person_id);
 create index one_time_link_by_site on one_time_link (site_id, kind, created_at);
 

@@ -1,0 +1,131 @@
+import { endAppsField, newPasswordFields, type PasswordProblems } from './account-security.ts'
+import { csrfField, problemAlert } from './forms.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
+import type { SiteLook } from './site-look.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface RecoverPage {
+  readonly action: string
+  readonly csrf: string
+  /** The interaction to continue afterwards. */
+  readonly from: string | undefined
+  readonly login: string
+  readonly problem?: string | undefined
+}
+
+/** Asks for the address of the account whose password is not known. */
+export function recoverPage({ action, csrf, from, login, problem }: RecoverPage): Page {
+  return {
+    title: problem ? 'New password: please try again' : 'New password',
+    id: 'recover-page',
+    stylesheet,
+    body: html`<h1>Set a new password</h1>
+<p>Enter the e-mail address of your account. We send you a message with a link.</p>
+${problemAlert('recover-problem', problem)}
+<form method="post" action="${action}">
+${csrfField(csrf)}
+${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
+<label for="login">E-mail address</label>
+<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${login}">
+<div class="actions">
+<button id="recover-submit" type="submit">Send me the link</button>
+</div>
+</form>`,
+  }
+}
+
+export interface RecoverySentPage {
+  readonly login: string
+  readonly code: string
+  readonly minutes: number
+  readonly againHref: string
+  /** Whether messages are waiting because the mail server does not respond. */
+  readonly isDelayed: boolean
+}
+
+/** Says that a message is on its way, and shows the code for other browsers. The same for unknown addresses. */
+export function recoverySentPage(page: RecoverySentPage): Page {
+  return {
+    title: 'Check your e-mail',
+    id: 'recovery-sent-page',
+    stylesheet,
+    body: html`<h1>Check your e-mail</h1>
+<p>If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way. The link works
+once, for ${page.minutes} minutes.</p>
+${page.isDelayed && html`<p class="notice" id="delayed">Our mail server is not responding at the moment. The message will be sent as soon as it does.</p>`}
+<p>Open the link in this browser. If you open it in another one, it asks for this code:</p>
+<p><strong id="code">${page.code}</strong></p>
+<p class="small">Do not tell the code to anyone. No message? Look into your spam folder, or <a href="${page.againHref}">ask again</a>.</p>`,
+  }
+}
+
+export interface NewPasswordPage {
+  readonly action: string
+  readonly csrf: string
+  readonly email: string
+  readonly charactersMin: number
+  /** Whether this browser did not ask for the link, so the code is needed. */
+  readonly needsCode: boolean
+  readonly codeProblem?: string | undefined
+  readonly problems?: PasswordProblems | undefined
+  readonly endApps: boolean
+  readonly look?: SiteLook | undefined
+}
+
+/** Asks for the new password. */
+export function newPasswordPage(page: NewPasswordPage): Page {
+  const { problems = {}, codeProblem } = page
+  const isWrong = codeProblem !== undefined || Object.values(problems).some(Boolean)
+  return {
+    title: isWrong ? 'New password: please correct' : 'New password',
+    id: 'new-password-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>Set a new password</h1>
+<p>for <bdi>${page.email}</bdi></p>
+${problemAlert('form-problem', isWrong ? 'Your password was not changed. Please correct what is marked below.' : undefined)}
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+<input type="hidden" name="username" autocomplete="username" value="${page.email}">
+${page.needsCode && codeField(codeProblem)}
+${newPasswordFields(page)}
+${endAppsField(page.endApps)}
+<div class="actions">
+<button id="save" type="submit">Set password</button>
+</div>
+</form>`,
+  }
+}
+
+function codeField(problem: string | undefined): Html {
+  const described = `code-hint${problem === undefined ? '' : ' code-problem'}`
+  return html`<label for="code">Code</label>
+<p class="hint" id="code-hint">The browser in which you asked for the link shows it.</p>
+${problem !== undefined && html`<p class="field-problem" id="code-problem">${problem}</p>`}
+<input id="code" name="code" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="20" required aria-describedby="${described}">`
+}
+
+/** Confirms that the password was set. */
+export function passwordSetPage({ continueHref }: { readonly continueHref: string }): Page {
+  return {
+    title: 'Password set',
+    id: 'password-set-page',
+    stylesheet,
+    body: html`<h1>Your new password is set</h1>
+<p>You are signed out in all browsers. Sign in with your new password.</p>
+<p><a id="continue" class="button" href="${continueHref}">Sign in</a></p>`,
+  }
+}
+
+/** Says that a link was used, has expired or is incomplete. */
+export function linkGonePage({ againHref }: { readonly againHref: string | undefined }): Page {
+  return {
+    title: 'The link no longer works',
+    id: 'link-gone-page',
+    stylesheet,
+    body: html`<h1>This link no longer works</h1>
+<p>It was used before, has expired, or was not copied completely.</p>
+${againHref !== undefined && html`<p><a id="again" class="button" href="${againHref}">Ask for a new link</a></p>`}`,
+  }
+}
