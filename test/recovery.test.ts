@@ -50,7 +50,7 @@ describe('/recover', () => {
     const other = makePagePerson(service.url, sam)
     await other.visit('/account')
     const { person, sent } = await ask(service)
-    expect(sent).to.include({ status: 200, path: '/recover/sent' })
+    expect(sent).to.include({ status: 200, path: '/recover-sent' })
     const path = await recoveryPath(service)
     const page = await person.visit(path)
     expect(page.text).to.include(sam.login).and.not.include('id="code"')

@@ -8,6 +8,7 @@ import type { Keys } from '../oauth/keys/key-rings.ts'
 import { makeVisitorForms } from '../platform/http/visitor-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
+import { securityRoutes } from './account/security-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
@@ -64,7 +65,8 @@ export function makePages(
       signedInPages.followLogout(),
       signedInPages.routes(),
       recoveryRoutes(recoveryPages),
-      accountRoutes(ownPages, api.member, security),
+      accountRoutes(ownPages, api.member),
+      securityRoutes(ownPages, security),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

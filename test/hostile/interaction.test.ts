@@ -423,6 +423,7 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
     return page
       .replaceAll(login, 'LOGIN')
       .replaceAll(/\/interaction\/[^/"]+/g, '/interaction/UID')
+      .replaceAll(/from=[\w-]+/g, 'from=UID')
       .replaceAll(/name="csrf" value="[^"]+"/g, 'CSRF')
   }
 })

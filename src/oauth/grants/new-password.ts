@@ -10,7 +10,8 @@ interface NewPassword {
   readonly passwordHash: string
   /** Whether to end the grants of connected apps, too. */
   readonly endApps: boolean
-  readonly how: 'password.change' | 'password.recover'
+  /** Whether the person received a recovery mail, instead of entering the old password. */
+  readonly byMail: boolean
 }
 
 /**
@@ -19,7 +20,7 @@ interface NewPassword {
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,
-  { personId, passwordHash, endApps, how }: NewPassword,
+  { personId, passwordHash, endApps, byMail }: NewPassword,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
 ): Promise<void> {
   const nowMs = actor.now
@@ -35,7 +36,10 @@ export async function storeNewPassword(
     : []
   const subject = { kind: 'person', id: personId }
   await recordAuditEvent(trx, actor, {
-    ...{ action: how, subject, siteId: undefined, personId },
+    action: byMail ? 'password.recover' : 'password.change',
+    subject,
+    siteId: undefined,
+    personId,
     after: { grantsEnded: ended.length },
   })
 }

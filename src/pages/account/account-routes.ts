@@ -24,7 +24,6 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
-import { type SecurityPorts, securityRoutes } from './security-routes.ts'
 
 /** Declares an account page. `current` is the navigation link to highlight. */
 type DeclarePage = (
@@ -34,11 +33,7 @@ type DeclarePage = (
 ) => void
 
 /** Creates the pages at /account: home, connected apps, Member API queries, and signing out everywhere. */
-export function accountRoutes(
-  ownPages: OwnPages,
-  queries: MemberQueries,
-  security: SecurityPorts,
-): Router {
+export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const { database, signedInPages } = ownPages
   const page: DeclarePage = (pattern, current, show) => {
@@ -71,7 +66,6 @@ export function accountRoutes(
     })
   })
   appRoutes(router, page, ownPages)
-  securityRoutes(router, ownPages, security)
   memberQueryRoutes(router, ownPages, queries)
 
   page(pages.signOutEverywhere, pages.account, (area) =>

@@ -8,6 +8,7 @@ import { storeNewPassword } from '../../oauth/grants/new-password.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
+import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
@@ -18,8 +19,9 @@ export interface SecurityPorts extends NewPasswords {
   readonly queueMail: QueueMail
 }
 
-/** Registers the page where a person changes the password. It asks for the current one. */
-export function securityRoutes(router: Router, ownPages: OwnPages, ports: SecurityPorts): void {
+/** Creates the page where a person changes the password. It asks for the current one. */
+export function securityRoutes(ownPages: OwnPages, ports: SecurityPorts): Router {
+  const router = makeRouter()
   const { database, signedInPages, now } = ownPages
 
   const show = async (
@@ -67,7 +69,7 @@ export function securityRoutes(router: Router, ownPages: OwnPages, ports: Securi
       const actor = actorOf(ctx, session, now)
       const change = { personId: person.id, passwordHash: read.hash, endApps }
       await database.kysely.transaction().execute(async (trx) => {
-        await storeNewPassword(trx, { ...change, how: 'password.change' }, actor)
+        await storeNewPassword(trx, { ...change, byMail: false }, actor)
         const mail = { kind: 'password_changed', to: person.email, personId: person.id } as const
         await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
       })
@@ -75,6 +77,7 @@ export function securityRoutes(router: Router, ownPages: OwnPages, ports: Securi
       return `${pages.security}?done=changed`
     }),
   )
+  return router
 }
 
 type Failure = Exclude<Awaited<ReturnType<SignInService>>, { readonly kind: 'signed-in' }>

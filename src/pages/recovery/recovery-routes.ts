@@ -189,7 +189,7 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
       .executeTakeFirstOrThrow()
     if (numUpdatedRows === 0n) return false
     const change = { personId, passwordHash: read.hash, endApps }
-    await storeNewPassword(trx, { ...change, how: 'password.recover' }, actor)
+    await storeNewPassword(trx, { ...change, byMail: true }, actor)
     await queueMail(trx, { kind: 'password_changed', to: email, personId, values: {} }, actor.now)
     return true
   })

@@ -103,7 +103,7 @@ export const pages = {
   security: '/account/security',
   /** Recovery of a password by mail. */
   recover: '/recover',
-  recoverySent: '/recover/sent',
+  recoverySent: '/recover-sent',
   memberQueries: '/account/queries',
   runMemberQuery: '/account/queries/:site',
   signOutEverywhere: '/account/sign-out-everywhere',

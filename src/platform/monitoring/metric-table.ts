@@ -33,7 +33,7 @@ export const reasonSentences = {
   feature_off: 'the site has disabled MCP connections',
   grant_ended: 'the grant has ended',
   grant_expired: 'the grant has expired',
-  no_resource: 'the token was requested without resource',
+  no_resource: 'the token was requested without the resource parameter',
   no_role: 'the person has no role at the site',
   not_operator: 'the person is no longer an operator of the site',
   other_origin: 'the token was issued for another origin',
