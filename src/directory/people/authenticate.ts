@@ -1,6 +1,7 @@
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
+import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
 import { canonicalEmail, type PersonStore } from './person-store.ts'
 
 /** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
@@ -40,7 +41,6 @@ export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
 // The maximum lengths of the login and the password. Longer ones are rejected without hashing.
 const LOGIN_LENGTH_MAX = 320
-const PASSWORD_LENGTH_MAX = 1024
 
 /**
  * Creates the function that checks and limits sign-ins. Unknown addresses, wrong passwords and disabled
