@@ -27,7 +27,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       audit: 'audit-actions audit-list audit-stream event-rows record-audit-event shown-address',
       http: `client-addresses cors error-handler errors every-request loopback page-form page
         paths redirect-uri request-body request-log request-target router security-headers
-        strict-json welcome-and-health`,
+        strict-json visitor-form welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
       monitoring: 'readings watch',
       outbox: 'outbox',
@@ -42,8 +42,9 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views', 'platform'],
     folders: {
       '.': 'directory',
-      mail: 'mail-address',
-      people: 'authenticate password-formats password person-store',
+      mail: 'mail-address mail',
+      people: `authenticate one-time-links password-formats password-rules password person-store
+        recovery`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
@@ -62,7 +63,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       clients: `authenticate-client client document-clients document-review optional-protocols
         scope-advice secret`,
       consent: '',
-      grants: 'end-access end-grants grant-lists grant-store judge-access',
+      grants: 'end-access end-grants grant-lists grant-store judge-access new-password',
       interaction: '',
       keys: 'key-rings proofs',
       token: 'claims refresh-token-use tokens',
@@ -110,6 +111,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       admin: '',
       applications: '',
       assistants: '',
+      recovery: '',
       'relying-party': '',
     },
   },
