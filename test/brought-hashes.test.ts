@@ -1,12 +1,23 @@
-import { hashSync } from '@node-rs/argon2'
-import { expect } from 'chai'
+import { setTimeout as pause } from 'node:timers/promises'
 
-import { makePasswords } from '../src/directory/people/password.ts'
+import { hashSync } from '@node-rs/argon2'
+import { hashSync as hashBcrypt } from '@node-rs/bcrypt'
+import { expect } from 'chai'
+import { pino } from 'pino'
+
+import { readConfig } from '../src/config/config.ts'
+import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
+import { makeSignIn } from '../src/directory/people/authenticate.ts'
+import { makeCredentialStore } from '../src/directory/people/credential-store.ts'
+import { makeKnownBrowsers } from '../src/directory/people/known-browsers.ts'
+import { makePasswords, type Passwords, TooManyHashes } from '../src/directory/people/password.ts'
 import { readPasswordHash } from '../src/directory/people/password-formats.ts'
-import { makePersonStore } from '../src/directory/people/person-store.ts'
+import { makeRenewHash } from '../src/directory/people/renew-hash.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
+import { configFolder } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { passwordHashes } from './support/reference-data.ts'
 
@@ -18,31 +29,135 @@ const person = (id: string, passwordHash?: string) => ({
   ...{ createdAt: 'now', passwordHash },
 })
 
-withDatabases('imported password hashes', (open) => {
-  it('have a substitute of the same cost for accounts without a hash', async () => {
+const key = Buffer.from('a key of these tests')
+
+withDatabases('the stand-in for accounts without a password hash', (open) => {
+  // [225]
+  it('is the hash of a random account, and the same each time', async () => {
     await using database = await open()
-    const [bea, dan] = ['bea', 'dan'].map((id) => hashSync(`the password of ${id}`, costly))
-    const unset = ['ann', 'cem', 'eve'].map((id) => person(id))
-    await importRecords(database, [...unset, person('bea', bea), person('dan', dan)])
-    const { findCredentials } = makePersonStore(database)
-    for (const [id, account, standIn] of [
-      ['aaa', undefined, bea],
-      ['ann', undefined, bea],
-      ['bea', bea, dan],
-      ['cem', undefined, dan],
-      ['dan', dan, bea],
-      ['eve', undefined, bea],
-      ['zzz', undefined, bea],
-    ] as const) {
-      const found = await findCredentials(`${id}@school.example`)
-      expect(found.account?.passwordHash, id).to.equal(account)
-      expect(found.standIn, id).to.equal(standIn)
+    const { findCredentials } = makeCredentialStore(database, key)
+    expect(await findCredentials('a@x.example')).to.include({ standIn: undefined })
+    const [cheap, dear] = [hashSync('one'), hashSync('two', costly)]
+    const people = Array.from({ length: 100 }, (_, n) =>
+      person(`p${1000 + n}`, n < 50 ? cheap : dear),
+    )
+    await importRecords(database, [...people, person('none')])
+    const isDear = async (email: string, { findCredentials: find } = { findCredentials }) => {
+      const { account, standIn } = await find(email)
+      expect(account?.passwordHash).to.equal(undefined)
+      expect(standIn).to.be.oneOf([cheap, dear])
+      return standIn === dear
     }
-    expect((await findCredentials('zzz@school.example')).account).to.equal(undefined)
-    expect((await findCredentials('eve@school.example')).account).to.include({
-      personId: 'per_eve',
-      disabled: false,
+    const count = async (test: (email: string) => Promise<boolean>) => {
+      const found = await Promise.all(
+        Array.from({ length: 200 }, (_, n) => test(`u${n}@school.example`)),
+      )
+      return found.filter(Boolean).length
+    }
+    // Addresses before and after an account, and those that differ by a letter, tell nothing about each other.
+    expect(await count(isDear)).to.be.within(50, 150)
+    const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
+    expect(await count(differs)).to.be.within(50, 150)
+    const another = makeCredentialStore(database, Buffer.from('another key'))
+    const changes = async (email: string) =>
+      (await isDear(email)) !== (await isDear(email, another))
+    expect(await count(changes)).to.be.within(50, 150)
+    const again = makeCredentialStore(database, key)
+    expect(
+      await count(async (email) => (await isDear(email)) !== (await isDear(email, again))),
+    ).to.equal(0)
+
+    await isDear('none@school.example')
+    const { account } = await findCredentials('p1099@school.example')
+    expect(account).to.include({ personId: 'per_p1099', passwordHash: dear, disabled: false })
+  })
+})
+
+withDatabases('a sign-in with an imported hash', (open) => {
+  const attempt = { login: 'ann@school.example', address: '192.0.2.1', password: 'the password' }
+  const limits = { parallelHashesMax: 1, waitingHashesMax: 4 }
+  const { service: policy } = readConfig({}, configFolder)
+  const log: string[] = []
+  const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
+
+  function signInTo(database: Database, changes: Partial<Passwords> = {}) {
+    const passwords = { ...makePasswords(limits), ...changes }
+    const store = makeCredentialStore(database, key)
+    return makeSignIn({
+      ...{ store, passwords, renewHash: makeRenewHash({ store, passwords, logger }) },
+      limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
+      browsers: makeKnownBrowsers({ browserKeys: [key], now: Date.now, seconds: 60 }),
     })
+  }
+  const readHash = async ({ kysely }: Database) => {
+    const row = await kysely.selectFrom('person').select('password_hash').executeTakeFirstOrThrow()
+    return row.password_hash ?? ''
+  }
+  const renewed = async (database: Database, from: string) => {
+    for (let turn = 0; turn < 200 && (await readHash(database)) === from; turn += 1) await pause(10)
+    return await readHash(database)
+  }
+  const bcrypt = hashBcrypt(attempt.password, 4)
+
+  it('replaces the hash by one of Argon2id at full cost, once', async () => {
+    await using database = await open()
+    const signIn = signInTo(database)
+    const cheaper = hashSync(attempt.password, { ...costly, memoryCost: 8192, timeCost: 1 })
+    for (const imported of [bcrypt, cheaper]) {
+      await importRecords(database, [person('ann', imported)])
+      expect((await signIn({ ...attempt, password: 'wrong' })).kind).to.equal('refused')
+      expect(await readHash(database)).to.equal(imported)
+      expect((await signIn(attempt)).kind).to.equal('signed-in')
+      const hash = await renewed(database, imported)
+      expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+      expect((await signIn(attempt)).kind).to.equal('signed-in')
+      await importRecords(database, [person('ann', imported)])
+      await pause(50)
+      expect(await readHash(database)).to.equal(hash)
+    }
+    const ended = await database.kysely.selectFrom('signed_out_everywhere').selectAll().execute()
+    expect(ended.length, 'only the second import is of another hash').to.equal(1)
+    const dear = hashSync(attempt.password, costly)
+    await importRecords(database, [person('ann', dear)])
+    expect((await signIn(attempt)).kind).to.equal('signed-in')
+    await pause(50)
+    expect(await readHash(database)).to.equal(dear)
+  })
+
+  // [223]
+  it('keeps a password that changes meanwhile, and accepts parallel sign-ins', async () => {
+    await using database = await open()
+    await importRecords(database, [person('ann', bcrypt)])
+    const all = signInTo(database, makePasswords({ parallelHashesMax: 2, waitingHashesMax: 16 }))
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => all(attempt)))
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(Array(6).fill('signed-in'))
+    const setHash = async (password_hash: string) =>
+      await database.kysely.updateTable('person').set({ password_hash }).execute()
+    await renewed(database, bcrypt)
+    await setHash(bcrypt)
+    const { promise: hashed, resolve } = Promise.withResolvers<string>()
+    expect((await signInTo(database, { hash: () => hashed })(attempt)).kind).to.equal('signed-in')
+    await setHash(hashSync('a new password'))
+    const changed = await readHash(database)
+    resolve('of the old password')
+    await pause(50)
+    expect(await readHash(database)).to.equal(changed)
+    expect((await signInTo(database)(attempt)).kind).to.equal('refused')
+  })
+
+  it('succeeds if the hash cannot be renewed', async () => {
+    await using database = await open()
+    await importRecords(database, [person('ann', bcrypt)])
+    const full = { hash: () => Promise.reject(new TooManyHashes('full')) }
+    expect((await signInTo(database, full)(attempt)).kind).to.equal('signed-in')
+    await pause(10)
+    expect(log).to.deep.equal([])
+    const broken = { hash: () => Promise.reject(new Error('out of memory')) }
+    expect((await signInTo(database, broken)(attempt)).kind).to.equal('signed-in')
+    await pause(10)
+    expect(log.join()).to.include('a password hash was not renewed').and.not.include(bcrypt)
+    expect(log.splice(0).join()).to.not.include(attempt.password)
+    expect(await readHash(database)).to.equal(bcrypt)
   })
 })
 

@@ -228,6 +228,7 @@ function signInTo(
   const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({
     store: { findCredentials: async () => ({ account: account(), standIn: undefined }) },
+    renewHash: () => {},
     passwords: { verify: async (hash, password) => hash === password },
     limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
     browsers: makeKnownBrowsers({

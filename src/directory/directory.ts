@@ -4,11 +4,13 @@ import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeSignIn } from './people/authenticate.ts'
+import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
 import { makePersonStore } from './people/person-store.ts'
 import { makeRecovery } from './people/recovery.ts'
+import { makeRenewHash } from './people/renew-hash.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -31,13 +33,16 @@ export function makeDirectory(
   settings: DirectorySettings,
   { processes, browserKeys, linkKeys }: DirectoryKeys,
 ) {
-  const { database, requestLimits, now, watch, outbox } = platform
+  const { database, requestLimits, now, watch, outbox, logger } = platform
   const policy = settings.service.signIn
-  const store = makePersonStore(database)
+  const [standInKey = Buffer.alloc(0)] = browserKeys
+  const people = makePersonStore(database)
+  const store = makeCredentialStore(database, standInKey)
   const { parallelHashesMax, waitingHashesMax } = policy
   const { firebaseSignerKey } = settings
   const hashing = { parallelHashesMax, waitingHashesMax, firebaseSignerKey }
   const passwords = makePasswords(hashing, processes)
+  const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
@@ -45,14 +50,14 @@ export function makeDirectory(
   const { queueMail } = mail
   const recovery = makeRecovery({ database, links, queueMail, limits: requestLimits, now })
   return {
-    signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers })),
+    signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers, renewHash })),
     links,
     queueMail,
     recovery,
     people: {
-      findPerson: store.findPerson,
-      signOutSession: store.signOutSession,
-      signOutEverywhere: store.signOutEverywhere,
+      findPerson: people.findPerson,
+      signOutSession: people.signOutSession,
+      signOutEverywhere: people.signOutEverywhere,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,
       knownBrowserSeconds: policy.knownBrowserSeconds,

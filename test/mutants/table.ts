@@ -337,8 +337,8 @@ export const mutants: readonly Mutant[] = [
     ['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false'],
   ]),
   ...inFile('directory/people/authenticate.ts', 'sign-in', [
-    ['if (now?.passwordHash !== account.passwordHash) {', 'if (false) {'],
-    ["if (now?.disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
+    ['account = (await store.findCredentials(login)).account\n', '\n'],
+    ["if (disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
   ]),
   ...inFile('school/members/change-members.ts', 'store/member-additions', [
     ['if (before.length === 0) await note', 'await note'],

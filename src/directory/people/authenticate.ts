@@ -1,8 +1,10 @@
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
+import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
-import { canonicalEmail, type PersonStore } from './person-store.ts'
+import { canonicalEmail } from './person-store.ts'
+import type { RenewHash } from './renew-hash.ts'
 
 /** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
 export type SignIn =
@@ -31,10 +33,11 @@ interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
 }
 
 interface SignInPorts {
-  readonly store: Pick<PersonStore, 'findCredentials'>
+  readonly store: Pick<CredentialStore, 'findCredentials'>
   readonly passwords: Pick<Passwords, 'verify'>
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
+  readonly renewHash: RenewHash
 }
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
@@ -46,7 +49,8 @@ const LOGIN_LENGTH_MAX = 320
  * Creates the function that checks and limits sign-ins. Unknown addresses, wrong passwords and disabled
  * accounts take the same time, so the response need not reveal which of them occurred.
  */
-export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
+export function makeSignIn(ports: SignInPorts): SignInService {
+  const { store, limits, browsers } = ports
   return async ({ login: typed, password, address, browser }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
@@ -57,7 +61,7 @@ export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts):
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
-    const outcome = await check({ login, password }, { store, passwords })
+    const outcome = await check({ login, password }, ports)
     if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
     limits.signedIn(login)
@@ -75,28 +79,37 @@ async function stillKnown(
   return signedInAt > signedOutAt ? browserId : undefined
 }
 
+type Typed = Pick<SignInAttempt, 'login' | 'password'>
+
 type Checked =
   | { readonly kind: 'signed-in'; readonly personId: string }
   | Extract<NotSignedIn, { readonly kind: 'refused' | 'busy' }>
 
+/** How often a check is repeated because the hash was replaced meanwhile. */
+const RECHECKS_MAX = 3
+
 async function check(
-  { login, password }: Pick<SignInAttempt, 'login' | 'password'>,
-  { store, passwords }: Pick<SignInPorts, 'store' | 'passwords'>,
+  { login, password }: Typed,
+  { store, passwords, renewHash }: Omit<SignInPorts, 'limits' | 'browsers'>,
 ): Promise<Checked> {
-  const { account, standIn } = await store.findCredentials(login)
   try {
-    const matches = await passwords.verify(account?.passwordHash, password, standIn)
+    let { account, standIn } = await store.findCredentials(login)
+    let matches = await passwords.verify(account?.passwordHash, password, standIn)
+    // The check may have waited for seconds. If the hash was replaced, check again: if the password has changed, the
+    // sessions of the account have ended, and a new session would outlive them. A parallel sign-in may also have
+    // renewed the hash.
+    for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
+      const checked = account?.passwordHash
+      account = (await store.findCredentials(login)).account
+      if (account?.passwordHash === checked) break
+      const next = account?.passwordHash
+      matches = recheck < RECHECKS_MAX && (await passwords.verify(next, password, standIn))
+    }
     if (!account) return { kind: 'refused', why: 'no such account' }
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // The check may have waited for seconds. If the password has changed or the account was disabled in the meantime,
-    // the sessions of the account have already ended, and a new session would outlive them.
-    const { account: now } = await store.findCredentials(login)
-    if (now?.passwordHash !== account.passwordHash) {
-      return { kind: 'refused', why: 'wrong password', personId }
-    }
-    if (now?.disabled) return { kind: 'refused', why: 'disabled account', personId }
+    renewHash(account, password)
     return { kind: 'signed-in', personId }
   } catch (error) {
     if (error instanceof TooManyHashes) return { kind: 'busy' }

@@ -172,6 +172,12 @@ export function readPasswordHash(text: string): StoredHash | string {
   return `is ${name}; send a complete hash of another format (${accepted}), or omit the field`
 }
 
+/** Whether sign-in should replace the hash, because it is not Argon2id or cheaper than a new one. */
+export function isOutdated(text: string): boolean {
+  const hash = readPasswordHash(text)
+  return typeof hash === 'string' || hash.by !== 'argon2' || !hash.isCurrent
+}
+
 function readArgon2({ text = '', m, t, p, salt, hash }: Groups): Read {
   const [memoryKib, lanes, workKib] = [Number(m), Number(p), Number(m) * Number(t)]
   if (!bytesOf(salt) || !bytesOf(hash) || memoryKib < 8 * lanes) return undefined

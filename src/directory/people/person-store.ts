@@ -1,11 +1,8 @@
 /** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
 
-import { type Kysely, sql } from 'kysely'
-
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 
 export interface Person {
   readonly id: string
@@ -22,36 +19,6 @@ export type PersonStore = ReturnType<typeof makePersonStore>
 /** Creates the functions that find people and record sign-outs. Each runs one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
-    /**
-     * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
-     * the hash of the next address in alphabetical order. Imported hashes differ in cost, so with a fixed stand-in, the
-     * time of the check would reveal whether an account exists.
-     */
-    async findCredentials(emailCanonical: string) {
-      // PostgreSQL raises an error on NUL instead of matching no row. No address contains it.
-      if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
-      const row = await kysely
-        .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
-        .leftJoin('person', (join) => join.on('email_canonical', '=', emailCanonical))
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
-        .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
-        .select([
-          hashNear(kysely, emailCanonical).as('hash_after'),
-          hashNear(kysely, '').as('hash_first'),
-        ])
-        .executeTakeFirstOrThrow()
-      const standIn = row.hash_after ?? row.hash_first ?? undefined
-      if (row.id === null) return { account: undefined, standIn }
-      const account = {
-        personId: row.id,
-        /** The password hash; undefined if the account has no password. */
-        passwordHash: row.password_hash ?? undefined,
-        disabled: row.disabled_at !== null,
-        ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
-      }
-      return { account, standIn }
-    },
-
     /** Finds a person whose account is not disabled, and reads whether the session `sessionId` was signed out. */
     async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
@@ -107,23 +74,4 @@ export function makePersonStore({ kysely }: Database) {
 export function canonicalEmail(typed: string): string {
   // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.
   return typed.trim().toLowerCase().normalize('NFC')
-}
-
-/** The maximum number of accounts that `hashNear` reads to find one with a password. */
-const NEIGHBOURS = 50
-
-/** Selects the first password hash among the accounts after an address; none if the nearest have no password. */
-function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
-  const near = kysely
-    .selectFrom('person')
-    .select(['email_canonical', 'password_hash'])
-    .where('email_canonical', '>', emailCanonical)
-    .orderBy('email_canonical')
-    .limit(NEIGHBOURS)
-  return kysely
-    .selectFrom(near.as('near'))
-    .select('near.password_hash')
-    .where('near.password_hash', 'is not', null)
-    .orderBy('near.email_canonical')
-    .limit(1)
 }

@@ -55,6 +55,7 @@ export interface Schema {
     updated_at: number | null
     password_hash: string | null
     imported_hash_digest: string | null
+    random_order: Generated<number>
     disabled_at: number | null
     created_at: number
     imported_at: number | null

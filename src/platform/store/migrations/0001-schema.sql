@@ -10,7 +10,8 @@
 -- a person lost their last role and was no longer needed (platform/store/unused-people.ts), or was replaced by an
 -- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless the person
 -- signs in before then. The row of a deleted person stays, without personal data, so an import cannot create the person
--- again. `imported_hash_digest` is the digest of the password hash that was imported last.
+-- again. `imported_hash_digest` is the digest of the password hash that was imported last. `random_order` selects
+-- the account whose hash is checked for an address without an account (directory/people/credential-store.ts).
 create table person (
   id text not null primary key,
   email text not null,
@@ -23,6 +24,7 @@ create table person (
   time_zone text,
   password_hash text,
   imported_hash_digest text,
+  random_order double precision not null default (random()),
   disabled_at bigint,
   created_at bigint not null,
   updated_at bigint,
@@ -31,6 +33,7 @@ create table person (
   deletion_due_at bigint,
   deleted_at bigint
 );
+create index person_with_password on person (random_order) where password_hash is not null;
 create index person_unused on person (unused_at) where unused_at is not null;
 create index person_to_delete on person (deletion_due_at) where deletion_due_at is not null;
 
