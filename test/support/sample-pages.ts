@@ -4,6 +4,13 @@ import { errorPage } from '../../views/error.ts'
 import { trusted } from '../../views/html.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
 import { memberApiPage } from '../../views/member-api.ts'
+import {
+  linkGonePage,
+  newPasswordPage,
+  passwordSetPage,
+  recoverPage,
+  recoverySentPage,
+} from '../../views/recover.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
@@ -79,6 +86,7 @@ export function pagesWith(text: string): Record<string, View> {
         }),
       ]),
     ),
+    ...recoveryPages(text),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
     'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
@@ -87,6 +95,26 @@ export function pagesWith(text: string): Record<string, View> {
       ...{ accountHref: '/account', connectHref: '/connect', baseUrl: text, links },
       demoPeople: [{ login: text, password: text, what: text }],
     }),
+  }
+}
+
+/** The pages of a password recovery, in every state, with `text` as every value of others. */
+function recoveryPages(text: string): Record<string, View> {
+  const ask = { action: `/recover?${text}`, csrf: text, from: 'a-uid', login: text }
+  const sent = { login: text, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
+  const set = { action: `/recover/${text}`, csrf: text, email: text, charactersMin: 15 }
+  const wrong = { password: text, repeated: text }
+  return {
+    recover: recoverPage(ask),
+    'recover-again': recoverPage({ ...ask, problem: text }),
+    'recovery-sent': recoverySentPage({ ...sent, isDelayed: false }),
+    'recovery-delayed': recoverySentPage({ ...sent, isDelayed: true }),
+    'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
+    'new-password-again': newPasswordPage({
+      ...{ ...set, needsCode: true, endApps: false, codeProblem: text, problems: wrong },
+    }),
+    'password-set': passwordSetPage({ continueHref: `/interaction/${text}` }),
+    'link-gone': linkGonePage({ againHref: '/recover' }),
   }
 }
 
@@ -111,6 +139,7 @@ const consentClients: Record<string, Partial<ClientView>> = {
   'vendor-on-device': { name: 'Cursor', kind: 'vendor-on-device', host: device },
 }
 export const pages: Record<string, View> = {
+  ...recoveryPages('ada@harbour.example'),
   'sign-in': signInPage({ ...form, recoverHref: '/recover', client }),
   'sign-in-again': signInPage({
     ...{ ...form, recoverHref: '/recover', client, login: 'ada@harbour.example' },
