@@ -114,7 +114,7 @@ function recoveryPages(text: string): Record<string, View> {
       ...{ ...set, needsCode: true, endApps: false, codeProblem: text, problems: wrong },
     }),
     'password-set': passwordSetPage({ continueHref: `/interaction/${text}` }),
-    'link-gone': linkGonePage({ againHref: '/recover' }),
+    'link-gone': linkGonePage({ againHref: `/recover?${text}` }),
   }
 }
 
