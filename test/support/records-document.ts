@@ -22,7 +22,7 @@ function renderPasswordHashes(): string {
   ])
   return page(
     '## Password hashes',
-    `\`passwordHash\` of a person has one of these formats, with a cost up to the limit. The next sign-in replaces it by an
+    `\`passwordHash\` of a person has one of these formats, with a cost up to the limit. The next sign-in replaces it with an
 Argon2id hash, unless it is one already that costs as much as ours.`,
     renderTable(['format', 'examples', 'written by', 'limit'], rows),
   )
