@@ -233,7 +233,7 @@ function processPart({ starts, loadedMiB }: Results): Part {
   const names = [...new Set([...starts.keys(), ...loadedMiB.keys()])]
   return {
     title: 'Start and memory',
-    text: 'From the start of the process to its first answer, on one core; resident memory when idle, and after all of the load above. By default, V8 lets the old generation grow to four times its live size and keeps the freed pages: 495 MiB after 100,000 mixed requests. With the flags and arenas of `npm start`, it is 293 MiB, for 3 % more processor time; the bare engine needs 389 MiB.',
+    text: 'From the start of the process to its first answer, on one core; resident memory when idle, and after all of the load above. By default, V8 lets the old generation grow to four times its live size and keeps the freed pages: 495 MiB after 100,000 mixed requests. With the flags and arenas of `npm start`, it is 298 MiB after 500,000, for 3 % more processor time; the bare engine needs 407 MiB in the same run.',
     rows: [
       ['', 'start ms', 'idle MiB', 'after load MiB'],
       ...names.map((name) => [
