@@ -272,7 +272,7 @@ describe('password hashes of other programs', () => {
   const firebaseSignerKey =
     'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
   const limits = { parallelHashesMax: 2, waitingHashesMax: 4 }
-  const { verify } = makePasswords({ ...limits, firebaseSignerKey })
+  const { verify } = makePasswords(limits, 1, firebaseSignerKey)
   const rows = passwordHashes.flatMap(({ title, rows }) =>
     rows.map(
       ([name = '', password = '', hash = '']) => [`${title} (${name})`, password, hash] as const,
@@ -327,7 +327,7 @@ describe('password hashes of other programs', () => {
     const [, password = '', hash] = hashOf('$firescrypt$')
     const other = Buffer.alloc(64, 1).toString('base64')
     for (const key of [undefined, other, firebaseSignerKey.slice(0, 40)]) {
-      const passwords = makePasswords({ ...limits, firebaseSignerKey: key })
+      const passwords = makePasswords(limits, 1, key)
       expect(await passwords.verify(hash, password), key).to.equal(false)
     }
   })

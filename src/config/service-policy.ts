@@ -35,6 +35,12 @@ const requestLimits = z
   })
   .prefault({})
 
+/** The platform's endpoint that checks passwords of people without a hash (directory/people/password-hook.ts). */
+const passwordCheck = z.strictObject({
+  url: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
+  timeoutMs: z.int().min(100).max(10_000),
+})
+
 /** Limits of sign-in attempts (directory/people/attempt-limits.ts). */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
@@ -178,6 +184,7 @@ export const servicePolicy = z.strictObject({
     // NIST SP 800-63B-4 requires 15 for a password that is the only factor.
     passwordCharactersMin: z.int().min(8).max(64).default(15),
     waitingHashesMax: z.int().min(1).max(1000),
+    passwordCheck: passwordCheck.nullable().default(null),
     ...signInLimits,
     // Whether people get mail about sign-ins in new browsers and about new apps.
     notices: z.boolean().default(true),

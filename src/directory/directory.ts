@@ -8,19 +8,30 @@ import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
+import {
+  type HookParts,
+  makePasswordHook,
+  type PasswordHookSettings,
+} from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
 import { makeRecovery } from './people/recovery.ts'
 import { makeRenewHash } from './people/renew-hash.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
-interface DirectorySettings extends MailSettings, Pick<PasswordLimits, 'firebaseSignerKey'> {
+interface DirectorySettings extends MailSettings {
+  readonly firebaseSignerKey: string | undefined
   readonly service: MailSettings['service'] & {
-    readonly signIn: PasswordLimits & { readonly knownBrowserSeconds: number }
+    readonly signIn: PasswordLimits & {
+      readonly knownBrowserSeconds: number
+      readonly passwordCheck: PasswordHookSettings | null
+    }
   }
 }
 
 interface DirectoryKeys {
+  /** Returns the private key that signs requests to the platform. */
+  readonly platformKey: HookParts['signingKey']
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
   readonly browserKeys: readonly Buffer[]
@@ -31,17 +42,20 @@ interface DirectoryKeys {
 export function makeDirectory(
   platform: Platform,
   settings: DirectorySettings,
-  { processes, browserKeys, linkKeys }: DirectoryKeys,
+  { processes, browserKeys, linkKeys, platformKey }: DirectoryKeys,
 ) {
-  const { database, requestLimits, now, watch, outbox, logger } = platform
+  const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
   const policy = settings.service.signIn
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database)
   const store = makeCredentialStore(database, standInKey)
-  const { parallelHashesMax, waitingHashesMax } = policy
-  const { firebaseSignerKey } = settings
-  const hashing = { parallelHashesMax, waitingHashesMax, firebaseSignerKey }
-  const passwords = makePasswords(hashing, processes)
+  const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
+  const { passwordCheck } = policy
+  const storeHash = async (personId: string, password: string) =>
+    await store.replaceHash(personId, undefined, await passwords.hash(password))
+  const { baseUrl: issuer } = settings
+  const asking = { fetch, logger, now, storeHash, issuer, signingKey: platformKey }
+  const hook = passwordCheck === null ? undefined : makePasswordHook(passwordCheck, asking)
   const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
@@ -50,7 +64,7 @@ export function makeDirectory(
   const { queueMail } = mail
   const recovery = makeRecovery({ database, links, queueMail, limits: requestLimits, now })
   return {
-    signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers, renewHash })),
+    signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers, renewHash, hook })),
     links,
     queueMail,
     recovery,

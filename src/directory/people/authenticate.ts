@@ -2,6 +2,7 @@ import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
+import type { PasswordHook } from './password-hook.ts'
 import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
 import { canonicalEmail } from './person-store.ts'
 import type { RenewHash } from './renew-hash.ts'
@@ -19,12 +20,19 @@ export type SignIn =
 export type NotSignedIn =
   | {
       readonly kind: 'refused'
-      readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
+      readonly why:
+        | 'no such account'
+        | 'no password'
+        | 'wrong password'
+        | 'disabled account'
+        | 'too long'
       /** The account with this e-mail address, if there is one. */
       readonly personId?: string
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
+  /** The platform did not answer whether the password is right. */
+  | { readonly kind: 'unavailable' }
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
@@ -38,6 +46,8 @@ interface SignInPorts {
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
   readonly renewHash: RenewHash
+  /** Asks the platform about people without a password hash. */
+  readonly hook?: PasswordHook | undefined
 }
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
@@ -62,7 +72,9 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
     const outcome = await check({ login, password }, ports)
-    if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
+    // A refusal counts even if the platform did not answer. Otherwise, guesses would be free until it does.
+    const isFree = outcome.kind === 'signed-in' || outcome.kind === 'busy'
+    if (isFree) await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
     limits.signedIn(login)
     return { ...outcome, browser: browsers.remember(browser, login) }
@@ -83,36 +95,72 @@ type Typed = Pick<SignInAttempt, 'login' | 'password'>
 
 type Checked =
   | { readonly kind: 'signed-in'; readonly personId: string }
-  | Extract<NotSignedIn, { readonly kind: 'refused' | 'busy' }>
+  | Exclude<NotSignedIn, { readonly kind: 'limited' }>
 
-/** How often a check is repeated because the hash was replaced meanwhile. */
-const RECHECKS_MAX = 3
+type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-async function check(
-  { login, password }: Typed,
-  { store, passwords, renewHash }: Omit<SignInPorts, 'limits' | 'browsers'>,
-): Promise<Checked> {
+/** Checks a password against the stored hash and, if that fails and there is a hook, with the platform. */
+async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
-    let { account, standIn } = await store.findCredentials(login)
-    let matches = await passwords.verify(account?.passwordHash, password, standIn)
-    // The check may have waited for seconds. If the hash was replaced, check again: if the password has changed, the
-    // sessions of the account have ended, and a new session would outlive them. A parallel sign-in may also have
-    // renewed the hash.
-    for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
-      const checked = account?.passwordHash
-      account = (await store.findCredentials(login)).account
-      if (account?.passwordHash === checked) break
-      const next = account?.passwordHash
-      matches = recheck < RECHECKS_MAX && (await passwords.verify(next, password, standIn))
-    }
-    if (!account) return { kind: 'refused', why: 'no such account' }
-    const { personId, disabled } = account
-    if (!matches) return { kind: 'refused', why: 'wrong password', personId }
-    if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    renewHash(account, password)
-    return { kind: 'signed-in', personId }
+    const outcome = await checkHash(typed, ports)
+    if (outcome.kind !== 'refused' || !ports.hook) return outcome
+    return await askPlatform(typed, outcome, { ...ports, hook: ports.hook })
   } catch (error) {
     if (error instanceof TooManyHashes) return { kind: 'busy' }
     throw error
   }
+}
+
+/**
+ * Asks the platform about a person without a password hash, and stores the hash of a valid password. Every refusal
+ * takes the same time, and the platform is asked about other accounts only in appearance.
+ */
+async function askPlatform(
+  { login, password }: Typed,
+  refused: Extract<NotSignedIn, { readonly kind: 'refused' }>,
+  ports: CheckPorts & { readonly hook: PasswordHook },
+): Promise<Checked> {
+  const { hook } = ports
+  const { why, personId } = refused
+  const isAsked = why === 'no such account' || why === 'no password'
+  const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
+  if (answer === 'valid' && why === 'no password' && personId !== undefined) {
+    if (await hook.storeHash(personId, password)) return { kind: 'signed-in', personId }
+    // A parallel sign-in may have stored the hash.
+    const outcome = await checkHash({ login, password }, ports)
+    if (outcome.kind === 'signed-in') return outcome
+  }
+  await refusalTime()
+  return answer === 'unavailable' ? { kind: 'unavailable' } : refused
+}
+
+/** How often a check is repeated because the hash was replaced meanwhile. */
+const RECHECKS_MAX = 3
+
+/** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
+async function checkHash(
+  { login, password }: Typed,
+  { store, passwords, renewHash }: CheckPorts,
+): Promise<Checked> {
+  let { account, standIn } = await store.findCredentials(login)
+  let matches = await passwords.verify(account?.passwordHash, password, standIn)
+  // The check may have waited for seconds. If the hash was replaced, check again: if the password has changed, the
+  // sessions of the account have ended, and a new session would outlive them. A parallel sign-in may also have
+  // renewed the hash.
+  for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
+    const checked = account?.passwordHash
+    account = (await store.findCredentials(login)).account
+    if (account?.passwordHash === checked) break
+    const next = account?.passwordHash
+    matches = recheck < RECHECKS_MAX && (await passwords.verify(next, password, standIn))
+  }
+  if (!account) return { kind: 'refused', why: 'no such account' }
+  const { personId, disabled } = account
+  if (!matches) {
+    const why = account.passwordHash === undefined ? 'no password' : 'wrong password'
+    return { kind: 'refused', why, personId }
+  }
+  if (disabled) return { kind: 'refused', why: 'disabled account', personId }
+  renewHash(account, password)
+  return { kind: 'signed-in', personId }
 }

@@ -12,8 +12,6 @@ export interface PasswordLimits {
   /** The maximum number of parallel hashes; defaults to one less than the number of CPU cores. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
-  /** The signer key of a Firebase project, in base64. Without it, no hash of Firebase matches. */
-  readonly firebaseSignerKey?: string | undefined
 }
 
 /** The hash of a random password, as expensive to check as a new hash. */
@@ -26,14 +24,12 @@ const defaultStandIn =
  * rejected.
  *
  * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
+ * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no hash of Firebase matches
  */
 export function makePasswords(
-  {
-    parallelHashesMax = Math.max(1, availableParallelism() - 1),
-    waitingHashesMax,
-    firebaseSignerKey,
-  }: PasswordLimits,
+  { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,
   processes = 1,
+  firebaseSignerKey?: string,
 ) {
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
   const inTurn = makeQueue(share, waitingHashesMax)

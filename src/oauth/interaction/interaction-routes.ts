@@ -159,6 +159,12 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
   })
 }
 
+const failureReasons = {
+  limited: 'too many attempts',
+  busy: 'too many sign-ins at once',
+  unavailable: 'the platform did not check the password',
+} as const
+
 /** Returns the audit fields of a failed sign-in. */
 function failureOf(outcome: NotSignedIn) {
   // Do not attribute the failure to the person of an earlier session in this browser.
@@ -166,8 +172,7 @@ function failureOf(outcome: NotSignedIn) {
   if (outcome.kind === 'refused') {
     return { personId, aboutPersonId: outcome.personId, reason: outcome.why }
   }
-  const reason = outcome.kind === 'limited' ? 'too many attempts' : 'too many sign-ins at once'
-  return { personId, reason }
+  return { personId, reason: failureReasons[outcome.kind] }
 }
 
 function explain(outcome: NotSignedIn): [number, string] {
@@ -181,5 +186,7 @@ function explain(outcome: NotSignedIn): [number, string] {
     }
     case 'busy':
       return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
+    case 'unavailable':
+      return [503, 'Passwords cannot be checked at the moment. Please try again in a few minutes.']
   }
 }

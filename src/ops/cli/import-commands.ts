@@ -32,11 +32,10 @@ export async function importCampus(
   await using lines = rejects === undefined ? undefined : await openRejects(rejects)
   return await withDatabase(config, 'writes', async (database, now) => {
     const { firebaseSignerKey } = config
-    const signIn = { ...config.service.signIn, firebaseSignerKey }
-    const { hash: hashPassword, verify: verifyPassword } = makePasswords(signIn)
+    const passwords = makePasswords(config.service.signIn, 1, firebaseSignerKey)
     const progress = showProgress(sources.reduce((sum, { size }) => sum + size, 0))
-    const passwords = { hashPassword, verifyPassword, firebaseSignerKey }
-    const settings = { database, sources, ...passwords, now, missing }
+    const hashing = { hashPassword: passwords.hash, verifyPassword: passwords.verify }
+    const settings = { database, sources, ...hashing, firebaseSignerKey, now, missing }
     const report = await importLines({
       ...settings,
       onProgress: progress.add,

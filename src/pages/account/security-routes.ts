@@ -87,6 +87,9 @@ function explain(failure: Failure): [number, PasswordProblems] {
   if (failure.kind === 'busy') {
     return [503, { current: 'Many people are signing in. Please try again in a few seconds.' }]
   }
+  if (failure.kind === 'unavailable') {
+    return [503, { current: 'Passwords cannot be checked. Please try again in a few minutes.' }]
+  }
   const minutes = Math.ceil(failure.waitSeconds / 60)
   return [429, { current: `Too many attempts. Please wait ${minutes} min and try again.` }]
 }

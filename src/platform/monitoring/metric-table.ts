@@ -110,7 +110,7 @@ const metrics = {
   gatehouse_sign_ins_total: {
     type: 'counter',
     help: 'Password sign-in attempts.',
-    labels: { outcome: ['signed-in', 'refused', 'limited', 'busy', 'failed'] },
+    labels: { outcome: ['signed-in', 'refused', 'limited', 'busy', 'unavailable', 'failed'] },
   },
   gatehouse_code_exchanges_total: {
     type: 'counter',
@@ -139,9 +139,9 @@ const metrics = {
   },
   gatehouse_outgoing_requests_total: {
     type: 'counter',
-    help: 'Requests to other servers: for client documents and keys, sign-out notices, and the platform API.',
+    help: 'Requests to other servers: for client documents and keys, sign-out notices, password checks, and the platform API.',
     labels: {
-      purpose: ['document', 'notice', 'upstream'],
+      purpose: ['document', 'notice', 'password', 'upstream'],
       outcome: ['answered', 'refused', 'failed'],
     },
   },

@@ -38,7 +38,10 @@ import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 
 /** Sends a request to a client's server. */
-export type Send = (address: string, init?: RequestInit) => Promise<Response>
+export type Send = (
+  address: string,
+  init?: RequestInit & { readonly purpose?: 'password' },
+) => Promise<Response>
 
 /** Where to export spans, and which requests to sample. */
 export interface TraceSettings {

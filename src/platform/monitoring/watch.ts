@@ -99,10 +99,10 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
   }
 }
 
-/** Counts outgoing requests. The only POST requests are sign-out notices. */
+/** Counts outgoing requests. POST requests without a purpose are sign-out notices. */
 function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
-    const purpose = init?.method === 'POST' ? 'notice' : 'document'
+    const purpose = init?.purpose ?? (init?.method === 'POST' ? 'notice' : 'document')
     return await counted(send(input, init), (response) => {
       const outcome = response && (response.ok ? 'answered' : 'refused')
       metrics.add('gatehouse_outgoing_requests_total', { purpose, outcome: outcome ?? 'failed' })

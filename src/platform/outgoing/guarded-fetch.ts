@@ -13,6 +13,8 @@ import ipaddr from 'ipaddr.js'
 export interface OutgoingInit extends RequestInit {
   /** Whether the configuration names the host, which may then have a private address. */
   readonly privateAddress?: boolean
+  /** What the metrics count the request as. */
+  readonly purpose?: 'password'
 }
 
 /** Sends a request to a server named by a client or an operator. */

@@ -1,0 +1,131 @@
+import { hash, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+
+import { importJWK, SignJWT } from 'jose'
+import type { JWK } from 'oidc-provider'
+import type { Logger } from 'pino'
+
+import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+
+export interface PasswordHookSettings {
+  readonly url: string
+  readonly timeoutMs: number
+}
+
+export interface HookParts {
+  readonly fetch: SendOutgoing
+  readonly logger: Logger
+  readonly now: () => number
+  readonly issuer: string
+  /** Returns the private key that signs requests to the platform. */
+  readonly signingKey: () => JWK | undefined
+  /** Stores the first hash of an account. @returns whether it had none and is enabled */
+  readonly storeHash: (personId: string, password: string) => Promise<boolean>
+}
+
+export interface Question {
+  readonly email: string
+  readonly password: string
+}
+
+/** The answer of the platform; `unavailable` if it is late or invalid. */
+type Answer = 'valid' | 'invalid' | 'unavailable'
+
+export type PasswordHook = ReturnType<typeof makePasswordHook>
+
+const ANSWER_BYTES_MAX = 1024
+const PARALLEL_QUESTIONS_MAX = 64
+/** The time for a late answer to be given up. */
+const MARGIN_MS = 50
+const TOKEN_SECONDS = 60
+
+/** Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). */
+export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts: HookParts) {
+  let running = 0
+  const send = async (question: Question): Promise<Answer> => {
+    if (running >= PARALLEL_QUESTIONS_MAX) return 'unavailable'
+    running += 1
+    try {
+      return readAnswer(await post(url, question, { ...parts, timeoutMs }))
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      parts.logger.warn({ detail }, 'the platform did not answer a password check')
+      return 'unavailable'
+    } finally {
+      running -= 1
+    }
+  }
+  return {
+    storeHash: parts.storeHash,
+    /**
+     * Asks about one sign-in. Without a question, asks about an address that nobody has, so the platform and the time
+     * do not reveal for which accounts it is asked.
+     */
+    async ask(question: Question | undefined) {
+      const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })
+      const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }
+      return {
+        answer: await send(question ?? decoy),
+        /** Waits until the time at which every refusal is sent. */
+        refusalTime: async () => await floor,
+      }
+    },
+  }
+}
+
+/** Sends the question and returns the body of the response. @throws if it is late, too long or not 200 */
+async function post(
+  url: string,
+  question: Question,
+  { fetch, timeoutMs, ...parts }: HookParts & { readonly timeoutMs: number },
+): Promise<string> {
+  const body = JSON.stringify(question)
+  const { status, body: answer } = await fetch(url, {
+    ...{ method: 'POST', body, privateAddress: true, purpose: 'password' },
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await sign(url, body, parts)}`,
+    },
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  if (status !== 200) {
+    await answer?.cancel()
+    throw new Error(`its status is ${status}; it must be 200`)
+  }
+  const read: Uint8Array[] = []
+  for await (const part of answer ?? []) {
+    read.push(part)
+    if (Buffer.concat(read).length > ANSWER_BYTES_MAX) {
+      throw new Error(`its answer is longer than ${ANSWER_BYTES_MAX} bytes`)
+    }
+  }
+  return Buffer.concat(read).toString()
+}
+
+/** @throws an error without the text, which may contain the password */
+function readAnswer(text: string): Answer {
+  let answer: unknown
+  try {
+    answer = JSON.parse(text)
+  } catch {}
+  const { valid } = Object(answer)
+  if (typeof valid !== 'boolean')
+    throw new Error('its answer must be {"valid":true} or {"valid":false}')
+  return valid ? 'valid' : 'invalid'
+}
+
+/** Signs a token for one request. It has no `sub`, so no client accepts it as an id_token. */
+async function sign(
+  url: string,
+  body: string,
+  { issuer, now, signingKey }: Pick<HookParts, 'issuer' | 'now' | 'signingKey'>,
+): Promise<string> {
+  const { crv = '', x = '', y = '', d = '', kid = '' } = signingKey() ?? {}
+  const iat = Math.floor(now() / 1000)
+  return await new SignJWT({
+    ...{ iss: issuer, aud: url, iat, exp: iat + TOKEN_SECONDS, jti: randomUUID() },
+    body_sha256: hash('sha256', body, 'base64url'),
+  })
+    .setProtectedHeader({ typ: 'password-check+jwt', alg: 'ES256', kid })
+    .sign(await importJWK({ kty: 'EC', crv, x, y, d }, 'ES256'))
+}

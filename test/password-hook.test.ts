@@ -1,0 +1,189 @@
+import { writeFileSync } from 'node:fs'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
+import { authorizeUrl } from './support/client.ts'
+import { makeCertificate } from './support/document-host.ts'
+import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { listen } from './support/listen.ts'
+import { hiddenField } from './support/page-person.ts'
+import { findProgram, freePort, startProgram, temporaryFolder } from './support/programs.ts'
+import { encode, FORM, send } from './support/wire.ts'
+
+const CHECK = 'https://client.example/password-check'
+const stranger = { login: 'nobody@northlight.example', password: sam.password }
+
+describe('the password check of the platform', () => {
+  const openssl = findProgram('openssl')
+  let certificate: Awaited<ReturnType<typeof makeCertificate>>
+  before(async function () {
+    if (openssl === undefined) return this.skip()
+    certificate = await makeCertificate(openssl)
+  })
+
+  async function startWith(port: number, timeoutMs: number) {
+    const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
+    const service = await startService({
+      policy: policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } }),
+      fetch: makeGuardedFetch({ lookUp, certificates: certificate.cert, port }),
+    })
+    await setHash(service, null)
+    return service
+  }
+
+  const setHash = async ({ kysely }: RunningService, password_hash: string | null) =>
+    await kysely
+      .updateTable('person')
+      .set({ password_hash })
+      .where('email_canonical', '=', sam.login)
+      .execute()
+  const readHash = async ({ kysely }: RunningService) =>
+    (
+      await kysely
+        .selectFrom('person')
+        .select('password_hash')
+        .where('email_canonical', '=', sam.login)
+        .executeTakeFirstOrThrow()
+    ).password_hash
+
+  async function signIn({ url }: RunningService, typed: { login: string; password: string }) {
+    const { pathname, search } = authorizeUrl(url)
+    const start = await send(url, { path: pathname + search })
+    const path = start.headers.get('location') ?? ''
+    const cookies = start.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
+    const headers = ['Cookie', cookies.join('; ')]
+    const csrf = hiddenField((await send(url, { path, headers })).text)
+    const startedMs = performance.now()
+    const { status, text } = await send(url, {
+      ...{ method: 'POST', path, body: encode({ csrf, ...typed }) },
+      headers: [...FORM, ...headers],
+    })
+    return { status, text, ms: performance.now() - startedMs }
+  }
+
+  /** Starts the service and a platform that answers in this way. */
+  async function startBoth(answer: RequestListener, timeoutMs = 1000) {
+    const asked: { email: string; password: string }[] = []
+    const server = createServer(certificate, async (request, response) => {
+      asked.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
+      answer(request, response)
+    })
+    const listening = await listen(server)
+    const service = await startWith(listening.port, timeoutMs)
+    return {
+      ...{ service, asked },
+      async [Symbol.asyncDispose]() {
+        await service[Symbol.asyncDispose]()
+        await listening[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  it('signs a person in with the example of the documentation, and asks it once', async () => {
+    const folder = temporaryFolder()
+    const files = { TLS_KEY: join(folder, 'key.pem'), TLS_CERT: join(folder, 'cert.pem') }
+    writeFileSync(files.TLS_KEY, certificate.key)
+    writeFileSync(files.TLS_CERT, certificate.cert)
+    const port = await freePort()
+    await using service = await startWith(port, 5000)
+    const platform = await startProgram({
+      file: process.execPath,
+      arguments: [join(import.meta.dirname, '../examples/password-check/server.mjs')],
+      cwd: import.meta.dirname,
+      environment: {
+        ...{ ...files, PORT: String(port), ISSUER: service.url, URL_OF_CHECK: CHECK },
+        PEOPLE: JSON.stringify({ [sam.login]: sam.password, [stranger.login]: stranger.password }),
+      },
+      readyWhen: /listening/,
+    })
+    try {
+      expect((await signIn(service, { ...sam, password: 'wrong' })).status).to.equal(401)
+      expect((await signIn(service, stranger)).status).to.equal(401)
+      expect((await signIn(service, sam)).status).to.equal(303)
+      expect(await readHash(service)).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    } finally {
+      await platform.kill()
+    }
+    expect((await signIn(service, sam)).status).to.equal(303)
+    expect((await signIn(service, olivia)).status).to.equal(303)
+    expect(service.log.join('')).to.not.include(sam.password)
+  })
+
+  for (const [what, answer] of [
+    ['redirects', (_, res) => res.writeHead(307, { location: CHECK }).end()],
+    ['never answers', () => {}],
+    ['answers slowly', (_, res) => void res.writeHead(200).write('{"valid":')],
+    ['answers without end', (_, res) => void res.end(`{"valid":true,"x":"${'x'.repeat(1e6)}"}`)],
+    ['answers with text', (_, res) => void res.end('"valid":true')],
+    ['answers with another type', (_, res) => void res.end('{"valid":"true"}')],
+    ['echoes the password', (_, res) => void res.end(`valid ${sam.password}`)],
+    ['answers with 201', (_, res) => res.writeHead(201).end('{"valid":true}')],
+    ['closes the connection', (req) => void req.socket.destroy()],
+  ] as const satisfies readonly (readonly [string, RequestListener])[]) {
+    // [224]
+    it(`refuses everybody alike if the platform ${what}`, async () => {
+      await using both = await startBoth(answer, 400)
+      for (const typed of [sam, stranger, { ...olivia, password: 'wrong' }]) {
+        const { status, text, ms } = await signIn(both.service, typed)
+        expect(status, typed.login).to.equal(503)
+        expect(text).to.include('Passwords cannot be checked at the moment')
+        expect(ms).to.be.within(440, 5000)
+      }
+      expect((await signIn(both.service, olivia)).status).to.equal(303)
+      expect(await readHash(both.service)).to.equal(null)
+      const log = both.service.log.join('')
+      expect(log).to.include('did not answer a password check')
+      for (const secret of [sam.password, olivia.password, 'wrong'])
+        expect(log).to.not.include(secret)
+    })
+  }
+
+  // [225]
+  it('refuses at the same time and asks each time, but only about people without a hash', async () => {
+    await using both = await startBoth((_, response) => void response.end('{"valid":false}'), 400)
+    const { service, asked } = both
+    await service.kysely
+      .updateTable('person')
+      .set({ disabled_at: Date.now() })
+      .where('email_canonical', '=', olivia.login)
+      .execute()
+    const wrong = { login: 'amir@northlight.example', password: 'wrong' }
+    const typed = [sam, stranger, wrong, olivia]
+    for (const attempt of typed) {
+      const { status, ms } = await signIn(service, attempt)
+      expect(status).to.equal(401)
+      expect(ms).to.be.within(440, 5000)
+    }
+    expect(asked.slice(0, 2)).to.deep.equal(
+      [sam, stranger].map(({ login, password }) => ({ email: login, password })),
+    )
+    for (const { email, password } of asked.slice(2)) {
+      expect(email).to.match(/@decoy\.invalid$/)
+      expect([wrong.password, olivia.password]).to.not.include(password)
+    }
+    expect(asked).to.have.length(4)
+  })
+
+  it('signs nobody in whom the platform alone knows, or whose account is disabled', async () => {
+    await using both = await startBoth((_, response) => void response.end('{"valid":true}'), 400)
+    const { service } = both
+    const disable = async (disabled_at: number | null) =>
+      await service.kysely
+        .updateTable('person')
+        .set({ disabled_at })
+        .where('email_canonical', '=', sam.login)
+        .execute()
+    await disable(Date.now())
+    for (const typed of [stranger, sam, { ...olivia, password: 'wrong' }]) {
+      expect((await signIn(service, typed)).status).to.equal(401)
+    }
+    await disable(null)
+    // Only one of parallel sign-ins stores the hash; the others find it.
+    const all = await Promise.all(Array.from({ length: 4 }, () => signIn(service, sam)))
+    expect(all.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303])
+  })
+})
