@@ -256,7 +256,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
     const findAccount = makeFindAccount({
       grants: { findGrant: makeFindGrant(service.service.stores.database, admitted) },
-      people: { findPerson: async () => undefined },
+      findSessionPerson: async () => undefined,
       conformance: undefined,
       platform: { now: Date.now },
     })

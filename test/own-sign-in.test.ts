@@ -16,6 +16,7 @@ const wrongAnswers: Record<string, Partial<Answer>> = {
   'another issuer': { claims: { iss: 'https://elsewhere.example' } },
   'another audience': { claims: { aud: 'northlight-notes' } },
   'no subject': { claims: { sub: undefined } },
+  'no session': { claims: { sid: undefined } },
   'a past expiry': { claims: { exp: now / 1000 - 60 } },
   'a signature with another key': { foreignKey: true },
   'another iss beside the code (RFC 9207)': { iss: 'https://elsewhere.example' },
@@ -33,10 +34,8 @@ interface Answer {
 }
 
 describe('the sign-in of our own pages', () => {
-  it('takes the person from a valid id_token', async () => {
-    const signedInAt = now - 86_400_000
-    const outcome = await complete({ claims: { auth_time: signedInAt / 1000 } })
-    expect(outcome).to.deep.equal({ personId: 'per_sam', signedInAt })
+  it('takes the person and the session from a valid id_token', async () => {
+    expect(await complete({})).to.deep.equal({ personId: 'per_sam', browserSessionId: 'ses' })
   })
 
   for (const [what, wrong] of Object.entries(wrongAnswers)) {
@@ -78,7 +77,7 @@ async function complete({ claims, foreignKey = false, ...answer }: Partial<Answe
   const { pending } = await beginSignIn('/account', baseUrl)
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const payload = {
-    ...{ iss: baseUrl, aud: 'gatehouse-pages', sub: 'per_sam', nonce: pending.nonce },
+    ...{ iss: baseUrl, aud: 'gatehouse-pages', sub: 'per_sam', sid: 'ses', nonce: pending.nonce },
     ...{ iat: now / 1000, exp: now / 1000 + 600, ...claims },
   } as JWTPayload
   const id_token = await new SignJWT(payload)

@@ -160,7 +160,9 @@ export const servicePolicy = z.strictObject({
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a replaced refresh token may be used again, to get the same response.
     refreshRetrySeconds: seconds(60),
+    // The maximum time from giving the password, and between two uses, of a session in a browser.
     sessionSeconds: seconds(400 * DAY_SECONDS),
+    sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
     // The lifetime of sessions on /admin and /account. A browser session starts a new one without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),

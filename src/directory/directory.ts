@@ -4,6 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeSignIn } from './people/authenticate.ts'
+import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
@@ -26,6 +27,7 @@ interface DirectorySettings extends MailSettings {
       readonly knownBrowserSeconds: number
       readonly passwordCheck: PasswordHookSettings | null
     }
+    readonly lifetimes: SessionLifetimes
   }
 }
 
@@ -47,7 +49,7 @@ export function makeDirectory(
   const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
   const policy = settings.service.signIn
   const [standInKey = Buffer.alloc(0)] = browserKeys
-  const people = makePersonStore(database)
+  const people = makePersonStore(database, now)
   const store = makeCredentialStore(database, standInKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
   const { passwordCheck } = policy
@@ -68,6 +70,7 @@ export function makeDirectory(
     links,
     queueMail,
     recovery,
+    browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {
       findPerson: people.findPerson,
       signOutSession: people.signOutSession,

@@ -32,7 +32,7 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, signIn }: Directory,
+  { people, browserSessions, signIn }: Directory,
   { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
@@ -59,7 +59,17 @@ export async function makeOauth(
   const connectionPrefixes = assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? [])
   const authorization = await makeAuthorizationServer(
     platform,
-    { people, clients, documentResolution, grants, tokens, proofs, signOuts, cookieKeys },
+    {
+      people,
+      browserSessions,
+      clients,
+      documentResolution,
+      grants,
+      tokens,
+      proofs,
+      signOuts,
+      cookieKeys,
+    },
     { baseUrl, lifetimes, furtherPlans, requestLengths, connectionPrefixes },
     conformance,
   )

@@ -26,13 +26,14 @@ export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
 export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
-  { people, signIn, links, recovery, queueMail }: Directory,
+  { people, browserSessions, signIn, links, recovery, queueMail }: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
   const sessionSeconds = service.lifetimes.pageSessionSeconds
-  const settings = { baseUrl, people, formKey: seals.formKey, sessionSeconds }
+  const { formKey } = seals
+  const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
   const sessions = makeSessions(platform, settings)
   const { freshSeconds } = service.signIn
   const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }

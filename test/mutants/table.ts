@@ -276,10 +276,9 @@ export const mutants: readonly Mutant[] = [
     ],
   ]),
   ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
-    ['now() < session.authenticatedAt + freshSeconds * 1000', 'true'],
+    ['now() < session.browser.authenticatedAt + freshSeconds * 1000', 'true'],
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'account hostile/page', [
-    ['|| person.sessionEnded || beganAt <= (person.signedOutAt ?? 0))', '|| person.sessionEnded)'],
     [
       '.get(cookie, { signed: true })\n      const',
       '.get(cookie, { signed: false })\n      const',
@@ -329,7 +328,7 @@ export const mutants: readonly Mutant[] = [
     'oauth/authorization/prompts.ts',
     'authorize hostile/interaction account metadata-document-flow',
     [
-      ["typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)", 'false'],
+      ["Boolean(oidc.account && oidc.account['session'] === undefined)", 'false'],
       ["if (decision.kind === 'refused') throw", 'if (false) throw'],
     ],
   ),

@@ -3,6 +3,7 @@
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
+import type { LiveSession } from './browser-sessions.ts'
 
 export interface Person {
   readonly id: string
@@ -10,39 +11,67 @@ export interface Person {
   readonly email: string
   /** When all sessions of the person were last ended, if ever. Earlier sessions are invalid. */
   readonly signedOutAt?: number | undefined
-  /** Whether the given session was signed out. The session store may still contain it. */
-  readonly sessionEnded?: boolean | undefined
+  /** The given session of a browser; undefined if it has ended. The session store may still contain it. */
+  readonly session?: LiveSession | undefined
+}
+
+/** The session to look up with its person. */
+interface SessionOf {
+  /** The id of the browser's session. */
+  readonly id: string
+  /** The id of the session on our own pages, if it is used there. */
+  readonly pageSessionId?: string
 }
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
 /** Creates the functions that find people and record sign-outs. Each runs one query. */
-export function makePersonStore({ kysely }: Database) {
+export function makePersonStore({ kysely }: Database, now: () => number) {
   return {
-    /** Finds a person whose account is not disabled, and reads whether the session `sessionId` was signed out. */
-    async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
+    /** Finds a person whose account is not disabled, and the given session, unless it has ended. */
+    async findPerson(personId: string, session?: SessionOf): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('signed_out_session as ended', (join) =>
-          join.on('ended.digest', '=', sha256(sessionId)),
+          join.on('ended.digest', '=', sha256(session?.pageSessionId ?? '')),
+        )
+        .leftJoin('browser_session as s', (join) =>
+          join.on('s.id', '=', session?.id ?? '').onRef('s.person_id', '=', 'person.id'),
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
-        .select(['id', 'person.name', 'email', 'out.signed_out_at', 'all.value', 'ended.digest'])
-        .where('id', '=', personId)
+        .select([
+          'person.id',
+          'person.name',
+          'email',
+          'out.signed_out_at',
+          'all.value',
+          'ended.digest',
+        ])
+        .select(['s.authenticated_at', 's.seen_at', 's.expires_at'])
+        .where('person.id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
       if (!row) return undefined
-      const { signed_out_at, value, digest, ...person } = row
-      const signedOutAt = Math.max(signed_out_at ?? 0, Number(value ?? 0))
+      const { id, name, email, digest, authenticated_at: authenticatedAt, expires_at } = row
+      const signedOutAt = Math.max(row.signed_out_at ?? 0, Number(row.value ?? 0))
+      const lives =
+        digest === null && Number(expires_at) > now() && Number(authenticatedAt) > signedOutAt
       return {
-        ...person,
+        ...{ id, name, email },
         ...(signedOutAt > 0 && { signedOutAt }),
-        ...(digest !== null && { sessionEnded: true }),
+        ...(session &&
+          lives && {
+            session: {
+              id: session.id,
+              authenticatedAt: Number(authenticatedAt),
+              seenAt: Number(row.seen_at),
+            },
+          }),
       }
     },
 
-    /** Records that a session was signed out, because a restored session store may contain the session again. */
+    /** Records a sign-out on our own pages, because a restored session store may contain the session again. */
     async signOutSession(
       sessionId: string,
       { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
@@ -54,7 +83,7 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
 
-    /** Ends all sessions of a person that began by `signedOutAt`, in every browser. */
+    /** Ends all sessions of a person in which the password was given by `signedOutAt`. */
     async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')
@@ -62,6 +91,12 @@ export function makePersonStore({ kysely }: Database) {
         .onConflict((conflict) =>
           conflict.column('person_id').doUpdateSet({ signed_out_at: signedOutAt }),
         )
+        .execute()
+      // They have ended already. This deletes what is known about the browsers.
+      await kysely
+        .deleteFrom('browser_session')
+        .where('person_id', '=', personId)
+        .where('authenticated_at', '<=', signedOutAt)
         .execute()
     },
   }

@@ -75,7 +75,7 @@ export async function makeAuthorizationServer(
       const engine = createProvider(dependencies, { adapter, keys })
       current.follow(engine)
       tokenEndpoint.serveRefreshes(engine)
-      return { engine, interactions: makeInteractions(engine, grants.store, clients) }
+      return { engine, interactions: makeInteractions(engine, grants.store, clients, now) }
     },
   }
 }

@@ -11,7 +11,7 @@ import {
 import { promptPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import type { EngineClient } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import type { IssuedToken } from '../token/tokens.ts'
 import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
@@ -140,23 +140,20 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * Deletes browser sessions. Records a sign-out in the database first, because Redis may fall back to an older copy that
- * still contains the session.
+ * Deletes browser sessions. Ends a session in the database first, because Redis may fall back to an older copy that
+ * still contains the record.
  */
 function sessionAdapter(
   records: StateAdapter,
-  { people, lifetimes, platform: { now } }: EngineDependencies,
+  { browserSessions }: EngineDependencies,
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
       // Only this route signs people out. A sign-in also destroys the session record, because it changes the session
       // id.
-      if (Provider.ctx?.oidc?.route === 'end_session_confirm') {
-        const nowMs = now()
-        await people.signOutSession(id, {
-          nowMs,
-          keptUntilMs: nowMs + lifetimes.sessionSeconds * 1000,
-        })
+      const { route, session } = Provider.ctx?.oidc ?? {}
+      if (route === 'end_session_confirm' && session?.accountId) {
+        await browserSessions.end(session.accountId, session.uid)
       }
       await records.destroy(id)
     },
@@ -192,8 +189,11 @@ function codeAdapter(
       const presented = await exchange.presentCode(ctx)
       if (!presented) return undefined
       const { code, usedAt } = presented
+      const { client } = ctx.oidc
       return {
         ...code.record,
+        // Sessions on our own pages end with the browser's session, so their `sid` is its id.
+        ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionId }),
         ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
       }
     },

@@ -1,3 +1,4 @@
+import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
@@ -17,7 +18,8 @@ import type { SignOuts } from './sign-outs.ts'
 
 /** The parts of the service that the authorization server is built from. */
 export interface AuthorizationServerParts {
-  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession'>
+  readonly people: Pick<PersonStore, 'findPerson'>
+  readonly browserSessions: BrowserSessions
   readonly clients: Clients
   readonly documentResolution: DocumentResolution
   readonly grants: Grants
@@ -34,7 +36,7 @@ export interface AuthorizationServerSettings {
     readonly authorizationCodeSeconds: number
     readonly accessTokenSeconds: number
     readonly idTokenSeconds: number
-    readonly sessionSeconds: number
+    readonly sessionIdleSeconds: number
     readonly interactionSeconds: number
   }
   readonly furtherPlans: OptionalProtocols

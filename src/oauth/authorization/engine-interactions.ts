@@ -28,6 +28,7 @@ export function makeInteractions(
   provider: Provider,
   grants: Pick<GrantStore, 'save'>,
   clients: Pick<Clients, 'callbacks' | 'loopback'>,
+  now: () => number,
 ) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
@@ -38,10 +39,10 @@ export function makeInteractions(
      */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // By default, the engine uses the time of a later page as the start of the session. If the person signed out
-      // everywhere in the meantime, the session would survive. `ts` must come from the engine's clock.
+      // By default, the engine uses the time of a later page. `ts` must come from the engine's clock; `givenAt` comes
+      // from ours, because it is compared with the times of sign-outs.
       const ts = Math.floor(Date.now() / 1000)
-      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
+      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts, givenAt: now() }
       return await finish(ctx, { login }, false)
     },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>

@@ -72,18 +72,9 @@ function loginChecks() {
     new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-    // Sessions store whole seconds, so a session that began in the same second as the sign-out counts as ended.
-    new Check('signed_out_everywhere', 'the person signed out everywhere', required, ({ oidc }) => {
-      const signedOutAt = oidc.account?.['signedOutAt']
-      const beganAt = oidc.session?.loginTs ?? 0
-      return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
-    }),
-    // If Redis falls back to an older copy, it may contain a session that the person signed out of.
-    new Check(
-      'signed_out_here',
-      'the person signed out of this session',
-      required,
-      ({ oidc }) => oidc.account?.['sessionEnded'] === true,
+    // The session store may still contain a session that was ended from another browser, or by a new password.
+    new Check('session_ended', 'the session has ended', required, ({ oidc }) =>
+      Boolean(oidc.account && oidc.account['session'] === undefined),
     ),
   ]
 }

@@ -24,6 +24,7 @@ import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../keys/proof
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
+import { makeFindSessionPerson } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
@@ -85,7 +86,10 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
 
 function people(dependencies: EngineDependencies): Configuration {
   return {
-    findAccount: makeFindAccount(dependencies),
+    findAccount: makeFindAccount({
+      ...dependencies,
+      findSessionPerson: makeFindSessionPerson(dependencies),
+    }),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
     // Tokens stay valid after a sign-out in the browser.
     expiresWithSession: () => false,
@@ -106,7 +110,7 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     IdToken: lifetimes.idTokenSeconds,
     // A sign-out request creates a session even if no person is signed in. That session needs only a short lifetime.
     Session: (_ctx, { accountId }) =>
-      accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
+      accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionIdleSeconds,
     Interaction: lifetimes.interactionSeconds,
     Grant: grants.grantSeconds,
     RefreshToken: (_ctx, token) =>

@@ -62,6 +62,12 @@ export async function endSessions(
         .where('signed_out_everywhere.signed_out_at', '<', untilMs),
     )
     .execute()
+  // They have ended already. This deletes what is known about the browsers.
+  await trx
+    .deleteFrom('browser_session')
+    .where('person_id', 'in', [...personIds])
+    .where('authenticated_at', '<=', untilMs)
+    .execute()
 }
 
 /**

@@ -27,6 +27,8 @@ export interface AuthorizationCode {
   readonly grantId: string
   /** The content of the tokens that the code is exchanged for. */
   readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
+  /** The id of the browser's session. */
+  readonly sessionId: string | undefined
   /** The engine's own record. */
   readonly record: object
 }
@@ -45,6 +47,7 @@ export function readCode(record: object): AuthorizationCode {
       claims: said['claims'] as ClaimsParameter | undefined,
       sid: text('sid'),
     },
+    sessionId: text('sessionUid'),
     record,
   }
 }

@@ -1,4 +1,4 @@
-import type { FindAccount } from 'oidc-provider'
+import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
 
 import { logFields } from '../../platform/http/request-log.ts'
 import { type Allowed, allowedScopes } from '../grants/allowed-scopes.ts'
@@ -23,16 +23,15 @@ export const claimsByScope = {
 
 /** A person whose account is enabled. */
 type SessionPerson = Omit<PersonFacts, 'picture' | 'optionalClaims'> & {
-  /** When all sessions of the person were last ended, in epoch milliseconds; undefined if never. */
-  readonly signedOutAt?: number | undefined
-  /** Whether the person signed out of this session. */
-  readonly sessionEnded?: boolean | undefined
+  /** The session of the browser; undefined if it has ended. */
+  readonly session?: object | undefined
 }
 
 export interface ClaimsDependencies {
-  readonly people: {
-    findPerson(personId: string, sessionId?: string): Promise<SessionPerson | undefined>
-  }
+  readonly findSessionPerson: (
+    ctx: KoaContextWithOIDC,
+    personId: string,
+  ) => Promise<SessionPerson | undefined>
   readonly grants: { readonly findGrant: FindGrant }
   /** Additional claims for the conformance suite's clients (design 26). */
   readonly conformance: SuiteClaims | undefined
@@ -80,13 +79,13 @@ function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: Opti
  * id_token, or nothing if the grant may no longer be used; the engine then responds with invalid_grant.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
-  const { people, grants, conformance, platform } = dependencies
+  const { findSessionPerson, grants, conformance, platform } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
-      const person = await people.findPerson(personId, ctx.oidc.session?.jti)
+      const person = await findSessionPerson(ctx, personId)
       if (!person) return undefined
-      const { id, name, email, signedOutAt, sessionEnded } = person
-      return { ...accountOf({ sub: id, name, email }), signedOutAt, sessionEnded }
+      const { id, name, email, session } = person
+      return { ...accountOf({ sub: id, name, email }), session }
     }
     const { grantId, clientId, scopes } = token
     const facts = await grants.findGrant({ grantId })

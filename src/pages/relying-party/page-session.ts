@@ -2,30 +2,34 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 import type { Context } from 'koa'
 
+import type { BrowserSessions, LiveSession } from '../../directory/people/browser-sessions.ts'
 import type { Person, PersonStore } from '../../directory/people/person-store.ts'
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import type { Actor } from '../../platform/audit/record-audit-event.ts'
+import { browserOf } from '../../platform/http/browser.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
 
 /**
- * A session on our own pages. Its record is in the state store, so it ends in all processes at once. The cookie
- * contains the session id, and the store only a digest of the id. Each sign-in starts a new session.
+ * A session on our own pages. It ends with the browser's session, or earlier. Its record is in the state store, so it
+ * ends in all processes at once. The cookie contains the session id, and the store only a digest of the id. Each sign-in
+ * starts a new session.
  */
 export interface PageSession {
   readonly person: Person
   /** The CSRF token for all forms and scripts of this session. */
   readonly csrf: string
   readonly sessionId: string
-  /** When the person last gave the password, in epoch milliseconds. */
-  readonly authenticatedAt: number
+  /** The session of the browser, from which this session was started. */
+  readonly browser: LiveSession
 }
 
 interface SessionSettings {
   readonly baseUrl: string
   readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
+  readonly browserSessions: Pick<BrowserSessions, 'see'>
   readonly formKey: Buffer
   readonly sessionSeconds: number
 }
@@ -37,7 +41,7 @@ export function makeSessions(
   settings: SessionSettings,
 ) {
   const { noteEvent, now } = stores
-  const { baseUrl, people, formKey, sessionSeconds } = settings
+  const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
   const state = stores.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
   // With this prefix, no other host can set the cookie (RFC 6265bis §4.1.3.2).
@@ -60,18 +64,19 @@ export function makeSessions(
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
-      const person = await people.findPerson(record.accountId, sessionId)
-      const beganAt = Number(record['beganAt'])
-      if (!person || person.sessionEnded || beganAt <= (person.signedOutAt ?? 0)) return undefined
+      const id = String(record['browserSessionId'])
+      const person = await people.findPerson(record.accountId, { id, pageSessionId: sessionId })
+      const browser = person?.session
+      if (!browser) return undefined
+      await browserSessions.see(browser, browserOf(ctx))
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
-      return { person, csrf, sessionId, authenticatedAt: beganAt }
+      return { person, csrf, sessionId, browser }
     },
 
-    async begin(ctx: Context, { personId, signedInAt }: CompletedSignIn): Promise<void> {
+    async begin(ctx: Context, { personId, browserSessionId }: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      // Use the time of the sign-in, so a later sign-out everywhere ends the session even if this request was delayed.
-      const record = { accountId: personId, beganAt: signedInAt }
+      const record = { accountId: personId, browserSessionId }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },

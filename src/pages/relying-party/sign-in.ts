@@ -68,8 +68,6 @@ export async function beginSignIn(returnTo: string, baseUrl: string, login?: str
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // With a max_age, the id_token contains auth_time. No session lasts longer than this max_age (400 days).
-    max_age: '34560000',
     ...(login !== undefined && { prompt: 'login', login_hint: login }),
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
@@ -78,8 +76,8 @@ export async function beginSignIn(returnTo: string, baseUrl: string, login?: str
 
 export interface CompletedSignIn {
   readonly personId: string
-  /** When the person signed in, in epoch milliseconds. May be long ago if the browser already had a session. */
-  readonly signedInAt: number
+  /** The id of the session in this browser. */
+  readonly browserSessionId: string
 }
 
 /**
@@ -166,8 +164,10 @@ export async function completeSignIn(
       requireIdToken: true,
     })
     await validateApplicationLevelSignature(server, response, options)
-    const { sub: personId = '', auth_time = 0 } = getValidatedIdTokenClaims(tokens) ?? {}
-    return { personId, signedInAt: auth_time * 1000 }
+    const claims = getValidatedIdTokenClaims(tokens)
+    const sid = claims?.['sid']
+    if (typeof sid !== 'string') throw new Error('the id_token has no sid')
+    return { personId: claims?.sub ?? '', browserSessionId: sid }
   })
 }
 

@@ -105,7 +105,7 @@ export function makeSignedInPages(
     fresh:
       (handler: PageHandler, pattern?: string): PageHandler =>
       async (ctx, session) => {
-        if (now() < session.authenticatedAt + freshSeconds * 1000)
+        if (now() < session.browser.authenticatedAt + freshSeconds * 1000)
           return await handler(ctx, session)
         const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
         return await startSignIn(ctx, ports, returnTo, session.person.email)

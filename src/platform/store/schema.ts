@@ -77,6 +77,16 @@ export interface Schema {
     expires_at: number
   }
   member_addition: { person_id: string; site_id: string; name: string | null; added_at: number }
+  browser_session: {
+    id: string
+    person_id: string
+    started_at: number
+    authenticated_at: number
+    seen_at: number
+    expires_at: number
+    device: string
+    network: string | null
+  }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }

@@ -43,8 +43,24 @@ create table signed_out_everywhere (
   signed_out_at bigint not null
 );
 
--- Digests of the ids of signed-out sessions, because a restored Redis may still contain them. A row is kept until the
--- session would have expired.
+-- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
+-- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
+-- person last gave the password, `seen_at` when the browser was last used, to within a few minutes.
+create table browser_session (
+  id text not null primary key,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  started_at bigint not null,
+  authenticated_at bigint not null,
+  seen_at bigint not null,
+  expires_at bigint not null,
+  device text not null,
+  network text
+);
+create index browser_session_by_person on browser_session (person_id, seen_at);
+create index browser_session_by_expiry on browser_session (expires_at);
+
+-- Digests of the ids of signed-out sessions on our own pages, because a restored Redis may still contain them. A row is
+-- kept until the session would have expired.
 create table signed_out_session (
   digest text not null primary key,
   signed_out_at bigint not null,

@@ -1,0 +1,103 @@
+/** Stores in which browsers a person is signed in. The engine stores the sessions themselves. */
+
+import type { Database } from '../../platform/store/database.ts'
+
+export interface SessionLifetimes {
+  /** The maximum time since the password was given. */
+  readonly sessionSeconds: number
+  /** The maximum time between two uses. */
+  readonly sessionIdleSeconds: number
+}
+
+interface BrowserUse {
+  readonly device: string
+  readonly network: string | undefined
+}
+
+/** How far `seen_at` may be behind, so that not every request writes. */
+export const SEEN_EVERY_MS = 5 * 60_000
+
+/** The maximum number of listed sessions, the last used ones. */
+const LISTED_MAX = 50
+
+export type BrowserSessions = ReturnType<typeof makeBrowserSessions>
+
+export function makeBrowserSessions(
+  { kysely }: Database,
+  { sessionSeconds, sessionIdleSeconds }: SessionLifetimes,
+  now: () => number,
+) {
+  /** Returns the columns of a use at this time. The expiry allows for the delay of `seen_at`. */
+  const used = ({ device, network }: BrowserUse, authenticatedAt: number) => {
+    const idleUntil = now() + sessionIdleSeconds * 1000 + SEEN_EVERY_MS
+    const expires_at = Math.min(authenticatedAt + sessionSeconds * 1000, idleUntil)
+    return { seen_at: now(), expires_at, device, network: network ?? null }
+  }
+
+  return {
+    /** Begins a session, or records that the person gave the password again in it. */
+    async begin(
+      { id, personId }: { readonly id: string; readonly personId: string },
+      authenticatedAt: number,
+      use: BrowserUse,
+    ): Promise<void> {
+      const changing = { authenticated_at: authenticatedAt, ...used(use, authenticatedAt) }
+      await kysely
+        .insertInto('browser_session')
+        .values({ id, person_id: personId, started_at: authenticatedAt, ...changing })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(changing))
+        .execute()
+    },
+
+    /** Records a use, unless there was one a few minutes ago. */
+    async see(session: LiveSession, use: BrowserUse): Promise<void> {
+      if (now() < session.seenAt + SEEN_EVERY_MS) return
+      await kysely
+        .updateTable('browser_session')
+        .set(used(use, session.authenticatedAt))
+        .where('id', '=', session.id)
+        .execute()
+    },
+
+    /** Lists the person's live sessions, the last used first. */
+    list: async (personId: string) =>
+      await kysely
+        .selectFrom('browser_session')
+        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'browser_session.person_id')
+        .select(['id', 'device', 'network', 'started_at as startedAt', 'seen_at as seenAt'])
+        .where('browser_session.person_id', '=', personId)
+        .where('expires_at', '>', now())
+        .where((e) => e('authenticated_at', '>', e.fn.coalesce('out.signed_out_at', e.lit(0))))
+        .orderBy('seen_at', 'desc')
+        .limit(LISTED_MAX)
+        .execute(),
+
+    /** Ends a session, in every process, also if the session store still has its record. @returns whether it was live */
+    async end(personId: string, id: string): Promise<boolean> {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('browser_session')
+        .where('person_id', '=', personId)
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow()
+      return numDeletedRows > 0n
+    },
+
+    /** Ends all sessions of the person except one. */
+    async endOthers(personId: string, keptId: string): Promise<void> {
+      await kysely
+        .deleteFrom('browser_session')
+        .where('person_id', '=', personId)
+        .where('id', '<>', keptId)
+        .execute()
+    },
+  }
+}
+
+/** A session that has not ended. */
+export interface LiveSession {
+  readonly id: string
+  /** When the person last gave the password, in epoch milliseconds. */
+  readonly authenticatedAt: number
+  /** When the browser was last used, to within a few minutes. */
+  readonly seenAt: number
+}

@@ -1,0 +1,45 @@
+import type { Context } from 'koa'
+
+import { callerOf } from './request-log.ts'
+
+/** The browser that sent a request, as people recognize it in a list. */
+export interface BrowserFacts {
+  /** Browser and system, such as `Firefox on Windows`. The browser can send any name. */
+  readonly device: string
+  /** The client IP address, shortened as configured for the audit trail. */
+  readonly network: string | undefined
+}
+
+/** Describes the browser that sent a request. */
+export function browserOf(ctx: Context): BrowserFacts {
+  return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
+}
+
+// The first match counts, because later names are part of most headers: Edge also sends “Chrome” and “Safari”.
+const browsers = [
+  ['Edg', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['SamsungBrowser', 'Samsung Internet'],
+  ['Firefox/', 'Firefox'],
+  ['FxiOS', 'Firefox'],
+  ['Chrome/', 'Chrome'],
+  ['CriOS', 'Chrome'],
+  ['Safari/', 'Safari'],
+] as const
+const systems = [
+  ['Android', 'Android'],
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Windows', 'Windows'],
+  ['CrOS', 'ChromeOS'],
+  ['Mac OS X', 'Mac'],
+  ['Linux', 'Linux'],
+] as const
+
+/** Returns the browser and system that a User-Agent header names. Never returns text of the header. */
+export function describeDevice(userAgent: string): string {
+  const find = (names: readonly (readonly [part: string, name: string])[]) =>
+    names.find(([part]) => userAgent.includes(part))?.[1]
+  const [browser = 'Unknown browser', system] = [find(browsers), find(systems)]
+  return system === undefined ? browser : `${browser} on ${system}`
+}
