@@ -1,8 +1,23 @@
 import { expect } from 'chai'
 
-import { pages } from '../src/platform/http/paths.ts'
-import { olivia } from './support/gatehouse.ts'
+import { endSessions } from '../src/oauth/grants/end-access.ts'
+import { describeDevice } from '../src/platform/http/browser.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { authorizeUrl } from './support/client.ts'
+import {
+  amir,
+  flushingSoon,
+  june,
+  marco,
+  noor,
+  notes,
+  olivia,
+  policyWith,
+  sam,
+} from './support/gatehouse.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const MINUTE_MS = 60_000
@@ -10,7 +25,10 @@ const portal = '/admin/northlight/applications/northlight-portal'
 
 describe('pages that need a fresh sign-in', () => {
   let aheadMs = 0
-  const service = sharedService({ now: () => Date.now() + aheadMs })
+  const service = sharedService({
+    now: () => Date.now() + aheadMs,
+    policy: policyWith({ signIn: { freshSeconds: 120 } }),
+  })
   beforeEach(() => {
     aheadMs = 0
   })
@@ -24,10 +42,10 @@ describe('pages that need a fresh sign-in', () => {
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
-  it('ask for the password ten minutes after it was given, other pages do not', async () => {
+  it('ask for the password again after a time, other pages do not', async () => {
     const person = makePagePerson(service().url, olivia)
     expect((await person.visit(`${portal}/delete`)).status).to.equal(200)
-    aheadMs = 11 * MINUTE_MS
+    aheadMs = 3 * MINUTE_MS
     for (const path of [
       `${portal}/delete`,
       '/admin/northlight/resource-servers/demo-resource-server/delete',
@@ -41,10 +59,32 @@ describe('pages that need a fresh sign-in', () => {
     )
   })
 
+  // [271]
+  it('open after the password only, whatever the authorization request says', async () => {
+    const person = makePagePerson(service().url, olivia)
+    await person.visit(portal)
+    aheadMs = 3 * MINUTE_MS
+    const start = await person.open(`${portal}/delete`)
+    const edited = new URL(start.headers.get('location') ?? '', service().url)
+    edited.searchParams.delete('prompt')
+    const callback = await person.open(edited)
+    const page = await person.open(callback.headers.get('location') ?? '')
+    expect(page.headers.get('location'), 'signed in without the password').to.equal(
+      `${portal}/delete`,
+    )
+    expect(asked(await person.open(`${portal}/delete`))).to.include({ prompt: 'login' })
+    expect(await person.visit(`${portal}/delete`)).to.include({
+      status: 200,
+      path: `${portal}/delete`,
+    })
+    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
+  })
+
+  // [271]
   it('reject their forms as well, and change nothing', async () => {
     const person = makePagePerson(service().url, olivia)
     const page = await person.visit(portal)
-    aheadMs = 11 * MINUTE_MS
+    aheadMs = 3 * MINUTE_MS
     const body = () => new URLSearchParams({ csrf: hiddenField(page.text) })
     for (const path of [`${portal}/delete`, `${portal}/secrets`]) {
       const refused = await person.open(path, { method: 'POST', body: body() })
@@ -57,7 +97,7 @@ describe('pages that need a fresh sign-in', () => {
   it('leave a person who declines to give the password signed in', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
-    aheadMs = 11 * MINUTE_MS
+    aheadMs = 3 * MINUTE_MS
     const start = await person.open(`${portal}/delete`)
     const login = await person.open(start.headers.get('location') ?? '')
     const address = login.headers.get('location') ?? ''
@@ -70,5 +110,227 @@ describe('pages that need a fresh sign-in', () => {
     const back = await person.open(resumed.headers.get('location') ?? '')
     expect(back.headers.get('location')).to.equal(pages.admin)
     expect((await person.visit(portal)).status).to.equal(200)
+  })
+})
+
+describe('sessions of browsers', () => {
+  let aheadMs = 0
+  const service = sharedService({ now: () => Date.now() + aheadMs, policy: flushingSoon })
+  beforeEach(() => {
+    aheadMs = 0
+  })
+
+  /** Signs in at /account in a new browser, or again in the same one. */
+  const enter = async (who = sam, person = makeHeadlessPerson(who)) => {
+    const { url } = service()
+    const start = await person.open(new URL(pages.account, url))
+    const request = new URL(start.headers.get('location') ?? '', url)
+    await person.open(await person.authorize(request, `${url}/signed-in`))
+    return person
+  }
+  const at = (path: string) => new URL(path, service().url)
+  const cookiesOf = (person: HeadlessPerson) => person.cookiesFor(at('/'))
+  const request = async (path: string | URL, cookie: string, init: RequestInit = {}) =>
+    await fetch(new URL(path, service().url), {
+      ...init,
+      redirect: 'manual',
+      headers: { accept: 'text/html', cookie, ...init.headers },
+    })
+  /** Whether these cookies open our pages, and continue at applications without the password. */
+  const lives = async (cookie: string) => {
+    const page = await request(pages.account, cookie)
+    const authorization = await request(authorizeUrl(service().url), cookie)
+    const asks = authorization.headers.get('location')?.endsWith('/login')
+    return { pages: page.status === 200, browser: asks === false }
+  }
+  const both = { pages: true, browser: true }
+  const neither = { pages: false, browser: false }
+  const post = async (person: HeadlessPerson, path: string, fields: Record<string, string>) =>
+    await person.open(at(path), { method: 'POST', body: new URLSearchParams(fields) })
+  const listed = async (person: HeadlessPerson) => {
+    const text = await (await person.open(at(pages.sessions))).text()
+    const ids = [...text.matchAll(/name="session" value="([^"]+)"/g)].map(([, id = '']) => id)
+    return { text, ids, csrf: hiddenField(text) }
+  }
+  const endOthers = async (person: HeadlessPerson) => {
+    const { csrf } = await listed(person)
+    expect((await post(person, pages.endOtherSessions, { csrf })).status).to.equal(303)
+  }
+
+  it('are listed with browser, network and times, and ended one by one', async () => {
+    const [here, there] = [await enter(noor), await enter(noor)]
+    const { text, ids, csrf } = await listed(here)
+    expect(text).to.include('This browser').and.include('127.0.0.0/24').and.include('Last used')
+    expect(ids).to.have.length(1)
+    const { headers } = await post(here, pages.endSession, { csrf, session: ids[0] ?? '' })
+    expect(headers.get('location')).to.equal(`${pages.sessions}?done=ended`)
+    expect(await lives(cookiesOf(there))).to.deep.equal(neither)
+    expect(await lives(cookiesOf(here))).to.deep.equal(both)
+    expect((await listed(here)).ids).to.deep.equal([])
+    await enter(noor, there)
+    expect(await lives(cookiesOf(there))).to.deep.equal(both)
+  })
+
+  it('all end with “sign out everywhere” and with a new password', async () => {
+    const { kysely } = service()
+    const person = await enter(june)
+    await kysely.transaction().execute((trx) => endSessions(trx, ['per_june'], Date.now()))
+    expect(await lives(cookiesOf(person))).to.deep.equal(neither)
+    await enter(june, person)
+    const { csrf } = await listed(person)
+    await post(person, pages.signOutEverywhere, { csrf })
+    expect(await lives(cookiesOf(person))).to.deep.equal(neither)
+    const rows = await kysely
+      .selectFrom('browser_session')
+      .selectAll()
+      .where('person_id', '=', 'per_june')
+      .execute()
+    expect(rows).to.deep.equal([])
+  })
+
+  // [264]
+  it('get a new id at each sign-in, so a planted cookie is never signed in', async () => {
+    const [person, attacker] = [makeHeadlessPerson(sam), makeHeadlessPerson(sam)]
+    // A sign-out request creates a session without a person.
+    await attacker.open(at(paths.endSession))
+    const planted = cookiesOf(attacker)
+    expect(planted).to.include('gatehouse=')
+    for (const step of [() => attacker, () => person]) {
+      await enter(sam, step())
+      expect(await lives(planted)).to.deep.equal(neither)
+    }
+    const old = cookiesOf(person)
+    const again = authorizeUrl(service().url, { prompt: 'login' })
+    await person.authorize(again, notes.redirectUri)
+    expect((await lives(old)).browser).to.equal(false)
+    expect((await lives(cookiesOf(person))).browser).to.equal(true)
+  })
+
+  // [265; 266; 268]
+  it('end only by a form of the same person, and in parallel', async () => {
+    const [victim, other, attacker] = [await enter(amir), await enter(amir), await enter(sam)]
+    const { ids, csrf } = await listed(other)
+    const session = ids[0] ?? ''
+    const own = await listed(attacker)
+    for (const [person, fields, headers] of [
+      [attacker, { csrf: own.csrf, session }, {}],
+      [other, { csrf: own.csrf, session }, {}],
+      [other, { csrf, session }, { 'sec-fetch-site': 'cross-site' }],
+    ] as const) {
+      for (const path of [pages.endSession, pages.endOtherSessions]) {
+        const body = new URLSearchParams(fields)
+        await person.open(at(path), { method: 'POST', body, headers })
+      }
+    }
+    expect(await lives(cookiesOf(victim))).to.deep.equal(both)
+    const ends = await Promise.all(
+      Array.from({ length: 5 }, () => post(other, pages.endSession, { csrf, session })),
+    )
+    expect(ends.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303, 303])
+    expect(await lives(cookiesOf(victim))).to.deep.equal(neither)
+    const events = () =>
+      service()
+        .kysely.selectFrom('audit_event')
+        .selectAll()
+        .where('action', '=', 'sign_out.others')
+        .where('actor_person_id', '=', 'per_amir')
+        .execute()
+    await eventually(5000, async () => expect(await events()).to.have.length(1))
+  })
+
+  // [267; 269]
+  it('stay ended in a restored session store, and after another sign-in in that browser', async () => {
+    const { kysely } = service()
+    const [stolen, other] = [await enter(), await enter()]
+    const cookie = cookiesOf(stolen)
+    const copy = await kysely.selectFrom('oauth_state').selectAll().execute()
+    await endOthers(other)
+    const restore = async () => {
+      await kysely.deleteFrom('oauth_state').execute()
+      for (const row of copy) await kysely.insertInto('oauth_state').values(row).execute()
+      expect(await lives(cookie)).to.deep.equal(neither)
+    }
+    await restore()
+    await enter(sam, stolen)
+    expect(await lives(cookie)).to.deep.equal(neither)
+    await restore()
+    expect(await lives(cookiesOf(other))).to.deep.equal(both)
+  })
+
+  // [270]
+  it('show no text of a User-Agent header', async () => {
+    for (const [header, device] of [
+      [
+        'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0',
+        'Firefox on Windows',
+      ],
+      [
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1',
+        'Safari on iPhone',
+      ],
+      ['Mozilla/5.0 (Linux; Android 15) Chrome/138.0 Mobile Safari/537.36', 'Chrome on Android'],
+      [
+        'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15) Chrome/138.0 Safari/537.36 Edg/138.0',
+        'Edge on Mac',
+      ],
+      ['<script>alert(1)</script>', 'Unknown browser'],
+      ['x'.repeat(100_000), 'Unknown browser'],
+      ['', 'Unknown browser'],
+    ]) {
+      expect(describeDevice(header ?? '')).to.equal(device)
+    }
+    const person = await enter(marco)
+    const headers = { 'user-agent': '<b>Chrome/1</b> on Linux' }
+    const login = authorizeUrl(service().url, { prompt: 'login' })
+    aheadMs = 6 * MINUTE_MS
+    await person.open(login, { headers })
+    expect((await listed(person)).text)
+      .to.include('<h2>Chrome on Linux</h2>')
+      .and.not.include('<b>')
+    const huge = await request('/', '', { headers: { 'user-agent': 'x'.repeat(100_000) } })
+    expect(huge.status).to.equal(431)
+  })
+
+  // [272]
+  it('do not begin with a password given before the sessions ended', async () => {
+    const { url, kysely } = service()
+    const person = makeHeadlessPerson(olivia)
+    const start = await person.open(authorizeUrl(url))
+    const page = at(start.headers.get('location') ?? '')
+    const csrf = hiddenField(await (await person.open(page)).text())
+    const given = await post(person, page.href, { csrf, ...olivia })
+    await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
+    const resumed = await person.open(at(given.headers.get('location') ?? ''))
+    expect(resumed.headers.get('location')).to.match(/\/login$/)
+    // The next pages still have the result of the sign-in.
+    const other = await enter(olivia)
+    const late = makeHeadlessPerson(olivia)
+    const asked = at((await late.open(authorizeUrl(url))).headers.get('location') ?? '')
+    const token = hiddenField(await (await late.open(asked)).text())
+    const signedIn = await post(late, asked.href, { csrf: token, ...olivia })
+    const next = await late.open(at(signedIn.headers.get('location') ?? ''))
+    const consent = at(next.headers.get('location') ?? '')
+    expect(consent.pathname).to.match(/\/(consent|select_account)$/)
+    await endOthers(other)
+    const form = hiddenField(await (await late.open(consent)).text())
+    const answered = await post(late, consent.href, { csrf: form, site: 'sit_northlight' })
+    const last = await late.open(at(answered.headers.get('location') ?? ''))
+    expect(last.headers.get('location')).to.match(/\/login$/)
+    expect(await lives(cookiesOf(late))).to.deep.equal(neither)
+  })
+
+  // [273]
+  it('end after 14 days without use, and 90 days after the password', async () => {
+    const DAY_MS = 24 * 60 * MINUTE_MS
+    const [idle, used] = [await enter(), await enter()]
+    aheadMs = 13 * DAY_MS
+    expect((await lives(cookiesOf(used))).browser).to.equal(true)
+    aheadMs = 15 * DAY_MS
+    expect(await lives(cookiesOf(idle))).to.deep.equal(neither)
+    for (aheadMs = 26 * DAY_MS; aheadMs < 90 * DAY_MS; aheadMs += 13 * DAY_MS) {
+      expect((await lives(cookiesOf(used))).browser, `${aheadMs / DAY_MS} days`).to.equal(true)
+    }
+    aheadMs = 90 * DAY_MS + MINUTE_MS
+    expect(await lives(cookiesOf(used))).to.deep.equal(neither)
   })
 })

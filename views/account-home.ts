@@ -10,7 +10,7 @@ export interface AccountHomePage {
   readonly appsHref: string
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
-  readonly signOutEverywhereHref: string
+  readonly sessionsHref: string
 }
 
 export interface AccountSite {
@@ -39,9 +39,9 @@ ${page.sites.map(site)}</ul>
 <h2>Applications</h2>
 <p>See which applications may use your account, and remove those that you do not need any more.</p>
 <p><a class="button second" href="${page.appsHref}">Connected apps</a></p>
-<h2>Other browsers</h2>
-<p>Did you sign in on a computer that is not yours?</p>
-<p><a class="button second" href="${page.signOutEverywhereHref}">Sign out everywhere</a></p>
+<h2>Your browsers</h2>
+<p>See where you are signed in, and sign out of computers that are not yours.</p>
+<p><a class="button second" href="${page.sessionsHref}">Your browsers</a></p>
 ${
   page.queriesHref !== undefined &&
   html`<h2>For people who write programs</h2>

@@ -9,6 +9,7 @@ import { makeVisitorForms } from '../platform/http/visitor-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
+import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
@@ -39,7 +40,7 @@ export function makePages(
   const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
-  const { database, state, now } = platform
+  const { database, state, noteEvent, now } = platform
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
@@ -68,6 +69,7 @@ export function makePages(
       recoveryRoutes(recoveryPages),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
+      sessionRoutes(ownPages, { browserSessions, noteEvent }),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

@@ -15,7 +15,7 @@ interface BrowserUse {
 }
 
 /** How far `seen_at` may be behind, so that not every request writes. */
-export const SEEN_EVERY_MS = 5 * 60_000
+const SEEN_EVERY_MS = 5 * 60_000
 
 /** The maximum number of listed sessions, the last used ones. */
 const LISTED_MAX = 50

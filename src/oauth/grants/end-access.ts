@@ -45,11 +45,16 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue. */
+/**
+ * Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue.
+ *
+ * @param keptId a browser session in which the person has just given the password, so it continues
+ */
 export async function endSessions(
   trx: Transaction<Schema>,
   personIds: readonly string[],
   untilMs: number,
+  keptId?: string,
 ): Promise<void> {
   if (personIds.length === 0) return
   await trx
@@ -62,7 +67,15 @@ export async function endSessions(
         .where('signed_out_everywhere.signed_out_at', '<', untilMs),
     )
     .execute()
-  // They have ended already. This deletes what is known about the browsers.
+  if (keptId !== undefined) {
+    await trx
+      .updateTable('browser_session')
+      .set({ authenticated_at: untilMs + 1 })
+      .where('id', '=', keptId)
+      .where('person_id', 'in', [...personIds])
+      .execute()
+  }
+  // The others have ended already. This deletes what is known about their browsers.
   await trx
     .deleteFrom('browser_session')
     .where('person_id', 'in', [...personIds])

@@ -62,14 +62,14 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       })),
       appsHref: pages.apps,
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-      signOutEverywhereHref: pages.signOutEverywhere,
+      sessionsHref: pages.sessions,
     })
   })
   appRoutes(router, page, ownPages)
   memberQueryRoutes(router, ownPages, queries)
 
-  page(pages.signOutEverywhere, pages.account, (area) =>
-    signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.account }),
+  page(pages.signOutEverywhere, pages.sessions, (area) =>
+    signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.sessions }),
   )
   router.post(
     pages.signOutEverywhere,

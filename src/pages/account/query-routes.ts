@@ -107,6 +107,7 @@ export function areaOf({ person, csrf }: PageSession, current: string): AreaView
       link(pages.account, 'Your account'),
       link(pages.security, 'Password'),
       link(pages.apps, 'Connected apps'),
+      link(pages.sessions, 'Your browsers'),
     ],
     signOutAction: pages.signOut,
     person,

@@ -67,13 +67,13 @@ export function securityRoutes(ownPages: OwnPages, ports: SecurityPorts): Router
       const read = await readNewPassword(ctx, person, ports)
       if ('problems' in read) return await refuse(read.status, read.problems)
       const actor = actorOf(ctx, session, now)
-      const change = { personId: person.id, passwordHash: read.hash, endApps }
+      const keptSession = session.browser.id
+      const change = { personId: person.id, passwordHash: read.hash, endApps, keptSession }
       await database.kysely.transaction().execute(async (trx) => {
         await storeNewPassword(trx, { ...change, byMail: false }, actor)
         const mail = { kind: 'password_changed', to: person.email, personId: person.id } as const
         await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
       })
-      await signedInPages.continueAfter(ctx, session, actor.now)
       return `${pages.security}?done=changed`
     }),
   )

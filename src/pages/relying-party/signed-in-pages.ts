@@ -141,10 +141,6 @@ export function makeSignedInPages(
     signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
       await sessions.endEverywhere(ctx, person),
 
-    /** Starts a new session for the browser, after all sessions of the person that began by `endedAtMs` have ended. */
-    continueAfter: async (ctx: Context, { person }: PageSession, endedAtMs: number) =>
-      await sessions.begin(ctx, { personId: person.id, signedInAt: endedAtMs + 1 }),
-
     /** Creates middleware that ends the page session when the logout endpoint ends the browser session. */
     followLogout: (): Middleware => async (ctx, next) => {
       await next()

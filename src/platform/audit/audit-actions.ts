@@ -87,6 +87,7 @@ export const eventActions = {
   'sign_in.failure': 'failed to sign in to the application',
   'sign_out.browser': 'signed out of a browser',
   'sign_out.everywhere': 'signed out of every browser',
+  'sign_out.others': 'signed out of other browsers',
   'authorization.given': 'completed an authorization of the application',
   'consent.refused': 'denied the request of the application',
   'access_token.revoked': "revoked an access token of a person's authorization of the application",

@@ -106,6 +106,9 @@ export const pages = {
   recoverySent: '/recover-sent',
   memberQueries: '/account/queries',
   runMemberQuery: '/account/queries/:site',
+  sessions: '/account/sessions',
+  endSession: '/account/sessions/end',
+  endOtherSessions: '/account/sessions/end-others',
   signOutEverywhere: '/account/sign-out-everywhere',
   signedOutEverywhere: '/account/signed-out-everywhere',
 

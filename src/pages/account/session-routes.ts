@@ -1,0 +1,64 @@
+import type Router from 'koa-router'
+
+import { sessionsPage } from '../../../views/account-sessions.ts'
+import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
+import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
+import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { areaOf } from './query-routes.ts'
+
+interface SessionsPorts {
+  readonly browserSessions: BrowserSessions
+  readonly noteEvent: NoteEvent
+}
+
+/** Creates the page that lists the browsers in which a person is signed in, and signs them out. */
+export function sessionRoutes(
+  { database, signedInPages }: OwnPages,
+  { browserSessions, noteEvent }: SessionsPorts,
+): Router {
+  const router = makeRouter()
+  router.get(
+    pages.sessions,
+    signedInPages.page(async (ctx, session) => {
+      const { person, browser } = session
+      const listed = await browserSessions.list(person.id)
+      const page = sessionsPage({
+        area: areaOf(session, pages.sessions),
+        sessions: listed.map((each) => ({ ...each, current: each.id === browser.id })),
+        endAction: pages.endSession,
+        endOthersAction: pages.endOtherSessions,
+        everywhereHref: pages.signOutEverywhere,
+        appsHref: pages.apps,
+        done: noticeOf(ctx, {
+          ended: 'That browser is signed out.',
+          'others-ended': 'All other browsers are signed out.',
+        }),
+      })
+      return { ...page, look: siteLook(await findLookOfPerson(database, person.id)) }
+    }),
+  )
+  router.post(
+    pages.endSession,
+    signedInPages.form(async (ctx, { person }) => {
+      const ended = await browserSessions.end(person.id, formField(ctx, 'session'))
+      if (ended) noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
+      // Same response for a session that has ended already, or of another person.
+      return `${pages.sessions}?done=ended`
+    }),
+  )
+  router.post(
+    pages.endOtherSessions,
+    signedInPages.form(async (ctx, { person, browser }) => {
+      await browserSessions.endOthers(person.id, browser.id)
+      noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
+      return `${pages.sessions}?done=others-ended`
+    }),
+  )
+  return router
+}
