@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { userinfo } from './support/client.ts'
+import { authorizeUrl, userinfo } from './support/client.ts'
 import { flushingSoon, sam, startService } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -30,6 +30,8 @@ describe(`${page}: the password`, () => {
     const { person, seen } = await change(service, typed)
     expect(seen).to.include({ status: 200, path: `${page}?done=changed` })
     expect((await person.open('/account')).status, 'this browser').to.equal(200)
+    const next = await person.open(authorizeUrl(url))
+    expect(next.headers.get('location'), 'without the password').not.to.match(/\/login$/)
     expect((await other.open('/account')).status, 'the other browser').to.equal(303)
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
     const event = await kysely

@@ -108,7 +108,8 @@ describe('/admin and /account in a browser', () => {
     await lookAt(operator, [
       ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
       // The first of these is forbidden.
-      ...['/admin/northlight', '/account/security', '/account/sign-out-everywhere'],
+      ...['/admin/northlight', '/account/security', '/account/sessions'],
+      '/account/sign-out-everywhere',
     ])
     await operator.getByRole('button', { name: 'Sign out everywhere' }).click()
     await look(operator, 'signed-out-everywhere')

@@ -17,7 +17,8 @@ interface NewPassword {
 }
 
 /**
- * Stores a person's new password, and ends all other sessions that began by `actor.now`: one may be an attacker's (OWASP ASVS 5.0, 7.4.3). Records an audit event.
+ * Stores a person's new password, and ends all other sessions that began by `actor.now`: one of them may be an
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Records an audit event.
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,
