@@ -25,8 +25,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'platform',
       audit: 'audit-actions audit-list audit-stream event-rows record-audit-event shown-address',
-      http: `client-addresses cors error-handler errors every-request loopback page-form page
-        paths redirect-uri request-body request-log request-target router security-headers
+      http: `browser client-addresses cors error-handler errors every-request loopback page-form
+        page paths redirect-uri request-body request-log request-target router security-headers
         strict-json visitor-form welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
       monitoring: 'readings watch',
@@ -43,8 +43,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address mail',
-      people: `authenticate one-time-links password-formats password-rules password person-store
-        recovery`,
+      people: `authenticate browser-sessions one-time-links password-formats password-rules
+        password person-store recovery`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
