@@ -208,10 +208,10 @@ describe('imported password hashes', () => {
   }
 
   for (const [text, problem] of [
-    [argon2id('m=4194304,t=1,p=1'), 'too expensive; Argon2 may have m 262144'],
+    [argon2id('m=4194304,t=1,p=1'), 'too expensive; the limit for Argon2 is m 262144'],
     [argon2id('m=65536,t=1000,p=1'), 'too expensive'],
     [argon2id('m=65536,t=1,p=64'), 'too expensive'],
-    [bcrypt.replace('$10', '$15'), 'too expensive; bcrypt may have cost 14'],
+    [bcrypt.replace('$10', '$15'), 'too expensive; the limit for bcrypt is cost 14'],
     [`bcrypt_sha256$${bcrypt.replace('$10', '$31')}`, 'too expensive'],
     [`$wp${bcrypt.replace('$10', '$20')}`, 'too expensive'],
     [`$scrypt$ln=22,r=8,p=1$${salt}$${hash}`, 'too expensive'],
@@ -222,7 +222,7 @@ describe('imported password hashes', () => {
     [`$firescrypt$ln=30,r=8,p=1$${salt}$${hash}$Bw==`, 'too expensive'],
     [`pbkdf2_sha256$3000001$salt$${hash}=`, 'too expensive'],
     [`$pbkdf2-sha1$i=2000000$${salt}$${hash}`, 'too expensive'],
-    [phpass.replace('B', 'J'), 'too expensive; phpass may have 2^20 rounds'],
+    [phpass.replace('B', 'J'), 'too expensive; the limit for phpass is 2^20 rounds'],
     [`$6$rounds=999999999$salt$${'a'.repeat(86)}`, 'too expensive'],
     [argon2id('m=8,t=1,p=16'), 'not a complete Argon2'],
     // Without one character it could be a complete hash that is a byte shorter.
@@ -233,15 +233,15 @@ describe('imported password hashes', () => {
     [`pbkdf2_sha256$0$salt$${hash}=`, 'not a complete PBKDF2'],
     [`pbkdf2_sha256$1000000$salt$${hash.slice(0, 20)}`, 'not a complete PBKDF2'],
     [`$6$salt$${'a'.repeat(43)}`, 'not a complete SHA-2 crypt'],
-    [bcrypt.slice(0, -1), 'truncated or of an unknown format'],
-    [`${bcrypt}\n`, 'truncated or of an unknown format'],
-    [`${bcrypt.slice(0, -1)}\0`, 'truncated or of an unknown format'],
-    [`$5$sa\0lt$${'a'.repeat(43)}`, 'truncated or of an unknown format'],
-    [`$5$${'salt'.repeat(5)}$${'a'.repeat(43)}`, 'truncated or of an unknown format'],
-    [`pbkdf2_sha256$1$${'s'.repeat(600)}$${hash}=`, 'truncated or of an unknown format'],
-    [argon2id('m=19456,t=2,p=1').replace('v=19', 'v=17'), 'truncated or of an unknown format'],
-    [argon2id('m=19456,t=2,p=1').replace('v=19$', ''), 'truncated or of an unknown format'],
-    [bcrypt.replace('$2y', '$2x'), 'a bcrypt hash of a faulty version'],
+    [bcrypt.slice(0, -1), 'truncated or in an unknown format'],
+    [`${bcrypt}\n`, 'truncated or in an unknown format'],
+    [`${bcrypt.slice(0, -1)}\0`, 'truncated or in an unknown format'],
+    [`$5$sa\0lt$${'a'.repeat(43)}`, 'truncated or in an unknown format'],
+    [`$5$${'salt'.repeat(5)}$${'a'.repeat(43)}`, 'truncated or in an unknown format'],
+    [`pbkdf2_sha256$1$${'s'.repeat(600)}$${hash}=`, 'truncated or in an unknown format'],
+    [argon2id('m=19456,t=2,p=1').replace('v=19', 'v=17'), 'truncated or in an unknown format'],
+    [argon2id('m=19456,t=2,p=1').replace('v=19$', ''), 'truncated or in an unknown format'],
+    [bcrypt.replace('$2y', '$2x'), 'a bcrypt hash in the obsolete version $2$ or $2x$'],
     ['5f4dcc3b5aa765d61d8327deb882cf99', 'an unsalted MD5 or NTLM hash'],
     ['5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8', 'an unsalted SHA-1 hash'],
     ['a'.repeat(64), 'an unsalted SHA-2 hash'],
@@ -251,7 +251,7 @@ describe('imported password hashes', () => {
     ['$y$j9T$salt$hash', 'a yescrypt hash'],
     ['md5$salt$5f4dcc3b5aa765d61d8327deb882cf99', 'a weak Django hash'],
     ['!cVYUBuyOPx8qhwWnjcHhBW', 'mark of an account without a password'],
-    ['', 'truncated or of an unknown format'],
+    ['', 'truncated or in an unknown format'],
   ] as const) {
     // [218, 219, 220]
     it(`are rejected as ${JSON.stringify(text).slice(0, 60)}`, () => {

@@ -181,7 +181,8 @@ describe('environment: secrets', () => {
     )
   })
 
-  const shared = 'Redis is set, and every process must have the same secret'
+  const shared =
+    'REDIS_URL or REDIS_CLUSTER_NODES is set, and every process must have the same secret'
   for (const [reason, variables] of [
     [
       'BASE_URL is https://id.example, which is not a loopback',

@@ -158,7 +158,7 @@ describe('POST /member/graphql', () => {
       expect((await get({})).status).to.equal(400)
       const { status, body } = await get({ query: `${viewer} #${'x'.repeat(8000)}` })
       expect(status).to.equal(414)
-      expect(body).to.have.property('error_description').that.includes('by POST')
+      expect(body).to.have.property('error_description').that.includes('send the query with POST')
     })
 
     it('and POST answer the hash of a persisted query as clients expect, with 200', async () => {

@@ -116,7 +116,7 @@ describe('mail', () => {
     const all = readdirSync(folder).map((each) => readFileSync(join(folder, each), 'utf8'))
     const href = `https://gatehouse.example/recover/${token}`
     expect(all.filter((each) => each.includes(`\n${href}\n`))).to.have.length(5)
-    expect(all.join('')).to.include('The link works once, for 20 minutes.')
+    expect(all.join('')).to.include('The link works once and expires after 20 minutes.')
   })
 
   it('is not sent once its link has ended', async () => {

@@ -109,7 +109,7 @@ describe('the Member API for the token of one person at one site', () => {
         const { body } = await ask(tokens.sam, query, { after })
         expect(body.data, after.slice(0, 40)).to.equal(null)
         expect(body.errors?.[0]).to.deep.include({
-          message: 'after is not a cursor of this list',
+          message: 'after is not a cursor of this list; send a cursor from one of its pages',
           extensions: { code: 'BAD_ARGUMENT', argument: 'after' },
         })
       }

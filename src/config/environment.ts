@@ -21,7 +21,7 @@ const originOf = (name: string) =>
     const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
     if (origin === value.replace(/\/$/, '')) return origin
     const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
-    context.addIssue(`${name} must be scheme, host and port only${hint}`)
+    context.addIssue(`${name} must have only a scheme, host and port${hint}`)
     return z.NEVER
   })
 
@@ -50,7 +50,7 @@ const redisCluster = z
   .string()
   .transform((text) => ({ clusterNodes: text.split(',').map((node) => node.trim()) }))
   .refine(({ clusterNodes }) => clusterNodes.every((node) => /^[^\s:]+:\d{1,5}$/.test(node)), {
-    error: 'REDIS_CLUSTER_NODES must be a list of host:port, separated by commas',
+    error: 'REDIS_CLUSTER_NODES must be host:port pairs separated by commas',
   })
 
 const secrets = z
@@ -72,7 +72,8 @@ const fileOf = (name: string) =>
   })
 
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
-  error: 'FILES_S3_BUCKET must be the name of a bucket',
+  error:
+    'FILES_S3_BUCKET must be a bucket name: 3 to 63 lowercase letters, digits, dots and hyphens',
 })
 
 const smtpUrl = z.url({
@@ -101,7 +102,9 @@ const monitoringVariables = {
   METRICS_HOST: z
     .string()
     .default(loopbackAddress)
-    .describe('Interface address on which METRICS_PORT is opened. The port has no authentication.'),
+    .describe(
+      'Interface address that METRICS_PORT listens on. Requests for metrics need no authentication.',
+    ),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
@@ -118,7 +121,7 @@ const monitoringVariables = {
     .describe('Protocol of traces.'),
   OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
     .default(3_000)
-    .describe('Time limit of one export in milliseconds, also at exit.'),
+    .describe('Time limit for one export in milliseconds, also at exit.'),
   OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
   OTEL_SERVICE_NAME: z
     .string()
@@ -136,7 +139,7 @@ const monitoringVariables = {
     .default(1)
     .describe('Share of requests that traceidratio samples, from 0 to 1.'),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
-    'yes: continue the trace in the traceparent header (only behind a proxy that sets this header).',
+    'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
   ),
 }
 
@@ -157,66 +160,71 @@ export const environmentVariables = z.object({
   DATA_DIR: z
     .string()
     .default('./data')
-    .describe('Folder of the embedded database, the generated secret and uploaded files.'),
+    .describe('Folder for the embedded database, the generated secret and uploaded files.'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
-    .describe('postgres://… of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
+    .describe('postgres://… URL of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
   MIGRATE_AT_START: oneOf('yes', 'yes', 'no').describe(
     'no: start-up fails if migrations are pending; apply them with `npm run gatehouse -- migrate`.',
   ),
   REDIS_URL: redisUrl
     .optional()
-    .describe('redis:// or rediss://… for OAuth state. Empty: OAuth state is in the database.'),
+    .describe(
+      'redis://… or rediss://… URL of the store for OAuth state. Empty: OAuth state is stored in the database.',
+    ),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()
-    .describe('host:port,host:port of a Redis Cluster, instead of REDIS_URL.'),
+    .describe('Nodes of a Redis Cluster as host:port,host:port; instead of REDIS_URL.'),
   SECRET: secrets
     .optional()
     .describe(
-      'Root secret that authenticates cookies and tokens and encrypts keys, 32 characters or more. Several, separated by spaces: the first signs and encrypts, all verify and decrypt.',
+      'Root secret that authenticates cookies and tokens and encrypts keys, 32 characters or more. If you list several, separated by spaces, the first one signs and encrypts, and all of them verify and decrypt.',
     ),
   SECRET_FILE: fileOf('SECRET_FILE')
     .pipe(secrets)
     .optional()
-    .describe('File with SECRET; one secret per line.'),
+    .describe('File that contains the root secrets, one per line; instead of SECRET.'),
   FIREBASE_SIGNER_KEY: z
-    .base64({ error: 'FIREBASE_SIGNER_KEY must be base64, as in the password hash parameters' })
+    .base64({
+      error:
+        'FIREBASE_SIGNER_KEY must be base64; copy base64_signer_key from the password hash parameters of the Firebase project',
+    })
     .optional()
     .describe('base64_signer_key of a Firebase project, for imported password hashes.'),
   FILES_S3_ENDPOINT: originOf('FILES_S3_ENDPOINT')
     .optional()
-    .describe('Endpoint of an S3-compatible storage for files. Empty: files are in DATA_DIR.'),
+    .describe('Endpoint of an S3-compatible store for files. Empty: files are stored in DATA_DIR.'),
   FILES_S3_BUCKET: s3Bucket.optional().describe('Private bucket for the files.'),
   FILES_S3_REGION: z.string().default('us-east-1').describe('Region for signing requests.'),
   FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Access key id for the files.'),
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('Secret access key for the files.'),
   FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
-    .describe('File with FILES_S3_SECRET_ACCESS_KEY.'),
+    .describe('File that contains the secret access key; instead of FILES_S3_SECRET_ACCESS_KEY.'),
   SMTP_URL: smtpUrl
     .optional()
     .describe(
-      'Mail server: smtp://user:password@host:port with STARTTLS, or smtps://…; percent-encode special characters. Empty: messages are files in DATA_DIR/mail.',
+      'Mail server: smtp://user:password@host:port with STARTTLS, or smtps://…; percent-encode special characters. Empty: messages are written to files in DATA_DIR/mail.',
     ),
   MAIL_FROM: z
     .string()
     .refine(isMailAddress, { error: 'MAIL_FROM must be one plain e-mail address' })
     .optional()
-    .describe('Sender address of messages, without a name; required with SMTP_URL.'),
+    .describe('Sender address of messages, without a display name; required with SMTP_URL.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
-    'yes: the last address of X-Forwarded-For is the client IP address (only behind your own proxy).',
+    'yes: the last address in X-Forwarded-For is the client IP address (use only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: the same for any address, although the passwords are public; off: never load it, and refuse to start if it was loaded into the database.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses, although its passwords are public; off: never load it, and refuse to start if the database contains it.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
     description:
-      'Folder of service.json, integrations.json, assistants.json, metadata-documents.json, conformance.json and demo/; by default, that of this installation.',
+      'Folder that contains service.json, integrations.json, assistants.json, metadata-documents.json, conformance.json and demo/; by default, the config folder of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
-    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); start-up fails with production settings. forced: start-up succeeds with them, too.',
+    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); with production settings, start-up fails. forced: the same, but start-up also succeeds with production settings.',
   ),
   AUDIT_STREAM: z
     .string()
@@ -317,13 +325,13 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
   const redis = set['REDIS_URL'] ?? set['REDIS_CLUSTER_NODES']
-  const store = set['DATABASE_URL'] ? 'DATABASE_URL' : redis && 'Redis'
+  const store = set['DATABASE_URL'] ? 'DATABASE_URL' : redis && 'REDIS_URL or REDIS_CLUSTER_NODES'
   if (isOpen && url.startsWith('http:'))
     yield `BASE_URL must be https, except on a loopback address: ${url}`
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
-  if (set['SMTP_URL'] && !set['MAIL_FROM']) yield 'SMTP_URL also needs MAIL_FROM'
+  if (set['SMTP_URL'] && !set['MAIL_FROM']) yield 'SMTP_URL is set, so MAIL_FROM must be set, too'
   const { METRICS_PORT: metricsPort, PORT: ownPort = '3000' } = set
   if (metricsPort === ownPort) yield 'METRICS_PORT must be different from PORT'
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {
@@ -342,7 +350,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const given: NodeJS.ProcessEnv = { ...set, FILES_S3_SECRET_ACCESS_KEY: secret }
   const missing = s3Variables.filter((name) => !given[name])
   if (missing.length === 0 || missing.length === s3Variables.length) return
-  yield `S3 storage also needs ${missing.join(', ')}`
+  yield `to store files in S3, also set ${missing.join(', ')}`
 }
 
 /** Returns why a secret must be set, or undefined for local use with SQLite. */
@@ -367,5 +375,5 @@ export function renderExampleEnv(): string {
     const { description, shown } = variable.meta() ?? {}
     return `# ${description}\n# ${name}=${shown ?? variable.safeParse(undefined).data ?? ''}\n`
   })
-  return `# Environment of Gatehouse. Each line shows the default; remove the # to change it.\n\n${rows.join('\n')}`
+  return `# Environment variables of Gatehouse, with their defaults. To change one, remove the # before its name.\n\n${rows.join('\n')}`
 }

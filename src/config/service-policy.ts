@@ -109,7 +109,7 @@ const operatorScope = (access: ScopeAccess) =>
   z.string().refine((name) => {
     const scope = findScope(name)
     return scope?.audience === 'operator' && scope.access === access
-  }, `must be an operator scope of the catalogue with ${access} access`)
+  }, `must be the name of an operator scope with ${access} access, such as courses:${access}`)
 
 const upstream = z
   .strictObject({

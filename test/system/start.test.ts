@@ -28,7 +28,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     },
     [
       'PORT must be a number from 1 to 65535',
-      'BASE_URL must be scheme, host and port only (did you mean https://id.example?)',
+      'BASE_URL must have only a scheme, host and port (did you mean https://id.example?)',
       'WORKERS must be auto or a number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
@@ -69,8 +69,8 @@ const refusals: readonly [Variables, readonly string[]][] = [
   [
     { BASE_URL: 'id.example', REDIS_CLUSTER_NODES: 'a,b', SECRET_FILE: '/nowhere/secret' },
     [
-      'BASE_URL must be scheme, host and port only',
-      'REDIS_CLUSTER_NODES must be a list of host:port, separated by commas',
+      'BASE_URL must have only a scheme, host and port',
+      'REDIS_CLUSTER_NODES must be host:port pairs separated by commas',
       'SECRET_FILE names a file that cannot be read',
     ],
   ],

@@ -58,7 +58,11 @@ function pageRequest(
   }
   if (after == null) return { first: size, after: undefined }
   const place = cursors.open(after, scope)
-  if (!place) throw badArgument('after', 'after is not a cursor of this list')
+  if (!place)
+    throw badArgument(
+      'after',
+      'after is not a cursor of this list; send a cursor from one of its pages',
+    )
   return { first: size, after: place }
 }
 
@@ -105,7 +109,7 @@ type ${type}Connection {
   totalCount: Int!${countDirectives}
 }
 
-"One of the ${many} with its cursor."
+"One ${noun} with its cursor."
 type ${type}Edge {
   "The position of the ${noun} in the list; valid for ${boundTo} and list only."
   cursor: String!

@@ -75,7 +75,7 @@ async function readBody(ctx: Context, bytesMax: number): Promise<string> {
 
 /** Error descriptions for responses of graphql-http that have no body. */
 const refusals: Readonly<Record<number, string>> = {
-  405: 'GET is for queries only; send mutations by POST',
+  405: 'GET is for queries only; use POST for mutations',
   406: 'Accept must allow application/graphql-response+json or application/json',
   415: 'the request body must be application/json in UTF-8',
 }

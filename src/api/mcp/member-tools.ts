@@ -8,7 +8,9 @@ const documentTool = makeDocumentTool({
   async execute(call, document, variables) {
     const caller = memberCaller(signedInCaller(call))
     if (!caller) {
-      throw new ToolProblem('This token gives no access to a site. Call sign_in with as: "member".')
+      throw new ToolProblem(
+        'This token does not give access to any site. Call sign_in with as: "member".',
+      )
     }
     return await call.parts.executeMember(document, variables, caller)
   },
@@ -117,7 +119,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My notification settings',
     description:
       "Lists the topics and channels of the signed-in member's notifications. " +
-      'update_notification_subscription takes the ids.',
+      'Pass an id to update_notification_subscription to turn a subscription on or off.',
     document: `query { notificationSubscriptions { ${subscription} } }`,
     pick: [],
   }),

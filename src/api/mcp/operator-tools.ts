@@ -48,7 +48,7 @@ export const operatorTools: readonly Tool[] = [
     name: 'update_site',
     title: 'Change the site',
     description:
-      "Changes the name and settings of the token's site. Omitted arguments stay unchanged.",
+      "Changes the name and settings of the token's site. Omit an argument to keep its current value.",
     destroys: true,
   }),
   ...orders.readBoth({
@@ -98,7 +98,8 @@ export const operatorTools: readonly Tool[] = [
   }),
   curriculum.change({
     name: 'update_lecture',
-    description: 'Changes the title or duration of a lecture. Omitted arguments stay unchanged.',
+    description:
+      'Changes the title or duration of a lecture. Omit an argument to keep its current value.',
     destroys: true,
   }),
   curriculum.change({
@@ -116,7 +117,7 @@ export const operatorTools: readonly Tool[] = [
   events.change({
     name: 'register_for_event',
     title: 'Register a person for an event',
-    description: 'Registers a person of the site for an event.',
+    description: 'Registers a person with a role at the site for an event.',
     takes: { eventId: 'ID!', personId: 'ID!' },
   }),
   events.change({
@@ -139,7 +140,7 @@ export const operatorTools: readonly Tool[] = [
   posts.change({
     name: 'update_post',
     title: 'Change an announcement',
-    description: 'Changes a draft announcement. Omitted arguments stay unchanged.',
+    description: 'Changes a draft announcement. Omit an argument to keep its current value.',
     destroys: true,
   }),
   posts.change({
@@ -169,8 +170,8 @@ export const operatorTools: readonly Tool[] = [
     name: 'update_appearance',
     title: 'Change the appearance of the site',
     description:
-      'Changes the name, logo, colors or texts of the sign-in and consent pages. Omitted arguments stay ' +
-      'unchanged.',
+      'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
+      'current value.',
     destroys: true,
   }),
   analytics.find({
@@ -215,7 +216,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   students.change({
     name: 'enrol_student',
-    description: 'Enrols a person of the site in a course without an order.',
+    description: 'Enrols a person with a role at the site in a course, without an order.',
     selection: 'id isNew',
   }),
   students.change({
@@ -244,7 +245,7 @@ export const operatorTools: readonly Tool[] = [
   lecturers.change({
     name: 'unassign_lecturer',
     title: 'Remove a lecturer from a course',
-    description: 'Removes a lecturer from a course.',
+    description: 'Removes a person from the lecturers of a course.',
     takes: { input: 'TeachingInput!' },
     destroys: true,
   }),

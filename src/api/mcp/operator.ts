@@ -159,7 +159,7 @@ export function itemTools(noun: string, selection: string): Tool[] {
     }),
     change({
       name: `update_${noun}`,
-      description: `Changes ${one}. Omitted arguments stay unchanged.`,
+      description: `Changes ${one}. Omit an argument to keep its current value.`,
       destroys: true,
     }),
     change({

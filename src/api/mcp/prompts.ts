@@ -168,7 +168,9 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)
       const list = (near.length > 0 ? near : names).join(', ')
-      throw invalidParams(`There is no prompt with that name here. Use one of: ${list}.`)
+      throw invalidParams(
+        `There is no prompt with that name at this endpoint. Use one of: ${list}.`,
+      )
     }
     const text = promptText(prompt, params.arguments ?? {})
     return {

@@ -158,8 +158,12 @@ async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
       ? await publicCourses.findSiteById(caller?.siteId ?? '')
       : await publicCourses.findSite(slug)
   if (site) return site
+  const which =
+    slug === undefined
+      ? "The token's site does not exist"
+      : `There is no site with the slug ${slug}`
   throw new ToolProblem(
-    `There is no site with the slug ${slug}. Call list_sites for valid slugs; use its argument search to find part of a name.`,
+    `${which}. Call list_sites for valid slugs; its argument \`search\` matches part of a name or slug.`,
   )
 }
 

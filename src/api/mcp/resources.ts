@@ -229,4 +229,4 @@ async function readOne(uri: string, call: ToolCall) {
 }
 
 const UNKNOWN =
-  'There is no resource with this URI here. Use one from resources/list or resources/templates/list.'
+  'There is no resource with this URI at this endpoint. Use one from resources/list or resources/templates/list.'

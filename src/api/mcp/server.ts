@@ -119,7 +119,7 @@ function openWords(baseUrl: string, isSignedIn: boolean): string {
   const of = (audience: ToolAudience) => baseUrl + addressFor(audience).path
   return (
     (isSignedIn ? 'The token gives access only to the public tools' : 'No person is signed in') +
-    '; list_sites and list_public_courses are public. For the purchases of a person, call ' +
+    '; list_sites and list_public_courses are public. To see the purchases of a person, call ' +
     `sign_in with as: "member" or connect to ${of('member')}. To run a site, call sign_in with ` +
     `as: "operator" or connect to ${of('operator')}.`
   )

@@ -35,8 +35,8 @@ export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or requests missing scopes, by a challenge that the client follows. Say on whose behalf ' +
-    'you act. With sufficient scopes, returns the signed-in person, the site and the next step.',
+    'Starts the sign-in, or requests missing scopes, through a challenge that the client follows. If the token ' +
+    'already has these scopes, returns the signed-in person, the site and the next step.',
   access: anyToken,
   accessFor: requestedAccess,
   takes: z.strictObject({
@@ -44,8 +44,8 @@ export const signInTool = defineTool({
       .enum(audiences)
       .optional()
       .describe(
-        'member: a person with courses, purchases and notifications. operator: a person who runs a site. ' +
-          'Omit it to sign in for identity only.',
+        'The person on whose behalf you act. member: a person with courses, purchases and notifications. ' +
+          'operator: a person who runs a site. Omit this argument to sign in for identity only.',
       ),
     change: z
       .string()
@@ -112,7 +112,7 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
 
 function nextStepOf(caller: AccessToken): string {
   if (opens(caller, 'member')) {
-    return 'List the tools again: the list now includes the tools of members, such as list_enrolled_courses.'
+    return 'List the tools again: the list now includes the tools for members, such as list_enrolled_courses.'
   }
   return opens(caller, 'operator')
     ? 'List the tools again: the list now includes the operator tools that your scopes allow. To request write access, ' +

@@ -45,12 +45,13 @@ interface Message<Kind extends MailKind> {
 }
 
 const button = (label: string, { href }: MailFrame): MailBlock => ({ label, href })
-const IGNORE = 'If you did not ask for this, ignore this message. Nothing changes.'
-const oneUse = ({ liveSeconds }: MailFrame) => `The link works once, for ${duration(liveSeconds)}.`
+const IGNORE = 'If you did not ask for this, ignore this message. Nothing will change.'
+const oneUse = ({ liveSeconds }: MailFrame) =>
+  `The link works once and expires after ${duration(liveSeconds)}.`
 
 /** What to do about a change that the person did not make. */
 const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
-  'If this was not you, someone else may know your password. Change it, and end what you do not know:',
+  'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the apps that you do not recognize:',
   { label: 'Open your account', href: accountHref },
 ]
 
@@ -60,11 +61,11 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     subject: (_, { place }) => `Set a new password for ${place}`,
     blocks: ({ byOperator }, frame) => [
       byOperator
-        ? `An operator of ${frame.place} sent you this link, so that you can set a new password.`
+        ? `An operator of ${frame.place} sent you this link to set a new password.`
         : `Someone asked for a new password for your account at ${frame.place}.`,
       button('Set a new password', frame),
       oneUse(frame),
-      `If you did not ask for this, ignore this message. Your password stays as it is.`,
+      `If you did not ask for this, ignore this message. Your password will not change.`,
     ],
   },
   invitation: {
@@ -73,7 +74,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
       `${invitedBy} invites you to ${frame.place}. To join, create an account with this address.`,
       button('Accept the invitation', frame),
       `${oneUse(frame)} It is only for you; do not forward it.`,
-      'If you do not know the sender, ignore this message. No account is created.',
+      'If you do not know the sender, ignore this message. No account will be created.',
     ],
   },
   join_request: {
@@ -88,7 +89,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   address_confirmation: {
     subject: (_, { place }) => `Confirm your e-mail address for ${place}`,
     blocks: (_, frame) => [
-      `Someone entered this address at ${frame.place}. If it was you, confirm it.`,
+      `Someone entered this address at ${frame.place}. If it was you, confirm the address.`,
       button('Confirm this address', frame),
       oneUse(frame),
       IGNORE,
@@ -98,8 +99,8 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     notice: true,
     subject: (_, { place }) => `New sign-in to ${place}`,
     blocks: ({ device }, frame) => [
-      `Your account was used to sign in on ${frame.at}, in a browser that was not used before: ${device}.`,
-      'If this was you, there is nothing to do.',
+      `Your account was used to sign in on ${frame.at}, in a browser that had not been used with it before: ${device}.`,
+      'If this was you, you do not need to do anything.',
       ...notYou(frame),
     ],
   },
@@ -107,8 +108,8 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     notice: true,
     subject: ({ app }) => `${app} can now use your account`,
     blocks: ({ app, host }, frame) => [
-      `On ${frame.at}, the app ${app} (${host}) was allowed to use your account at ${frame.place}.`,
-      'If this was you, there is nothing to do. You can remove the app in your account at any time.',
+      `On ${frame.at}, the app ${app} (${host}) was given access to your account at ${frame.place}.`,
+      'If this was you, you do not need to do anything. You can remove the app in your account at any time.',
       ...notYou(frame),
     ],
   },
@@ -116,7 +117,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     subject: (_, { place }) => `Your password for ${place} was changed`,
     blocks: (_, frame) => [
       `The password of your account at ${frame.place} was changed on ${frame.at}.`,
-      'If this was you, there is nothing to do.',
+      'If this was you, you do not need to do anything.',
       'If this was not you, use “Forgot your password?” on the sign-in page at once:',
       { label: 'Open your account', href: frame.accountHref },
     ],
@@ -126,7 +127,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     blocks: (_, frame) => [
       `Someone asked to delete your account at ${frame.place}.`,
       button('Confirm the deletion', frame),
-      `${oneUse(frame)} After that, you can still cancel for seven days by signing in.`,
+      `${oneUse(frame)} After you confirm, you can cancel the deletion for seven days by signing in.`,
       ...notYou(frame),
     ],
   },

@@ -100,7 +100,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'Firebase scrypt',
     examples: ['$firescrypt$ln=14,r=8,p=1$salt$hash$salt separator'],
     from: 'Firebase (`ln` is `mem_cost`, `r` is `rounds`), if `FIREBASE_SIGNER_KEY` is set',
-    limit: 'as scrypt',
+    limit: 'that of scrypt',
     pattern:
       /^\$firescrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,4}),p=(?<p>1)\$(?<salt>[\w+/-]+={0,2})\$(?<hash>[\w+/-]+={0,2})\$(?<separator>[\w+/-]+={0,2})$/,
     read: readScrypt,
@@ -151,10 +151,10 @@ const refusedFormats: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^\{[\w-]+\}/, 'an LDAP hash such as {SSHA}'],
   [/^\$(1|apr1)\$/, 'an MD5 crypt hash'],
   [/^\$S\$/, 'a Drupal 7 hash'],
-  [/^\$2x?\$/, 'a bcrypt hash of a faulty version'],
+  [/^\$2x?\$/, 'a bcrypt hash in the obsolete version $2$ or $2x$'],
   [/^\$(y|gy|7)\$/, 'a yescrypt hash'],
   [/^(md5|sha1|unsalted_\w+|crypt)\$/, 'a weak Django hash'],
-  [/^!/, 'Django’s mark of an account without a password'],
+  [/^!/, 'the value that Django stores for an account without a password'],
 ]
 
 /** Parses a password hash. If it is rejected, returns why, as the end of a sentence. */
@@ -163,13 +163,14 @@ export function readPasswordHash(text: string): StoredHash | string {
     const groups = text.length <= TEXT_LENGTH_MAX && pattern.exec(text)
     if (!groups) continue
     const hash = read(groups.groups ?? {})
-    if (hash === 'too costly') return `makes each sign-in too expensive; ${name} may have ${limit}`
+    if (hash === 'too costly')
+      return `makes each sign-in too expensive; the limit for ${name} is ${limit}`
     return hash ?? `is not a complete ${name} hash, such as ${examples[0]}`
   }
-  const [, name = 'truncated or of an unknown format'] =
+  const [, name = 'truncated or in an unknown format'] =
     refusedFormats.find(([pattern]) => pattern.test(text)) ?? []
   const accepted = passwordFormats.map((format) => format.name).join(', ')
-  return `is ${name}; send a complete hash of another format (${accepted}), or omit the field`
+  return `is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
 }
 
 /** Whether sign-in should replace the hash, because it is not Argon2id or cheaper than a new one. */

@@ -107,7 +107,7 @@ function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)
   if (error) {
     logFields(ctx).error = error
-    // The engine does not set Cache-Control at all endpoints (RFC 6749 §5.2).
+    // The engine sets Cache-Control only at some endpoints (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)

@@ -7,7 +7,7 @@ import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.t
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 import type { ClientKeys } from './optional-protocols.ts'
 
-/** A client of any origin. */
+/** An OAuth client: an application, a resource server, a platform, a self-registered client or our own pages. */
 export interface Client {
   readonly clientId: string
   readonly origin: AnyOrigin

@@ -41,7 +41,7 @@ export interface RefreshToken extends IssuedToken {
 export type FindToken<Token> = (value: string, callerId?: string) => Promise<Token | undefined>
 
 interface TokenPorts {
-  /** Must not be memoized: a refresh reads its family again after a concurrent request has changed it. */
+  /** Reads the grant of a token. Not memoized, because a refresh reads its family again after a concurrent change. */
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
   readonly keys: readonly Buffer[]

@@ -127,7 +127,10 @@ export const unsupportedBody = (expected: string): Refusal =>
 export const bodyTooLarge = (bytesMax: number): Refusal =>
   invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
 export const addressTooLong = (charactersMax: number): Refusal =>
-  invalidRequest(414, `the URL is longer than ${charactersMax} characters; send the query by POST`)
+  invalidRequest(
+    414,
+    `the URL is longer than ${charactersMax} characters; send the query with POST`,
+  )
 
 /** A limit was exceeded. `refuseTooMany` sets the headers that describe the limit. */
 export const tooManyRequests = (): Refusal =>
