@@ -93,18 +93,18 @@ forEachDatabase('files of a site', (start) => {
   it('are refused when their bytes, type and name disagree, and leave nothing', async () => {
     const before = onDisk()
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
-    const unknown = /: its content is not of a supported type: image\/png, /
+    const unknown = /: its content has none of the supported types: image\/png, /
     for (const [sending, reason] of [
       [{ name: 'logo.svg', bytes: svg, mediaType: 'image/svg+xml' }, unknown],
       [{ name: 'logo.png', bytes: svg }, unknown],
       [{ name: 'a.html', bytes: Buffer.from('<!doctype html>') }, unknown],
       [
         { mediaType: 'image/png' },
-        /: its bytes are application\/pdf, but its Content-Type is image\/png$/,
+        /: its content is application\/pdf, but its Content-Type is image\/png$/,
       ],
       [
         { name: 'shots.html' },
-        /: its bytes are application\/pdf, but its name does not end in \.pdf$/,
+        /: its content is application\/pdf, but its name does not end in \.pdf$/,
       ],
     ] as const) {
       const answer = await send(sending)

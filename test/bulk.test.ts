@@ -523,7 +523,7 @@ withDatabases('import with --missing', (open) => {
     const lines = people(3)
     const { absent } = await importRecords(database, lines, { missing: 'end' })
     expect([String(absent), await disabled(database)]).to.deep.equal([
-      'the import lacks 22 people and contains only 3: it may be incomplete. If it is not, repeat it with --missing end-all',
+      'the import lacks 22 people and contains only 3: it may be incomplete. If it is complete, repeat it with --missing end-all',
       [],
     ])
     expect((await importRecords(database, lines, { missing: 'end-all' })).absent).to.equal(22)
@@ -531,7 +531,7 @@ withDatabases('import with --missing', (open) => {
   })
 
   for (const [why, lines] of [
-    ['the import does not contain people', [course('wheel')]],
+    ['the import contains no people', [course('wheel')]],
     [
       'a rejected line does not identify its record',
       [person('ada'), { type: 'person', name: 'Eve' }],

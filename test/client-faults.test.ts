@@ -62,7 +62,7 @@ describe('the error of a faulty client', () => {
     ]
     expect(new Set(sentences).size).to.equal(1)
     expect(sentences[0])
-      .to.include('client_secret in the form or by HTTP Basic for a confidential one')
+      .to.include('client_secret in the form or with HTTP Basic for a confidential one')
       .and.include('send client_id alone for a public client')
       .and.include('Refusals')
   })
@@ -87,7 +87,7 @@ describe('the error of a faulty client', () => {
       const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
       const twice = await post(path, { ...fields, client_secret }, basic(client_id, client_secret))
       expect(sentenceOf(twice, 400)).to.include(
-        'either in the form, without any Authorization header, or by HTTP Basic',
+        'either in the form, without any Authorization header, or with HTTP Basic',
       )
       // @okta/okta-auth-js sends the client_id without a colon and a secret.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
@@ -236,7 +236,7 @@ describe('the error of a faulty client', () => {
   it('shows operators the required authentication method', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
-      'the client is registered for the authentication method none',
+      'the client is registered for the authentication method none, but used another one',
     )
   })
 

@@ -22,7 +22,7 @@ describe('hints for the set-up', () => {
     const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
     expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
       .to.include('use only scopes listed in scopes_supported')
-      .and.include('separate scopes by spaces, not by commas')
+      .and.include('separate scopes with spaces, not commas')
     expect(Reflect.get(asked('scope=nothing'), 'problem')).to.not.include('commas')
     expect(asked('scope=profile')).to.deep.equal({ scopes: ['profile'] })
   })

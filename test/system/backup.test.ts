@@ -152,7 +152,7 @@ describe('a backup of the embedded database', () => {
       const later = { name: '9999-later.sql', digest: '' }
       changeManifest(copy, ({ schema }) => ({ schema: [...(schema as object[]), later] }))
       expect(await run(['restore', copy], target(), 1)).to.match(
-        /A newer version made the backup.*9999-later\.sql/,
+        /The backup was made by a newer version.*9999-later\.sql/,
       )
     })
 

@@ -147,7 +147,7 @@ describe('doctor', () => {
     const after = await runGatehouse(['doctor'], { DATA_DIR })
     expect([after.code, after.stderr, problems(after)]).to.deep.equal([0, '', []])
     expect(after.stdout)
-      .to.include('The signing keys can be decrypted with this secret')
+      .to.include('The signing keys can be decrypted with the root secret')
       .and.include('contains the demo campus, whose passwords are public')
   })
 

@@ -203,7 +203,7 @@ it('after a restore by other means, grants end-all ends every grant and session 
   const asked = await runGatehouse(['grants', 'end-all'], variables)
   expect([asked.code, asked.stderr]).to.deep.equal([
     1,
-    'Nothing was ended. Answer y, or use --yes without a terminal.\n',
+    'Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.\n',
   ])
   expect((await userinfo(url, one.accessToken)).status).to.equal(200)
   const { code, stdout } = await runGatehouse(['grants', 'end-all', '--yes'], variables)
@@ -226,14 +226,16 @@ it('files that the database names and the folder lacks are reported by doctor, b
   rmSync(join(files, named[0] ?? ''), { recursive: true })
   const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
   const found = findings.find(({ check }: { check?: string }) => check === 'files.missing')
-  expect(found?.sentence).to.match(/lacks 1 of the files that the database names, such as fil_/)
+  expect(found?.sentence).to.match(
+    /lacks 1 of the files that are listed in the database, such as fil_/,
+  )
   const folder = join(temporaryFolder(), 'backup')
   for (const command of [['backup'], ['backup', 'verify']]) {
     const { code, stderr } = await runGatehouse([...command, folder], variables)
     expect([code, stderr]).to.deep.equal([
       1,
-      `The backup lacks 1 of the files that the database names, such as ${found?.sentence.split('such as ')[1]}. ` +
-        'All hosts must share DATA_DIR/files, or use S3.\n',
+      `The backup lacks 1 of the files that are listed in the database, such as ${found?.sentence.split('such as ')[1]}. ` +
+        'Let all hosts share DATA_DIR/files, or use S3.\n',
     ])
   }
 })

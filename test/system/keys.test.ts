@@ -193,7 +193,7 @@ it('keys for forwarded requests rotate like those of id_tokens, and independentl
     /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /,
   )
   expect((await gatehouse('doctor')).stdout).to.match(
-    /keys for the platform API can be decrypted with this secret/,
+    /keys for the platform API can be decrypted with the root secret/,
   )
   await platform.kill()
 })

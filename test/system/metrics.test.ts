@@ -238,7 +238,7 @@ describe('metrics', () => {
       const variables = { METRICS_PORT: String(port), PORT: String(await freePort()), WORKERS }
       const { code, stderr } = await runService(variables)
       expect(code).to.equal(1)
-      expect(stderr).to.include(`Port ${port} of 127.0.0.1, for metrics, is in use`)
+      expect(stderr).to.include(`Port ${port} on 127.0.0.1, for metrics, is in use`)
     })
   }
 

@@ -20,8 +20,12 @@ const safe: Durability = {
 
 const table: readonly [Partial<Durability>, 'ok' | 'note' | 'wrong', RegExp][] = [
   [{}, 'ok', /keeps all acknowledged writes, even after a power failure/],
-  [{ appendFsync: 'everysec' }, 'note', /of up to 2 s if its machine fails/],
-  [{ appendFsync: 'no' }, 'note', /of about 30 s/],
+  [
+    { appendFsync: 'everysec' },
+    'note',
+    /can lose up to 2 s of acknowledged writes if its machine fails/,
+  ],
+  [{ appendFsync: 'no' }, 'note', /can lose about 30 s of/],
   [{ appendFsync: undefined }, 'note', /is unknown \(CONFIG is forbidden\)/],
   [{ appends: false, unsavedChanges: 7 }, 'note', /snapshots only \(appendonly no\).*7 changes/],
   [{ evictsBy: 'allkeys-lru' }, 'wrong', /evicts .*maxmemory-policy allkeys-lru/],

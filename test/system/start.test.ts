@@ -120,7 +120,7 @@ describe('starting', () => {
     const refused = await runService({ ...variables, PORT: String(await freePort()) })
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.match(
-      /^Gatehouse cannot start: the database of DATABASE_URL contains the demo campus, whose passwords are public, while BASE_URL is [^ ]+ and HOST is 127\.0\.0\.1\. Set DEMO_DATA=on if this is intended, or use an empty database\.\n$/,
+      /^Gatehouse cannot start: the database in DATABASE_URL contains the demo campus, whose passwords are public \(BASE_URL [^ ]+, HOST 127\.0\.0\.1\)\. Use an empty database or, if this is intended, set DEMO_DATA=on\.\n$/,
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 
@@ -163,7 +163,7 @@ describe('starting', () => {
       const { code, stderr } = await runService({ PORT, DATA_DIR: temporaryFolder(), WORKERS })
       expect([code, stderr]).to.deep.equal([
         1,
-        `Port ${PORT} of 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
+        `Port ${PORT} on 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
       ])
     })
   }

@@ -169,13 +169,13 @@ export function itemTools(noun: string, selection: string): Tool[] {
     }),
     change({
       name: `unpublish_${noun}`,
-      description: `Returns ${one} to draft. People who already have it keep access.`,
+      description: `Returns ${one} to draft. Existing enrolments, purchases and registrations stay valid.`,
       ...byId,
       destroys: true,
     }),
     change({
       name: `archive_${noun}`,
-      description: `Archives ${one}. People who already have it keep access. restore_${noun} undoes this.`,
+      description: `Archives ${one}. Existing enrolments, purchases and registrations stay valid. restore_${noun} undoes this.`,
       ...byId,
       destroys: true,
     }),

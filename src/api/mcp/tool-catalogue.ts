@@ -72,7 +72,7 @@ export function describeUnknownTool(name: string, { caller, address, parts }: To
   const names = listedTools(caller, address).tools.map((tool) => tool.name)
   const near = nearNames(name, names)
   const hint = near.length > 0 ? ` Similar names: ${near.join(', ')}.` : ''
-  return `There is no tool with that name.${hint} Call tools/list for the tools of this token.`
+  return `There is no tool with that name.${hint} Call tools/list for the available tools.`
 }
 
 const NEAR_MAX = 3

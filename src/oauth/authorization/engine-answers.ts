@@ -148,7 +148,7 @@ export interface RefusedRequest {
 type Sentence = string | ((request: RefusedRequest) => string | undefined)
 
 const UNDER_REFUSALS =
-  'site operators can see the reason under Refusals on the page of the application'
+  'site operators can see the reason under Refusals on the page of this application'
 
 const SEND_S256 =
   'send code_challenge_method=S256 and, as code_challenge, the base64url-encoded SHA-256 hash of your code_verifier'
@@ -197,7 +197,8 @@ const toOperator = sentences({
     explainRedirect(String(sent), client.postLogoutRedirectUris ?? [], 'post_logout_redirect_uri'),
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) =>
-      client && `the client is registered for the authentication method ${client.clientAuthMethod}`,
+      client &&
+      `the client is registered for the authentication method ${client.clientAuthMethod}, but used another one`,
   // The store does not return expired codes, so the engine reports them as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',

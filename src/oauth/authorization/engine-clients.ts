@@ -114,7 +114,8 @@ const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
  * Limits for fetching client keys. They are high, so that fetches from failing hosts do not block other clients.
- * Operators enter the URLs, and each is fetched at most once a minute, so only failing hosts cause many requests.
+ * Operators enter the URLs, and a URL whose host responds is fetched at most once a minute. So only failing hosts can
+ * cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 

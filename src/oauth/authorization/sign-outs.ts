@@ -200,7 +200,7 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Stores sessions at applications, and queues notices when sessions end. Apart from sign-outs, `judgeAccess` decides
+ * Records the sessions that people have at applications, and queues a notice when one ends. Apart from sign-outs, `judgeAccess` decides
  * whether a session has ended, as it does for every use of a token. So even a change made by hand in the database causes
  * a notice.
  */

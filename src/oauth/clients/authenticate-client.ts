@@ -26,7 +26,7 @@ export type ClientCredentials =
 
 /** Error description for wrong credentials. Does not reveal which client ids exist, or which clients have a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
-  'client authentication failed: send client_id alone for a public client, client_secret in the form or by ' +
+  'client authentication failed: send client_id alone for a public client, client_secret in the form or with ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
   'the exact reason under Refusals on the page of the application or resource server'
 
@@ -36,12 +36,12 @@ export const CLIENT_NOT_AUTHENTICATED =
  */
 export const SEVERAL_MECHANISMS =
   'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
-  'without any Authorization header, or by HTTP Basic'
+  'without any Authorization header, or with HTTP Basic'
 
 /** Error description for a malformed Authorization header. Some libraries send only the client_id in it, or a token. */
 export const MALFORMED_HEADER =
-  'invalid authorization header value format: send Basic and the base64 of client_id:client_secret; for a ' +
-  'public client send client_id in the form and no Authorization header'
+  'invalid authorization header value format: send Basic followed by the base64 encoding of ' +
+  'client_id:client_secret; for a public client, send client_id in the form and no Authorization header'
 
 /** Error description for a Basic header with an empty secret, which some libraries send by default. */
 export const BASIC_WITHOUT_SECRET =
@@ -149,7 +149,7 @@ export async function authenticateClient(
   if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
     return {
       client,
-      refused: `the client is registered for the authentication method ${client.authMethod}`,
+      refused: `the client is registered for the authentication method ${client.authMethod}, but used another one`,
     }
   }
   if (assertion !== undefined) {

@@ -66,7 +66,7 @@ const publicKey = z.union(
       n: base64url.refine((n) => Buffer.from(n, 'base64url').length * 8 >= RSA_BITS_MIN),
     }),
   ],
-  { error: 'a key must be EC with P-256, OKP with Ed25519, or RSA with at least 2048 bits' },
+  { error: 'each key must be EC with P-256, OKP with Ed25519, or RSA with at least 2048 bits' },
 )
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']

@@ -30,7 +30,7 @@ export function explainRefusedScopes(
     return `only an application created by a site operator can request ${members}: ask an operator for a client_id at ${baseUrl}${pages.connectHome}. Or request fewer scopes: ${open}`
   }
   return isUnreviewed(client)
-    ? `this client can request ${named} after an operator has approved it in the admin area. Until then: ${open}`
+    ? `this client can request ${named} after an operator has approved the client in the admin area. Until then: ${open}`
     : `this client cannot request ${named}: ${open}`
 }
 

@@ -71,7 +71,7 @@ async function answerRegistration(
     : await registerLoopback(ctx, decision.registration, clients)
   const clientId = record.client_id
   logFields(ctx).client = clientId
-  const reason = isPlatform ? 'a platform of this service' : 'a program on a computer'
+  const reason = isPlatform ? 'a platform that this service knows' : 'a program on a computer'
   noteEvent({ action: 'client.registered', clientId, reason, ...callerOf(ctx) })
   ctx.status = 201
   ctx.set('Cache-Control', 'no-store')

@@ -152,8 +152,9 @@ function makeVerifyAssertion(
 
 const replayProblems = {
   first: undefined,
-  again: 'the assertion was used before',
-  forgotten: 'the assertion is older than the record of used assertions: send a new one',
+  again: 'the assertion was used before, or expires more than a day from now',
+  forgotten:
+    'the assertion may have been used before the service lost its record of used assertions: send a new one',
 } as const
 
 interface AssertionRules {

@@ -206,7 +206,7 @@ function connectionOf(url: string): readonly [words: readonly string[], password
 function describeFailure(program: string, error: unknown): Error {
   if (codeOf(error) === 'ENOENT') {
     return new Error(
-      `${program} is not installed. Install the PostgreSQL client programs (postgresql-client) in ` +
+      `${program} is not installed. Install the PostgreSQL client programs (postgresql-client) of ` +
         "the server's major version or later, and add them to PATH.",
     )
   }

@@ -84,8 +84,8 @@ export async function readManifest(folder: string): Promise<Manifest> {
   if (data) return data
   const field = error.issues[0]?.path.join('.') || 'the whole document'
   throw new Error(
-    `The ${MANIFEST_FILE} of ${folder} cannot be used (${field} is invalid): it is damaged, or a newer ` +
-      'version made it. Use that version, or another backup.',
+    `${MANIFEST_FILE} in ${folder} cannot be used (${field} is invalid): it is damaged, or was written by a ` +
+      'newer version. Use that version, or another backup.',
   )
 }
 

@@ -62,7 +62,7 @@ export async function* findObstacles(
   const { location, dataDir, filesOnDisk, secretFile } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
-    return yield `The backup is from ${names[manifest.engine]}, but this configuration uses ` +
+    return yield `The backup was made from ${names[manifest.engine]}, but this configuration uses ` +
       `${names[location.kind]}. Use export and import to move data between them.`
   }
   yield* findExistingDatabase(location)

@@ -67,8 +67,8 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   if (missingFiles.length === 0) return
   throw new CommandRefused(
     report,
-    `The backup lacks ${missingFiles.length} of the files that the database names, such as ` +
-      `${missingFiles[0]}. All hosts must share DATA_DIR/files, or use S3.`,
+    `The backup lacks ${missingFiles.length} of the files that are listed in the database, such as ` +
+      `${missingFiles[0]}. Let all hosts share DATA_DIR/files, or use S3.`,
   )
 }
 
@@ -81,7 +81,7 @@ export async function checkBackup(folder: string): Promise<string> {
       `The backup ${folder} is damaged. Use another one.`,
     )
   }
-  const made = `Made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
+  const made = `The backup was made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
   mustHaveFiles(manifest, made)
   return [
     `The backup ${folder} is complete: ${summaryOf(manifest)}.`,
@@ -97,7 +97,7 @@ function summaryOf({ engine, rows, schema, parts, secret, files }: Manifest): st
   const kept = files === 'included' ? `${fileCount} files` : 'files left in their bucket'
   return (
     `${engine}, ${rowCount} rows in ${Object.keys(rows).length} tables, ${schema.length} migrations, ` +
-    `${kept}, the secret ${secret}, ${megabytes} MB in ${parts.length} parts`
+    `${kept}, root secret ${secret}, ${megabytes} MB in ${parts.length} parts`
   )
 }
 
@@ -132,8 +132,8 @@ export async function restore(
   const obstacles =
     unknown.length > 0
       ? [
-          `A newer version made the backup (${manifest.version}). This version does not have its ` +
-            `migrations ${unknown.join(', ')}. Restore it with that version.`,
+          `The backup was made by a newer version (${manifest.version}), which has migrations that this version ` +
+            `lacks: ${unknown.join(', ')}. Restore the backup with that version.`,
         ]
       : await Array.fromAsync(findObstacles(manifest, target))
   if (obstacles.length === 0) obstacles.push(...(await verifyBackup(folder)).damages)
@@ -178,7 +178,7 @@ async function settle(
 /** `grants end-all`: ends every grant, session and code, after a restore by other means. Asks unless `isConfirmed`. */
 export async function endAllGrants(config: Config, isConfirmed: boolean): Promise<string> {
   if (!isConfirmed && !(await confirm('End every grant, session and code?'))) {
-    throw new Error('Nothing was ended. Answer y, or use --yes without a terminal.')
+    throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')
   }
   const { grants, records } = await withDatabase(config, 'writes', endEverythingNow)
   return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People must sign in and authorize again.`
@@ -201,9 +201,10 @@ async function endEverythingNow(database: Database, now: () => number) {
 
 function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Generator<string> {
   if (manifest.issuer !== baseUrl) {
-    yield `The backup is from ${manifest.issuer}, but BASE_URL is ${baseUrl}: clients will see a different issuer.`
+    yield `The issuer in the backup is ${manifest.issuer}, but BASE_URL is ${baseUrl}: clients will see a different issuer.`
   }
-  if (manifest.files === 'bucket') yield 'Restore the uploaded files to their bucket, too.'
+  if (manifest.files === 'bucket')
+    yield 'Uploaded files are not in the backup: restore their bucket, too.'
   if (manifest.secret === 'included' && secrets !== undefined) {
     yield 'The root secret of the backup was not restored, because SECRET or SECRET_FILE is set.'
   }

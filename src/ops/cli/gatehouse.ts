@@ -16,12 +16,13 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   keys rotate           makes the next key sign; running processes use it within seconds
     --upstream          rotates the key for requests to the platform API, not for id_tokens
     --force             rotates even if the next key was just published (after a leak)
-  import <path>         writes records into the database, even while the service runs: an NDJSON
-                        file, a folder of them, - for standard input, or .json files as in
-                        config/demo. Run it again after an interruption to resume
+  import <path>         writes records into the database, even while the service runs: from an
+                        NDJSON file, a folder of NDJSON files, standard input (-), or a folder of
+                        .json files as in config/demo. After an interruption, run it again to resume
     --rejects <file>    collects the rejected lines in a file, to correct and import again
-    --missing <choice>  what to do with people of earlier imports who are missing: keep counts
-                        them, end disables them unless they are too many, end-all in any case
+    --missing <choice>  what to do with people from earlier imports who are missing from this one:
+                        keep counts them, end disables them unless there are too many of them,
+                        end-all disables them in any case
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
@@ -32,7 +33,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --keep-grants       keeps the grants and sessions of the backup
   grants end-all        ends every grant, session and code: after a restore by other means, such as
                         point-in-time recovery. Stop the service first
-    --yes               does not ask
+    --yes               does not ask for confirmation
   migrate               applies pending migrations, even with MIGRATE_AT_START=no
     --dry-run           lists pending migrations and what they lock, and changes nothing
   migrate status        the same as migrate --dry-run

@@ -125,7 +125,7 @@ function summary(path: string, report: ImportReport, missing: Missing | undefine
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'number') {
     const what = missing === 'keep' ? 'kept' : 'disabled and signed out'
-    parts.push(`People of earlier imports who are missing, ${what}: ${absent}.`)
+    parts.push(`People from earlier imports who are missing from this one (${what}): ${absent}.`)
   }
   if (rejectedCount > 0) {
     parts.push(`Invalid lines: ${rejectedCount}. Correct them and import them again.`)

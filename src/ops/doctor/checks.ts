@@ -26,7 +26,7 @@ export const checks = {
   'keys.absent': note('the first start creates the keys'),
   'keys.unusable': wrong('start with the secret that encrypted the keys, or restore a backup'),
   'restore.older': wrong(
-    'run `npm run gatehouse -- grants end-all`, because tokens revoked since the backup are valid again',
+    'run `npm run gatehouse -- grants end-all`, because tokens that were revoked after the backup are valid again',
   ),
   'restore.timeline': weak(
     "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `update setting set value = '' where name = 'restore_marker'`",
@@ -34,12 +34,12 @@ export const checks = {
   'site.renamed': note(
     'import the site with another slug if people look for its pages at the old path',
   ),
-  'demo.present': note('use an empty database for real people'),
+  'demo.present': note('use another database, without the demo campus, for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
   'redis.silent': wrong('check that Redis is running and that its address is correct'),
   'redis.forgets': wrong('set maxmemory-policy to noeviction'),
   'redis.loses': note(
-    'set `appendonly yes`, and `appendfsync always` to lose no writes or `everysec` to lose at most 2 s',
+    'set `appendonly yes`, and `appendfsync` to `always` (loses no writes) or `everysec` (loses at most 2 s of writes)',
   ),
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),
@@ -60,15 +60,15 @@ export const checks = {
   'proxy.ignored': wrong(
     'set TRUST_PROXY=yes, because otherwise all users behind the proxy share one rate limit',
   ),
-  'proxy.anyone': note('let only your proxy connect to this port'),
+  'proxy.anyone': note('let only your proxy connect to the port of the service'),
 
-  'metrics.exposed': note('let only Prometheus connect to this port'),
+  'metrics.exposed': note('let only Prometheus connect to the metrics port'),
   'metrics.port': wrong('choose another port'),
   'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
   'outside.silent': note('run doctor with --outside while the service runs'),
   'outside.unreachable': wrong(
-    'check that the service is running, and that DNS and the proxy lead to it',
+    'check that the service is running, and that DNS and the proxy direct requests to it',
   ),
   'outside.untrusted': wrong(
     'install a certificate for this name, with its chain, from an authority that clients trust',
@@ -116,7 +116,7 @@ export const checks = {
     'RFC 8252 §7.1',
   ),
   'client.loopback-beside-web': note(
-    'create a separate application for the developers',
+    'create a separate application for development',
     'RFC 9700 §4.1',
   ),
   'client.free-segment': note(
@@ -146,7 +146,10 @@ export const checks = {
     'if the client is no longer needed, disable it, then delete it',
     'RFC 9700 §2.3',
   ),
-  'client.scopes-unused': note('remove these scopes from the client', 'RFC 9700 §2.3'),
+  'client.scopes-unused': note(
+    'remove these scopes from the client if it does not need them',
+    'RFC 9700 §2.3',
+  ),
 }
 
 export type CheckName = keyof typeof checks

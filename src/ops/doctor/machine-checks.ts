@@ -50,7 +50,7 @@ export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
 
 /** Creates the finding about the free space of a disk. @param bytes the free space */
 export function judgeRoom(folder: string, bytes: number): Finding {
-  const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
+  const sentence = `The disk that holds ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
   if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)
   if (bytes < ROOM_BYTES_WANTED) return found('files.little-room', sentence)
   return ok(`${sentence}.`)

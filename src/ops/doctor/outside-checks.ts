@@ -72,7 +72,12 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
-    return [found('outside.redirects', `Discovery redirects to ${headers.location ?? 'nowhere'}`)]
+    return [
+      found(
+        'outside.redirects',
+        `Discovery redirects to ${headers.location ?? 'a missing Location'}`,
+      ),
+    ]
   }
   if (status !== 200) return [found('outside.status', `Discovery responds with status ${status}`)]
   try {

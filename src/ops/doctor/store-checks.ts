@@ -110,7 +110,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
     if (states.sort().join() === 'current,next') {
       await readKeyRing(keys)
-      yield ok(`The ${name} can be decrypted with this secret; ${rows[0]?.kid} signs.`)
+      yield ok(`The ${name} can be decrypted with the root secret; the key ${rows[0]?.kid} signs.`)
     } else {
       const said = `The ${name} must include one current and one next key, but include ${states.join(', ') || 'neither'}`
       yield found('keys.unusable', said)
@@ -152,7 +152,7 @@ async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): 
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return
-  const said = `${dataDir}/files lacks ${missing.length} of the files that the database names`
+  const said = `${dataDir}/files lacks ${missing.length} of the files that are listed in the database`
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
 }
 
@@ -165,7 +165,10 @@ async function* checkProxy(
   now: () => number,
 ): Findings {
   if (trustProxy && !isLoopbackInterface(host))
-    yield found('proxy.anyone', `X-Forwarded-For is trusted from every caller of ${host}`)
+    yield found(
+      'proxy.anyone',
+      `X-Forwarded-For is trusted from every client that connects to ${host}`,
+    )
   const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
   if (!trustProxy && ignoredAtMs > now() - DAY_MS)
     yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')

@@ -29,7 +29,7 @@ export async function settleAbsentPeople(
   if (missing === 'end') {
     const count = await forEachAbsent(kysely, present, async () => {})
     if (count > Math.max(MISSING_FEW, present.size * MISSING_SHARE_MAX)) {
-      return `the import lacks ${count} people and contains only ${present.size}: it may be incomplete. If it is not, repeat it with --missing end-all`
+      return `the import lacks ${count} people and contains only ${present.size}: it may be incomplete. If it is complete, repeat it with --missing end-all`
     }
   }
   const settle = async (id: string) => {

@@ -41,7 +41,7 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
   // Do not fill a database that the operator configured.
   if (mayServeDemo && databaseUrl !== undefined) {
     logger.info(
-      'DEMO_DATA fills only the embedded database; to try the demo with DATABASE_URL, import config/demo; its passwords are public',
+      'DEMO_DATA loads the demo campus only into the embedded database; to load it into the database in DATABASE_URL, import config/demo; its passwords are public',
     )
   }
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
@@ -55,10 +55,10 @@ export async function settleDemo(database: Database, settings: DemoSettings) {
 }
 
 function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
-  const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
+  const where = databaseUrl ? 'the database in DATABASE_URL' : 'the embedded database'
   return (
-    `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public, while ` +
-    `BASE_URL is ${baseUrl} and HOST is ${host}. Set DEMO_DATA=on if this is intended, or use an empty database.`
+    `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public ` +
+    `(BASE_URL ${baseUrl}, HOST ${host}). Use an empty database or, if this is intended, set DEMO_DATA=on.`
   )
 }
 

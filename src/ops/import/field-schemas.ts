@@ -55,7 +55,12 @@ export const matching = (lengthMax: number, pattern: RegExp, message?: string) =
   z.string().max(lengthMax).regex(pattern, message)
 export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
 export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
-export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client_id')
+export const clientId = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/,
+    'must be a client_id: 3 to 100 letters, digits, dots, hyphens and underscores',
+  )
 export const url = z
   .url({ protocol: /^https?$/ })
   .max(2000)

@@ -163,7 +163,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
 /** Rejects the lines with hashes of Firebase, because nobody could sign in with them. */
 function rejectFirebaseHashes({ lines, rejected }: Batch): void {
   const problem =
-    'passwordHash: is of Firebase; set FIREBASE_SIGNER_KEY for this command and the service'
+    'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
   const isFirebase = ({ record }: ReadLine) =>
     String(record.values['passwordHash']).startsWith('$firescrypt$')
   const kept = lines.filter((line) => !isFirebase(line))
@@ -188,7 +188,7 @@ async function settleAbsent(
   missing: Missing,
   nowMs: number,
 ): Promise<number | string> {
-  if (people.size === 0) return 'the import does not contain people'
+  if (people.size === 0) return 'the import contains no people'
   if (!knowsEveryRecord) return 'a rejected line does not identify its record'
   return await settleAbsentPeople(database, people, { missing, nowMs })
 }

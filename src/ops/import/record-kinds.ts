@@ -246,7 +246,7 @@ export const kinds = {
       invoiceNumber: optional(text(60)),
       refundedAt: optional(time),
       totalCents: count(2_000_000_000),
-      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as EUR'),
+      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
       placedAt: time,
     }),
     inOrder: ['placedAt', 'refundedAt'],

@@ -89,6 +89,6 @@ async function explain(
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
-  if (columns === undefined) return 'the record contradicts data in the database'
+  if (columns === undefined) return 'the record violates a constraint of the database'
   return `another record has the same ${columns.replace(/\w+\./g, '').replaceAll('_', ' ')}`
 }

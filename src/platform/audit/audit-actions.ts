@@ -77,7 +77,7 @@ export const changeActions = {
   'post.delete': 'deleted the announcement',
   'file.create': 'uploaded the file',
   'file.delete': 'deleted the file',
-  'digital_product.file': 'replaced the file of the digital product',
+  'digital_product.file': 'replaced or removed the file of the digital product',
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 

@@ -127,7 +127,7 @@ function countEvents() {
         return
       }
       kinds.ofAction.set(action, known + 1)
-      const counted = isSeparate ? note : { action, reason: 'further events of this action' }
+      const counted = isSeparate ? note : { action, reason: 'further events with this action' }
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 

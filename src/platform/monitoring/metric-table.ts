@@ -74,7 +74,7 @@ const metrics = {
   gatehouse_processes: { type: 'gauge', help: 'Processes on this host that accept requests.' },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
-    help: 'Delay of a 20 ms timer, which is also how long requests wait for the event loop.',
+    help: 'How late a 20 ms timer fires, which is also how long requests wait for the event loop.',
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
   },
   gatehouse_process_cpu_seconds_total: {
@@ -86,7 +86,10 @@ const metrics = {
     type: 'gauge',
     help: 'Resident memory of the processes that accept requests.',
   },
-  gatehouse_process_heap_bytes: { type: 'gauge', help: 'Used JavaScript heap memory.' },
+  gatehouse_process_heap_bytes: {
+    type: 'gauge',
+    help: 'JavaScript heap memory in use by the processes that accept requests.',
+  },
   gatehouse_process_start_timestamp_seconds: {
     type: 'gauge',
     help: 'Start time of the oldest process that accepts requests.',
@@ -100,7 +103,7 @@ const metrics = {
   },
   gatehouse_ignored_proxy_requests_total: {
     type: 'counter',
-    help: 'Requests whose X-Forwarded-For came from a private address and was ignored.',
+    help: 'Requests from private addresses whose X-Forwarded-For header was ignored.',
   },
   gatehouse_refusals_total: {
     type: 'counter',
@@ -158,7 +161,7 @@ const metrics = {
   },
   gatehouse_database_connections: {
     type: 'gauge',
-    help: 'Open PostgreSQL connections, and requests waiting for one.',
+    help: 'Open PostgreSQL connections, and requests waiting for a connection.',
     labels: { state: ['open', 'waiting'] },
   },
   gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },
@@ -169,17 +172,17 @@ const metrics = {
   },
   gatehouse_outbox_messages_waiting: {
     type: 'gauge',
-    help: 'Messages to other servers that were not accepted yet.',
+    help: 'Messages that no mail server has accepted yet.',
     ofHost: 'max',
   },
   gatehouse_outbox_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest of these messages.',
+    help: 'Age of the oldest message that no mail server has accepted yet.',
     ofHost: 'max',
   },
   gatehouse_outbox_attempts_total: {
     type: 'counter',
-    help: 'Attempts to send such a message; dropped: it was rejected, or three days old.',
+    help: 'Attempts to send a message; dropped: the message was rejected, or was three days old.',
     labels: { kind: ['mail'], outcome: ['sent', 'postponed', 'dropped'] },
   },
   gatehouse_task_runs_total: {

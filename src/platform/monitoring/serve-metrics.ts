@@ -90,7 +90,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   })
 }
 
-const OTHER_NAME = `use a host name of this machine in the URL, such as ${loopbackAddress}\n`
+const OTHER_NAME = `use a loopback address or a host name of this machine in the URL, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
@@ -117,7 +117,7 @@ async function openScrapeServer(
   })
   server.maxConnections = CONNECTIONS_MAX
   server.requestTimeout = server.headersTimeout = REQUEST_MS
-  await listenAt(server, address, `Port ${address.port} of ${address.host}, for metrics,`)
+  await listenAt(server, address, `Port ${address.port} on ${address.host}, for metrics,`)
   return {
     async [Symbol.asyncDispose]() {
       server.close()

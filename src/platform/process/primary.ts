@@ -147,7 +147,7 @@ class Workers {
       this.#fillUp()
       return
     }
-    const cause = member.reason ?? `A worker exited with ${endedWith}.`
+    const cause = member.reason ?? `A worker exited (code or signal: ${endedWith}).`
     this.#reasons.add(cause)
     if (!this.#servedOnce && this.#members.size === 0) {
       this.#beginStop()

@@ -37,7 +37,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000
   server.maxRequestsPerSocket = 0
-  await listenAt(server, address, `Port ${address.port} of ${address.host}`)
+  await listenAt(server, address, `Port ${address.port} on ${address.host}`)
   const leave = () => {
     leaving = true
     for (const response of running) {

@@ -76,7 +76,7 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
       kind: 'note',
       sentence:
         `${loses}: it saves snapshots only (appendonly no), and would lose ${now} if it stopped now. ` +
-        'It contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.',
+        'Redis contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.',
     }
   }
   if (appendFsync === 'always') {
@@ -84,8 +84,8 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
     return { kind: 'ok', sentence }
   }
   const notes: Readonly<Record<string, string>> = {
-    everysec: `${loses} of up to 2 s if its machine fails (appendfsync everysec), and none if only Redis stops.`,
-    no: `${loses} of about 30 s if its machine fails (appendfsync no). Set appendfsync everysec to lose at most 2 s.`,
+    everysec: `Redis at ${address} can lose up to 2 s of acknowledged writes if its machine fails, but none if only Redis stops (appendfsync everysec).`,
+    no: `Redis at ${address} can lose about 30 s of acknowledged writes if its machine fails (appendfsync no). To lose at most 2 s, set appendfsync everysec.`,
   }
   const unknown = `The appendfsync setting of Redis at ${address} is unknown (CONFIG is forbidden): ask its provider how soon writes reach the disk.`
   return { kind: 'note', sentence: notes[appendFsync ?? ''] ?? unknown }

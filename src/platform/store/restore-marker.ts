@@ -41,7 +41,11 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   const date = marker ? new Date(atMs).toISOString() : 'before its first marker'
   if (inRedis > atMs || inFolder > atMs) {
     const newer = inRedis > atMs ? 'Redis' : 'DATA_DIR'
-    return { id, isOlder: true, sentence: `The database is from ${date}, but ${newer} is newer` }
+    return {
+      id,
+      isOlder: true,
+      sentence: `The state of the database is from ${date}, but the state of ${newer} is newer`,
+    }
   }
   if (!value || !id || value === id) return { id }
   const sentence = `Since ${date}, PostgreSQL has switched to another timeline, or the database was replaced`

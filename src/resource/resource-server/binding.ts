@@ -54,7 +54,7 @@ export async function judgeBinding(
         nextNonce: proof.nextNonce,
         fault: {
           error: 'use_dpop_nonce',
-          description: 'the DPoP proof must contain the nonce of the DPoP-Nonce header',
+          description: 'the DPoP proof must contain the nonce from the DPoP-Nonce header',
           reason: 'the DPoP proof is too old or has no valid nonce',
         },
       }

@@ -175,7 +175,7 @@ export function readWantedScopes({
   const unknown = scopes.filter((scope) => !findScope(scope))
   if (unknown.length === 0) return { scopes }
   const commas = unknown.some((scope) => scope.includes(','))
-    ? '; separate scopes by spaces, not by commas'
+    ? '; separate scopes with spaces, not commas'
     : ''
   return {
     problem: `the proxy requires an unknown scope: use only scopes listed in scopes_supported of the server metadata${commas}`,

@@ -147,7 +147,7 @@ async function useKey(
     .where(isKey)
     .executeTakeFirstOrThrow()
   if (before.digest !== digest) {
-    throw badInput('idempotencyKey', 'was used for another change; send a new key')
+    throw badInput('idempotencyKey', 'was used for a different change; send a new key')
   }
   if (await find(trx, siteId, before.made_id)) return before.made_id
   await trx.updateTable('change_key').set(use).where(isKey).execute()

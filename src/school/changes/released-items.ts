@@ -224,7 +224,7 @@ async function mustHaveRoom(
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from ${sql.table(table)} where site_id = ${siteId}`.execute(trx)
   if (Number(rows[0]?.total) < ITEMS_PER_SITE_MAX) return
-  throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
+  throw limitReached(`a site can have at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
 }
 
 /** Inserts an item. @returns false if the slug is taken */

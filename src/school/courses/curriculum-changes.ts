@@ -47,7 +47,7 @@ export async function createSection(
       await courses.mustFind(trx, actor.siteId, courseId)
       const sections = await listSections(trx, [courseId])
       if (sections.length >= SECTIONS_PER_COURSE_MAX) {
-        throw limitReached(`a course has at most ${SECTIONS_PER_COURSE_MAX} sections`)
+        throw limitReached(`a course can have at most ${SECTIONS_PER_COURSE_MAX} sections`)
       }
       const made = { id, position: sections.length + 1, title: wanted.title }
       await trx
@@ -105,7 +105,7 @@ export async function createLecture(
       const section = await sectionWithin(trx, actor, courseId, wanted.sectionId)
       const present = await listLectures(trx, [courseId])
       if (present.length >= LECTURES_PER_COURSE_MAX) {
-        throw limitReached(`a course has at most ${LECTURES_PER_COURSE_MAX} lectures`)
+        throw limitReached(`a course can have at most ${LECTURES_PER_COURSE_MAX} lectures`)
       }
       const made = {
         id,

@@ -65,11 +65,11 @@ const UNDECLARED = ['', 'application/octet-stream']
 function mustFit(kind: FileKind, { name, declared }: { name: string; declared: string }): void {
   const { mediaType, extensions } = kind
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
-    throw unsupportedFile(`its bytes are ${mediaType}, but its Content-Type is ${declared}`)
+    throw unsupportedFile(`its content is ${mediaType}, but its Content-Type is ${declared}`)
   }
   if (fitsName(kind, name)) return
   const ends = extensions.map((extension) => `.${extension}`).join(' or ')
-  throw unsupportedFile(`its bytes are ${mediaType}, but its name does not end in ${ends}`)
+  throw unsupportedFile(`its content is ${mediaType}, but its name does not end in ${ends}`)
 }
 
 /** Maximum size of a demo file. The actual files are much smaller. */
@@ -169,7 +169,7 @@ async function receiveInto(handle: FileHandle, stream: Readable, receiving: Rece
 function detectKind(head: Buffer, check: Receiving['check']): FileKind {
   const kind = kindOf(head.subarray(0, HEAD_BYTES))
   if (!kind)
-    throw unsupportedFile(`its content is not of a supported type: ${mediaTypes.join(', ')}`)
+    throw unsupportedFile(`its content has none of the supported types: ${mediaTypes.join(', ')}`)
   check(kind)
   return kind
 }
@@ -209,6 +209,6 @@ async function nextOf(arriving: AsyncIterator<Buffer>): Promise<IteratorResult<B
   try {
     return await arriving.next()
   } catch (cause) {
-    throw Object.assign(badUpload('the upload ended before its last byte'), { cause })
+    throw Object.assign(badUpload('the upload was interrupted before its end'), { cause })
   }
 }

@@ -97,7 +97,7 @@ export async function storeFile(
     if (!isNew) await removeBytes(storage, id)
   }
   const stored = await findByContent(kysely, siteId, after)
-  if (!stored) throw conflict('the file was deleted at the same time; upload it again')
+  if (!stored) throw conflict('the same file was deleted during the upload; upload it again')
   return { file: stored, isNew }
 }
 
@@ -125,9 +125,9 @@ async function mustHaveRoom(
     .where('site_id', '=', siteId)
     .executeTakeFirstOrThrow()
   if (Number(files) >= siteFilesMax)
-    throw limitReached(`a site may have at most ${siteFilesMax} files`)
+    throw limitReached(`a site can have at most ${siteFilesMax} files`)
   if (Number(used ?? 0) + bytes > siteBytesMax) {
-    throw limitReached(`the files of a site may have at most ${siteBytesMax} bytes in total`)
+    throw limitReached(`the files of a site can have at most ${siteBytesMax} bytes in total`)
   }
 }
 

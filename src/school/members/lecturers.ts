@@ -66,7 +66,10 @@ export async function assignLecturer(
     await courses.mustFind(trx, actor.siteId, courseId)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     if (!roles.includes('lecturer')) {
-      throw conflict('the person is not a lecturer of the site; add that role first', 'personId')
+      throw conflict(
+        'the person is not a lecturer of the site; add the lecturer role first',
+        'personId',
+      )
     }
     const others = trx
       .selectFrom('course_lecturer')

@@ -93,7 +93,7 @@ export async function createPost(
     insert: async (id, trx, record) => {
       const existing = await countRows(postsOf(trx, actor.siteId))
       if (existing >= POSTS_PER_SITE_MAX) {
-        throw limitReached(`a site has at most ${POSTS_PER_SITE_MAX} posts`)
+        throw limitReached(`a site can have at most ${POSTS_PER_SITE_MAX} posts`)
       }
       const times = { created_at: actor.now, updated_at: actor.now }
       await trx
