@@ -24,8 +24,7 @@ export function judgeGeneration(
   { lifetimes, nowMs }: { readonly lifetimes: RefreshTokenLifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
-  if (!family.token.refreshes)
-    return { kind: 'lost', reason: 'the client is not allowed to refresh tokens' }
+  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client cannot refresh tokens' }
   if (generation > family.generation) {
     return { kind: 'lost', reason: 'the database has lost the refresh that issued the token' }
   }
