@@ -250,7 +250,7 @@ describe('imported password hashes', () => {
     ['$S$DeadBeef', 'a Drupal 7 hash'],
     ['$y$j9T$salt$hash', 'a yescrypt hash'],
     ['md5$salt$5f4dcc3b5aa765d61d8327deb882cf99', 'a weak Django hash'],
-    ['!cVYUBuyOPx8qhwWnjcHhBW', 'mark of an account without a password'],
+    ['!cVYUBuyOPx8qhwWnjcHhBW', 'the value that Django stores for an account without a password'],
     ['', 'truncated or in an unknown format'],
   ] as const) {
     // [218, 219, 220]

@@ -128,7 +128,7 @@ describe('import and export', () => {
     expect([second.code, second.stdout, readFileSync(path, 'utf8')]).to.deep.equal([
       0,
       `Imported ${path}: person 1, notificationSubscription 1. ` +
-        'People of earlier imports who are missing, disabled and signed out: 1.\n',
+        'People from earlier imports who are missing from this one (disabled and signed out): 1.\n',
       '',
     ])
     const wrong = await runGatehouse(['import', path, '--missing', 'all'], { DATA_DIR })

@@ -183,7 +183,7 @@ describe('doctor on metrics and traces', () => {
       .to.match(
         /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
       )
-      .and.include('let only Prometheus connect to this port')
+      .and.include('let only Prometheus connect to the metrics port')
       .and.include(`wrong  The trace collector at ${away} is not reachable; check that`)
   })
 })
