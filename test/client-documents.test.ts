@@ -89,7 +89,9 @@ describe('metadata documents of real clients, in the default configuration (Clie
     expect(gone.status).to.equal(400)
     expect(gone.text).to.include('could not be read').and.include('href="/connect"')
     const foreign = await ask('https://client.example/client.json')
-    expect(foreign.text).to.include('are not accepted here').and.include('href="/connect"')
+    expect(foreign.text)
+      .to.include('does not accept metadata documents from the host')
+      .and.include('href="/connect"')
     expect(host.requests).not.to.include('client.example/client.json')
   })
 })
@@ -128,6 +130,6 @@ describe('a copy of a metadata document in the configuration', () => {
   it('is not used where documents of its host are not admitted', async () => {
     const metadataDocuments = { hosts: [], openRegistration: false }
     await using service = await startService({ policy: policyWith({ metadataDocuments }) })
-    expect(await ask(service.url)).to.include('are not accepted here')
+    expect(await ask(service.url)).to.include('does not accept metadata documents from the host')
   })
 })

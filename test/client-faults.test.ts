@@ -92,7 +92,7 @@ describe('the error of a faulty client', () => {
       // @okta/okta-auth-js sends the client_id without a colon and a secret.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
         const answer = await post(path, fields, ['Authorization', header])
-        expect(sentenceOf(answer, 400)).to.include('the base64 of client_id:client_secret')
+        expect(sentenceOf(answer, 400)).to.include('the base64 encoding of client_id:client_secret')
       }
     }
   })

@@ -305,7 +305,9 @@ describe('POST /member/graphql', () => {
       )
       expect(answer.status).to.equal(200)
       const id = answer.headers.get('x-request-id')
-      expect(answer.body.errors?.[0]?.message).to.equal(`internal error, error id ${id}`)
+      expect(answer.body.errors?.[0]?.message).to.equal(
+        `internal error; report error ID ${id} to the operator of this service`,
+      )
       expect(answer.text).not.to.match(/RangeError|Invalid time|at .*\.ts|select /)
       const logged = broken.log.filter((line) => line.includes(`"${id}"`))
       expect(logged.join('')).to.match(/Invalid time/)

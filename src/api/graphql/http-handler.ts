@@ -187,10 +187,13 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
 
 /** Creates the error that replaces an internal error. The log has the cause under the error id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
-  return new GraphQLError(`internal error, error id ${errorId}`, {
-    path: path ?? null,
-    extensions: { code: 'INTERNAL', errorId },
-  })
+  return new GraphQLError(
+    `internal error; report error ID ${errorId} to the operator of this service`,
+    {
+      path: path ?? null,
+      extensions: { code: 'INTERNAL', errorId },
+    },
+  )
 }
 
 /** Reads the parameters of a request. If it has only the hash of a document, returns an error that asks for it. */

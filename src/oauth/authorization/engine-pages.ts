@@ -64,10 +64,11 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
   if (isLoopbackClientId(clientId)) {
     return 'This program is not registered, or its registration has expired because it was not used. Connect it again.'
   }
-  if (!clientId.startsWith('https://')) return 'This application is not registered at this service.'
+  if (!clientId.startsWith('https://'))
+    return 'This application is not registered with this service.'
   return admitsAddress(clientId)
     ? 'The metadata document of this application could not be read, or is not valid.'
-    : 'Applications with a metadata document at this address are not accepted here.'
+    : 'This service does not accept metadata documents from the host of this application.'
 }
 
 /** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */
