@@ -339,6 +339,25 @@ export const mutants: readonly Mutant[] = [
     ['account = (await store.findCredentials(login)).account\n', '\n'],
     ["if (disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
   ]),
+  ...inFile('directory/people/authenticate.ts', 'password-hook', [
+    ["answer === 'valid' && why === 'no password' &&", "answer === 'valid' &&"],
+    ["answer === 'valid' && why", 'why'],
+    ['await refusalTime()', ''],
+    ["answer === 'unavailable' ? { kind: 'unavailable' } : refused", 'refused'],
+  ]),
+  ...inFile('directory/people/credential-store.ts', 'password-hook brought-hashes', [
+    [".where('password_hash', from === undefined ? 'is' : '=', from ?? null)", ''],
+    [".where('disabled_at', 'is', null)", ''],
+  ]),
+  ...inFile('directory/people/password-formats.ts', 'brought-hashes', [
+    ['Number(cost) > BCRYPT_COST_MAX', 'false'],
+    ['N * r * p > SCRYPT_WORK_MAX ||', ''],
+    [' * Math.ceil(bytes / (DIGEST_BYTES[digest] ?? 1))', ''],
+    [' || !hash.isCurrent', ''],
+  ]),
+  ...inFile('ops/import/write-batch.ts', 'brought-hashes', [
+    ['await keepNewerHashes(trx, rows)', ''],
+  ]),
   ...inFile('school/members/change-members.ts', 'store/member-additions', [
     ['if (before.length === 0) await note', 'await note'],
     ['Number(additions) >= max', 'Number(additions) > max'],
