@@ -5,9 +5,11 @@ import type { Logger } from 'pino'
 import { makeApi, makeServiceDiscovery } from './api/api.ts'
 import type { Config } from './config/config.ts'
 import { makeDirectory } from './directory/directory.ts'
+import { demoMailFolder } from './directory/mail/mail-folder.ts'
 import { openKeys, type Rings } from './oauth/keys/key-rings.ts'
 import { makeOauth } from './oauth/oauth.ts'
 import { makeOps } from './ops/ops.ts'
+import { mailRoutes } from './pages/mail/mail-routes.ts'
 import { makePages } from './pages/pages.ts'
 import { makeShownAddress } from './platform/audit/shown-address.ts'
 import { everyRequest } from './platform/http/every-request.ts'
@@ -65,8 +67,10 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     platform.audit.hear(line)
   })
   const { demoPeople } = ops
+  const mailFolder = demoMailFolder(config, demoPeople.length > 0)
+  const welcome = { baseUrl, demoPeople, showsMail: mailFolder !== undefined }
   const isConformance = config.conformance !== undefined
-  const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
+  const health = welcomeAndHealth(welcome, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
   /** Creates the request handler with the given keys. Reuses all parts that hold no keys. */
@@ -82,6 +86,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
       resource.forwardAuth,
       oauth.authorization.answers,
       health,
+      mailRoutes(mailFolder),
       discovery.routes,
       oauth.registrationRoutes,
       oauth.authorization.requests,

@@ -1,25 +1,50 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
 import type { Transaction } from 'kysely'
+import nodemailer from 'nodemailer'
 import { pino } from 'pino'
+import type { SMTPServerOptions } from 'smtp-server'
 
 import { readConfig } from '../src/config/config.ts'
-import { type Mail, makeMail } from '../src/directory/mail/mail.ts'
+import { makeMail } from '../src/directory/mail/mail.ts'
 import { isMailAddress } from '../src/directory/mail/mail-address.ts'
-import { type MailKind, messages } from '../src/directory/mail/messages.ts'
-import { mailFolder } from '../src/directory/mail/transports.ts'
+import {
+  MAIL_FILES_MAX,
+  mailFiles,
+  mailFolder,
+  openMailFolder,
+  readMailFile,
+} from '../src/directory/mail/mail-folder.ts'
+import { type Mail, type MailKind, messages } from '../src/directory/mail/messages.ts'
+import { smtpOptions } from '../src/directory/mail/smtp.ts'
 import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
+import { canonicalEmail } from '../src/directory/people/person-store.ts'
+import type { Finding } from '../src/ops/doctor/checks.ts'
+import { checkMail, checkOutbox } from '../src/ops/doctor/mail-checks.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { makeOutbox } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
-import { patiently } from './support/database.ts'
-import { configFolder } from './support/gatehouse.ts'
+import { insert, patiently } from './support/database.ts'
+import {
+  configFolder,
+  policyWith,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
+import { within } from './support/in-time.ts'
 import { smtpError, startMailServer } from './support/mail-server.ts'
-import { eventually, temporaryFolder } from './support/programs.ts'
+import { decode } from './support/page-person.ts'
+import { eventually, freePort, temporaryFolder } from './support/programs.ts'
+import { rejection } from './support/rejection.ts'
+import { getTokens } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
+import { send } from './support/wire.ts'
 
 const TO = 'june@home.example'
 const key = Buffer.alloc(32, 7)
@@ -30,7 +55,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   join_request: { invitedBy: 'Olivia' },
   address_confirmation: {},
   new_sign_in: { device: 'Firefox on Linux' },
-  new_app: { app: 'Notes', host: 'notes.example' },
+  new_app: { app: 'Notes', clientId: 'notes' },
   password_changed: {},
   deletion_requested: {},
   account_deleted: {},
@@ -50,7 +75,7 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   const clock = { aheadMs: 0 }
   const now = () => Date.now() + clock.aheadMs
   const hear = (_: string, outcome: string) => void heard.push(outcome)
-  const outbox = makeOutbox({ database, now, logger, sweeps: undefined, hear })
+  const outbox = makeOutbox({ database, now, logger, sweeps: undefined, lookMs: 500, hear })
   const { service } = readConfig({}, configFolder)
   const requestLimits = makeLimits({ policy: service, shared: undefined, now })
   const failed: object[] = []
@@ -84,7 +109,20 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   }
 }
 
+type Running = Awaited<ReturnType<typeof startMail>>
+
 const soon = async (work: () => void) => await eventually(10_000, async () => work())
+
+/** Adds a person whom the platform imported. */
+async function addPerson({ kysely }: Running, more: object = {}) {
+  const row = { id: 'per_june', email: TO, email_canonical: TO, name: 'June', created_at: 1 }
+  await insert(kysely, 'person', { ...row, imported_at: 1, ...more })
+}
+
+const headerOf = (content: string, name: string) =>
+  [...content.matchAll(new RegExp(`^${name}: (.*(?:\r?\n[ \t].*)*)`, 'gim'))].map(
+    ([, value]) => value,
+  )
 
 describe('mail', () => {
   it('reaches an SMTP server within a second of the commit', async () => {
@@ -103,61 +141,181 @@ describe('mail', () => {
     expect((await mail.outbox.waiting()).count).to.equal(0)
   })
 
-  it('is a readable file by default, which only its owner can read', async () => {
+  it('is a readable file by default, only for its owner, with equal text and HTML', async () => {
     const dataDir = temporaryFolder()
     const folder = mailFolder(dataDir)
     await using mail = await startMail({ dataDir })
     const { id, token } = await mail.link()
-    for (const kind of kinds) await mail.queue(mailOf(kind, { linkId: id }))
-    await soon(() => expect(readdirSync(folder)).to.have.length(kinds.length))
-    const [name = ''] = readdirSync(folder)
-    expect(name).to.match(/\.eml$/)
-    expect(statSync(join(folder, name)).mode & 0o777).to.equal(0o600)
-    const all = readdirSync(folder).map((each) => readFileSync(join(folder, each), 'utf8'))
+    const sent = kinds.filter((kind) => messages[kind].notice !== true)
+    for (const kind of sent) await mail.queue(mailOf(kind, { linkId: id }))
+    await soon(() => expect(readdirSync(folder)).to.have.length(sent.length))
     const href = `https://gatehouse.example/recover/${token}`
-    expect(all.filter((each) => each.includes(`\n${href}\n`))).to.have.length(5)
-    expect(all.join('')).to.include('The link works once and expires after 20 minutes.')
+    let links = 0
+    let texts = ''
+    for (const name of readdirSync(folder)) {
+      expect(statSync(join(folder, name)).mode & 0o777).to.equal(0o600)
+      const [head = '', text = '', page = ''] = readFileSync(join(folder, name), 'utf8').split(
+        '\n----_NmP',
+      )
+      expect(head).to.match(/^To: june@home\.example$/m)
+      if (text.includes(`\n${href}\n`)) links += 1
+      texts += text
+      for (const paragraph of text.split('\n\n').slice(1, -1)) {
+        expect(decode(page.replace(/<[^>]+>/g, ' '))).to.include(paragraph.split(':\n')[0])
+      }
+    }
+    expect(links).to.equal(5)
+    expect(texts).to.include('The link works once and expires after 20 minutes.')
   })
 
-  it('is not sent once its link has ended', async () => {
+  it('keeps at most 200 files', async () => {
+    const folder = temporaryFolder()
+    const { deliver } = openMailFolder(folder)
+    const letter = {
+      from: { name: 'x', address: 'x@x.example' },
+      to: TO,
+      subject: 'x',
+      text: 'x',
+      html: 'x',
+    }
+    for (let createdAt = 1; createdAt <= MAIL_FILES_MAX + 3; createdAt += 1) {
+      await deliver({ ...letter, createdAt, id: randomUUID() }, new AbortController().signal)
+    }
+    expect(readdirSync(folder)).to.have.length(MAIL_FILES_MAX)
+    expect(Math.min(...readdirSync(folder).map((name) => Number.parseInt(name, 10)))).to.equal(4)
+  })
+
+  it('is not sent once its link was used or has expired', async () => {
     await using server = await startMailServer()
     await using mail = await startMail({ smtpUrl: server.url })
-    await mail.queue(mailOf('recovery', { linkId: 'another' }))
+    await mail.queue(mailOf('recovery', { linkId: 'used' }))
     await soon(() => expect(mail.heard).to.deep.equal(['sent']))
     expect(server.received).to.deep.equal([])
   })
 
-  it('waits for a mail server that is down, and keeps its Message-ID', async () => {
+  // [231, 234]
+  it('waits for a mail server that is down, keeps its Message-ID, and logs no address or link', async () => {
     let isDown = true
     const attempts: string[] = []
     await using server = await startMailServer({
       before: async ({ content }) => {
-        attempts.push(/^Message-ID: (.*)\r$/m.exec(content)?.[1] ?? '')
-        if (isDown) throw smtpError(451, `try ${TO} later`)
+        attempts.push(...headerOf(content, 'Message-ID').map(String))
+        if (isDown) throw smtpError(451, `\u001b[2J ${TO} ${'x'.repeat(400)}`)
+      },
+    })
+    await using mail = await startMail({ smtpUrl: server.url })
+    const { id, token } = await mail.link()
+    await mail.queue(mailOf('recovery', { linkId: id }))
+    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
+    const rows = await mail.kysely.selectFrom('outbox').selectAll().execute()
+    expect(rows[0]?.last_error).to.equal(
+      'the mail server did not accept the message (EMESSAGE DATA 451)',
+    )
+    expect(JSON.stringify(rows)).to.not.include(token.split('.')[1])
+    isDown = false
+    mail.clock.aheadMs = 11_000
+    await soon(() => expect(server.received).to.have.length(1))
+    expect(attempts).to.have.length(2)
+    expect(new Set(attempts).size).to.equal(1)
+    expect(mail.log.join(''))
+      .to.not.match(/june|\[2J|xxxx/)
+      .and.to.not.include(token)
+  })
+
+  for (const [what, options, outcome] of [
+    ['rejects the recipient', { onRcptTo: (_, __, done) => done(smtpError(550, TO)) }, 'dropped'],
+    ['rejects the message', { before: () => Promise.reject(smtpError(554)) }, 'dropped'],
+    ['is greylisting', { onRcptTo: (_, __, done) => done(smtpError(450)) }, 'postponed'],
+    ['rejects the sender', { onMailFrom: (_, __, done) => done(smtpError(550)) }, 'postponed'],
+    ['requires a password', { authOptional: false }, 'postponed'],
+  ] as const satisfies [string, Parameters<typeof startMailServer>[0], string][]) {
+    it(`is ${outcome} if the server ${what}`, async () => {
+      await using server = await startMailServer(options)
+      await using mail = await startMail({ smtpUrl: server.url })
+      await mail.queue(mailOf('password_changed', { personId: 'per_june', siteId: 'sit_a' }))
+      await soon(() => expect(mail.heard).to.deep.equal([outcome]))
+      expect((await mail.outbox.waiting()).count).to.equal(outcome === 'dropped' ? 0 : 1)
+      const failed = mail.failed.map((note) => ({ ...note, reason: '' }))
+      const whose = { aboutPersonId: 'per_june', siteId: 'sit_a', reason: '' }
+      expect(failed).to.deep.equal(
+        outcome === 'dropped' ? [{ action: 'mail.failure', ...whose }] : [],
+      )
+    })
+  }
+
+  it('is postponed after a refused or dropped connection, and dropped after three days', async () => {
+    let drops = true
+    await using server = await startMailServer({
+      before: async () => {
+        if (!drops) return
+        for (const socket of server.sockets) socket.destroy()
+        await new Promise(() => {})
       },
     })
     await using mail = await startMail({ smtpUrl: server.url })
     await mail.queue(mailOf('password_changed'))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
-    isDown = false
-    mail.clock.aheadMs = 11_000
+    mail.clock.aheadMs = 3 * 86_400_000
+    await soon(() => expect(mail.heard).to.deep.equal(['postponed', 'dropped']))
+    drops = false
+    await mail.queue(mailOf('password_changed'))
     await soon(() => expect(server.received).to.have.length(1))
-    expect(attempts).to.have.length(2)
-    expect(attempts[0]).to.equal(attempts[1])
-    expect(mail.log.join('')).to.not.include('june')
+    await using unreachable = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
+    await unreachable.queue(mailOf('password_changed'))
+    await soon(() => expect(unreachable.heard).to.deep.equal(['postponed']))
   })
 
-  it('accepts one plain address only', () => {
+  // [234]
+  it('does not hold up a stop when the server is silent', async () => {
+    const waiting = Promise.withResolvers<void>()
+    await using server = await startMailServer({
+      before: async () => {
+        waiting.resolve()
+        await new Promise(() => {})
+      },
+    })
+    const mail = await startMail({ smtpUrl: server.url })
+    await mail.queue(mailOf('password_changed'))
+    await waiting.promise
+    await within(8_000, mail[Symbol.asyncDispose]())
+    expect(mail.heard).to.deep.equal(['postponed'])
+  })
+
+  it('signs in over TLS, and requires TLS except on this machine', async () => {
+    const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _, done) =>
+      done(null, password === 'p@ss/word' ? { user: username } : undefined)
+    await using server = await startMailServer({ onAuth, authOptional: false })
+    const url = `smtp://gate%40house:p%40ss%2Fword@127.0.0.1:${server.port}`
+    await using mail = await startMail({ smtpUrl: url })
+    await mail.queue(mailOf('password_changed'))
+    await soon(() => expect(server.received).to.have.length(1))
+    expect(server.received[0]).to.include({ secure: true, user: 'gate@house' })
+    await using plain = await startMailServer({ disabledCommands: ['STARTTLS'] })
+    for (const [{ port }, code] of [
+      [plain, 'ETLS'],
+      [server, 'ESOCKET'],
+    ] as const) {
+      const there = { ...smtpOptions('smtp://u:p@mail.example'), host: '127.0.0.1', port }
+      const transport = nodemailer.createTransport(there)
+      const failure = await rejection(transport.verify())
+      transport.close()
+      expect(failure).to.have.property('code', code)
+    }
+  })
+
+  // [227]
+  it('accepts one plain address only', async () => {
     for (const address of [TO, 'a.b+c@x.example', 'ü@müller.example', 'root@localhost']) {
       expect(isMailAddress(address), address).to.equal(true)
     }
-    for (const address of [
+    const hostile = [
       `${TO}, eve@evil.example`,
       `${TO};eve@evil.example`,
       'june@home.example@evil.example',
       `Eve <${TO}>`,
       `"eve@evil.example"@home.example`,
       `${TO}\r\nBcc: eve@evil.example`,
+      `${TO}> SIZE=1 <eve@evil.example`,
       `june@home.example\0`,
       'june @home.example',
       'june@home.example/../x',
@@ -166,8 +324,193 @@ describe('mail', () => {
       'june@-home.example',
       '@home.example',
       '.june@home.example',
-    ]) {
-      expect(isMailAddress(address), JSON.stringify(address)).to.equal(false)
+    ]
+    await using server = await startMailServer()
+    await using mail = await startMail({ smtpUrl: server.url })
+    for (const to of hostile) {
+      expect(isMailAddress(to), JSON.stringify(to)).to.equal(false)
+      await mail.queue(mailOf('password_changed', { to }))
     }
+    await soon(() => expect(mail.heard).to.have.length(hostile.length))
+    expect(new Set(mail.heard)).to.deep.equal(new Set(['dropped']))
+    expect(server.received).to.deep.equal([])
+  })
+
+  // [226, 230]
+  it('contains names as text: they add no header, recipient, line or markup', async () => {
+    const evil =
+      'x\r\nBcc: eve@evil.example\r\n\r\n</title><script>alert(1)</script>\u202e"\'<img src=x onerror=y>'
+    await using server = await startMailServer()
+    await using mail = await startMail({ smtpUrl: server.url })
+    await addPerson(mail, { name: evil })
+    await insert(mail.kysely, 'site', { id: 'sit_a', slug: 'a', name: evil, created_at: 1 })
+    const names = {
+      personId: 'per_june',
+      siteId: 'sit_a',
+      values: { invitedBy: `${evil}${'y'.repeat(9999)}` },
+    }
+    await mail.queue(mailOf('join_request', names))
+    await soon(() => expect(server.received).to.have.length(1))
+    const [{ to, content } = { to: [], content: '' }] = server.received
+    expect(to).to.deep.equal([TO])
+    expect(headerOf(content, 'Bcc')).to.deep.equal([])
+    expect(headerOf(content, 'Subject')).to.have.length(1)
+    expect(headerOf(content, 'To')).to.deep.equal([TO])
+    const plain = content.replace(/=\r\n/g, '')
+    const html = plain.slice(plain.indexOf('text/html'))
+    expect(html).to.not.match(/<(script|img)/)
+    expect(html.match(/<\/title>/g)).to.have.length(1)
+    expect(content.length).to.be.below(9000)
+  })
+
+  // [228]
+  it('goes to the address of the account, not to one that looks alike', async () => {
+    for (const typed of [
+      'junе@home.example',
+      'ȷune@home.example',
+      'june@hοme.example',
+      'ｊune@home.example',
+    ]) {
+      expect(canonicalEmail(typed), typed).to.not.equal(TO)
+    }
+    await using server = await startMailServer()
+    await using mail = await startMail({ smtpUrl: server.url })
+    await addPerson(mail)
+    await mail.queue(mailOf('recovery', { to: undefined, personId: 'per_june' }))
+    await soon(() => expect(server.received.map(({ to }) => to)).to.deep.equal([[TO]]))
+  })
+
+  // [229]
+  it('reaches an address ten times a day for each kind', async () => {
+    await using server = await startMailServer()
+    await using mail = await startMail({ smtpUrl: server.url })
+    for (let times = 1; times <= 15; times += 1) {
+      await mail.queue(mailOf('recovery', { to: times % 2 === 0 ? TO : TO.toUpperCase() }))
+    }
+    await soon(() => expect(mail.heard).to.have.length(15))
+    expect(server.received).to.have.length(10)
+    await mail.queue(mailOf('password_changed'))
+    await soon(() => expect(server.received).to.have.length(11))
+  })
+})
+
+describe('doctor', () => {
+  const checksOf = (findings: readonly Finding[]) => findings.map(({ check = 'ok' }) => check)
+  const look = async (variables: Record<string, string>) =>
+    checksOf(await Array.fromAsync(checkMail(readConfig(variables, configFolder))))
+  const open = { BASE_URL: 'https://login.example', SECRET: 's'.repeat(32) }
+
+  it('reports files instead of mail, except on this machine, and a server that cannot be used', async () => {
+    await using server = await startMailServer({ authOptional: false })
+    expect(await look({})).to.deep.equal([])
+    expect(await look(open)).to.deep.equal(['mail.folder'])
+    const MAIL_FROM = TO
+    expect(await look({ ...open, MAIL_FROM, SMTP_URL: server.url })).to.deep.equal(['ok'])
+    await using strict = await startMailServer({ onAuth: (_, __, done) => done(smtpError(535)) })
+    const SMTP_URL = strict.url.replace('//', '//u:secret@')
+    expect(await look({ ...open, MAIL_FROM, SMTP_URL })).to.deep.equal(['mail.server'])
+  })
+
+  it('reports messages that wait for a quarter of an hour', async () => {
+    await using mail = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
+    await mail.queue(mailOf('password_changed'))
+    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
+    const at = async (aheadMs: number) => {
+      const now = () => Date.now() + aheadMs
+      return await Array.fromAsync(checkOutbox({ kysely: mail.kysely }, now))
+    }
+    expect(await at(14 * 60_000)).to.deep.equal([])
+    const [finding] = await at(16 * 60_000)
+    expect(finding?.check).to.equal('mail.waiting')
+    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*ECONNREFUSED|ESOCKET/)
+  })
+})
+
+describe('mail of a service', () => {
+  const service = sharedService()
+
+  const inbox = async ({ config }: RunningService) => {
+    const folder = mailFolder(config.dataDir)
+    const files = await mailFiles(folder)
+    return files.map((file) => readMailFile(readFileSync(join(folder, file), 'utf8')))
+  }
+  const subjects = async () => (await inbox(service())).map(({ subject }) => subject)
+
+  it('tells a person of a new app once, and of sign-ins in new browsers after the first', async () => {
+    const { url, kysely } = service()
+    const handled = async () => {
+      const rows = await kysely.selectFrom('outbox').select('id').execute()
+      expect(rows).to.deep.equal([])
+    }
+    await getTokens(url)
+    await eventually(10_000, handled)
+    expect(await subjects()).to.deep.equal(['Course Notes can now use your account'])
+    await getTokens(url)
+    await eventually(10_000, handled)
+    expect(await subjects()).to.have.members([
+      'Course Notes can now use your account',
+      'New sign-in to Gatehouse',
+    ])
+    const [{ to } = { to: '' }] = await inbox(service())
+    expect(to).to.equal(sam.login)
+  })
+
+  it('is shown by the demo', async () => {
+    const { url } = service()
+    const list = await send(url, { path: '/mail' })
+    const [, path = ''] = /href="(\/mail\/[^"]+)"/.exec(list.text) ?? []
+    const message = await send(url, { path })
+    expect(message.text).to.include('Hello Sam').and.to.include(`href="${url}/account"`)
+    expect(message.headers.get('content-security-policy')).to.match(/^default-src 'none';.*sandbox/)
+    expect((await send(url, { path: '/' })).text).to.include('href="/mail"')
+  })
+
+  // [232]
+  it('is shown only by the names of its files', async () => {
+    const { url, config } = service()
+    writeFileSync(join(mailFolder(config.dataDir), 'other.eml'), 'text/html\n\nsecret')
+    for (const file of [
+      ...[
+        'other.eml',
+        '..%2fsecret',
+        '..%2Fgatehouse.db',
+        '%2e%2e%2fsecret',
+        '..\\secret',
+        '.',
+        '%00',
+      ],
+      '1795442643073-00000000-0000-0000-0000-000000000000.eml%2f..%2fother.eml',
+    ]) {
+      expect((await send(url, { path: `/mail/${file}` })).status, file).to.be.oneOf([400, 404])
+    }
+  })
+
+  for (const [what, environment] of [
+    ['without demo data', { DEMO_DATA: 'off' }],
+    [
+      'at a public address',
+      { DEMO_DATA: 'on', BASE_URL: 'https://login.example', SECRET: 's'.repeat(32) },
+    ],
+    ['with a mail server', { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: TO }],
+  ] as const) {
+    // [233]
+    it(`is not shown ${what}`, async () => {
+      await using other = await startService({ environment })
+      const { host } = new URL(other.config.baseUrl)
+      const at = `http://127.0.0.1:${other.config.port}`
+      for (const path of ['/mail', '/']) {
+        const { status, text } = await send(at, { path, headers: ['Host', host] })
+        expect(status).to.equal(path === '/' ? 200 : 404)
+        expect(text).to.not.include('href="/mail"')
+      }
+    })
+  }
+
+  it('has no notices if signIn.notices is off', async () => {
+    await using quiet = await startService({ policy: policyWith({ signIn: { notices: false } }) })
+    await getTokens(quiet.url)
+    await getTokens(quiet.url)
+    expect(await quiet.kysely.selectFrom('outbox').selectAll().execute()).to.deep.equal([])
+    expect(await inbox(quiet)).to.deep.equal([])
   })
 })

@@ -42,7 +42,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views', 'platform'],
     folders: {
       '.': 'directory',
-      mail: 'mail-address mail',
+      mail: 'mail-address mail-folder messages notices smtp',
       people: `authenticate browser-sessions one-time-links password-formats password-rules
         password person-store recovery`,
       scopes: 'catalogue policy scope-uses',
@@ -111,6 +111,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       admin: '',
       applications: '',
       assistants: '',
+      mail: 'mail-routes',
       recovery: '',
       'relying-party': '',
     },

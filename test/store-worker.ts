@@ -1,3 +1,7 @@
+import { pino } from 'pino'
+
+import { openSmtp } from '../src/directory/mail/smtp.ts'
+import { type MessageHandler, makeOutbox } from '../src/platform/outbox/outbox.ts'
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
@@ -13,6 +17,7 @@ export type WorkerTask =
   | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
   | { task: 'deliver'; location: DatabaseLocation }
   | { task: 'add'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
+  | { task: 'send'; location: DatabaseLocation; smtpUrl: string }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
@@ -47,6 +52,29 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
     await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
     await postDelivery({ database, now: Date.now }, 1).run(new AbortController().signal)
+    return { outcomes: [] }
+  }
+  if (task.task === 'send') {
+    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
+    const transport = openSmtp(task.smtpUrl)
+    const send: MessageHandler['send'] = async ({ id, createdAt }, signal) => {
+      const from = { name: 'x', address: 'x@x.example' }
+      const content = { to: 'y@y.example', subject: id, text: id, html: id }
+      await transport.deliver({ id, createdAt, from, ...content }, signal)
+    }
+    const logger = pino({ level: 'silent' })
+    const ports = {
+      database,
+      now: Date.now,
+      logger,
+      sweeps: undefined,
+      lookMs: 1000,
+      hear: () => {},
+    }
+    const { run } = makeOutbox(ports).task({ mail: { send, gaveUp: () => {} } })
+    await prepared()
+    await run(new AbortController().signal)
+    transport.close()
     return { outcomes: [] }
   }
   if (task.task === 'add') {

@@ -11,6 +11,8 @@ export interface WelcomePage {
     readonly label: string
     readonly what: string
   }[]
+  /** The page with the messages of the demo. */
+  readonly mailHref?: string | undefined
   /** Sample accounts, which only the demo has. */
   readonly demoPeople?: readonly DemoPerson[] | undefined
 }
@@ -23,7 +25,7 @@ export interface DemoPerson {
 
 /** The page shown when the base URL of the service is opened in a browser. */
 export function welcomePage(page: WelcomePage): Page {
-  const { baseUrl, accountHref, connectHref, links, demoPeople = [] } = page
+  const { baseUrl, accountHref, connectHref, links, mailHref, demoPeople = [] } = page
   return {
     title: 'Welcome',
     id: 'welcome-page',
@@ -41,7 +43,8 @@ ${
 <ul class="links">
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
 }
-${demoPeople.length > 0 && demo(demoPeople)}`,
+${demoPeople.length > 0 && demo(demoPeople)}
+${mailHref !== undefined && html`<p>This demo sends no mail: <a id="mail" href="${mailHref}">read its messages</a>.</p>`}`,
   }
 }
 

@@ -198,6 +198,8 @@ export const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
+    // How often one process looks for messages to send again. It sends its own messages at once.
+    outboxLookMs: z.int().min(50).max(60_000).default(5000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
   /** How many messages of one kind an address receives in a window. Notices are those of new sign-ins and apps. */

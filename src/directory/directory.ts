@@ -69,6 +69,7 @@ export function makeDirectory(
     signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers, renewHash, hook })),
     links,
     queueMail,
+    notices: mail.notices,
     recovery,
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {

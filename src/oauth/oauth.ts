@@ -32,7 +32,7 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn }: Directory,
+  { people, browserSessions, signIn, notices }: Directory,
   { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
@@ -46,7 +46,7 @@ export async function makeOauth(
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
-  const grants = makeGrants(platform, admitted, lifetimes.refreshTokenAbsoluteSeconds)
+  const grants = makeGrants(platform, admitted, lifetimes, notices)
   const { findGrant } = grants
   const proofs = makeProofs({ baseUrl, furtherPlans }, platform, keys.secretRoot)
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
@@ -89,7 +89,16 @@ export async function makeOauth(
     /** Creates the engine with these signing keys, and the routes for sign-in, site choice and consent. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
-      const asks = { interactions, database, people, signIn, formKey, scopeUses, noteEvent }
+      const asks = {
+        interactions,
+        database,
+        people,
+        signIn,
+        notices,
+        formKey,
+        scopeUses,
+        noteEvent,
+      }
       return { engine, pages: interactionRoutes(asks) }
     },
     registrationRoutes: registrationRoutes({ policy: registrationPolicy, clients, noteEvent }),

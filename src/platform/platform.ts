@@ -12,10 +12,12 @@ import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
 import { openSharedCounts } from './store/shared-counts.ts'
 
+type Intervals = Readonly<Record<'usageFlushSeconds' | 'outboxLookMs', number>>
+
 interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
   readonly auditStream: string | undefined
   readonly service: {
-    readonly storage: StoreSettings['storage'] & { readonly usageFlushSeconds: number }
+    readonly storage: StoreSettings['storage'] & Intervals
   }
 }
 
@@ -47,10 +49,10 @@ export async function openPlatform(
   const now = givenNow ?? stores.now
   const shared = openSharedCounts(stores, worker !== undefined)
   const requestLimits = makeLimits({ policy: service, shared, now })
-  const flushSeconds = storage.usageFlushSeconds
+  const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = storage
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const sweeps = worker?.sweeps
-  const outbox = makeOutbox({ database, now, logger, sweeps, hear: watch.hearMessage })
+  const outbox = makeOutbox({ database, now, logger, sweeps, lookMs, hear: watch.hearMessage })
   const open = opening.move()
   return {
     stores,

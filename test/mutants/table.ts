@@ -387,4 +387,40 @@ export const mutants: readonly Mutant[] = [
       'return 2 * accessTokenSeconds',
     ],
   ]),
+  ...inFile('platform/outbox/outbox.ts', 'store/outbox', [
+    ["    .where('due_at', '<=', nowMs)\n    .returningAll()", '    .returningAll()'],
+    ['due_at: nowMs + CLAIM_MS', 'due_at: nowMs'],
+    ['WAITS_SECONDS[attempts - 1]', 'WAITS_SECONDS[attempts]'],
+  ]),
+  ...inFile('platform/outbox/outbox.ts', 'mail', [
+    ['failure instanceof Undeliverable || isOld', 'failure instanceof Undeliverable'],
+    ['failure instanceof Undeliverable || isOld', 'isOld'],
+    ['setTimeout(() => cut.abort(), STOP_WITHIN_MS)', 'setTimeout(() => {}, STOP_WITHIN_MS)'],
+  ]),
+  ...inFile('directory/mail/smtp.ts', 'mail', [
+    ['/^(RCPT TO|DATA)$/', '/^(MAIL FROM|RCPT TO|DATA)$/'],
+    ['(responseCode ?? 0) >= 500', '(responseCode ?? 0) >= 400'],
+    ['requireTLS: !secure && !isHere', 'requireTLS: false'],
+    ['rejectUnauthorized: !isHere', 'rejectUnauthorized: false'],
+  ]),
+  ...inFile('directory/mail/mail.ts', 'mail', [
+    ['(linkId !== undefined && !link) ||', ''],
+    ['if (!isMailAddress(letter.to))', 'if (false)'],
+    ['canonicalEmail(to)', 'to'],
+    ['if (attempt === 1) await takeLimit', 'if (attempt === 0) await takeLimit'],
+    ['mail.to ?? person?.email', 'mail.to'],
+    ['replace(/[\\p{Cc}', 'replace(/[\\p{Lu}'],
+  ]),
+  ...inFile('directory/mail/wanted-notice.ts', 'mail', [
+    ["    .where('granted_at', '<', createdAt)\n", ''],
+    ['Boolean(row.used) === (clientId === undefined)', 'true'],
+  ]),
+  ...inFile('directory/mail/notices.ts', 'mail', [
+    ['if (enabled) await queueMail(trx', 'await queueMail(trx'],
+    ['if (!enabled) return', ''],
+  ]),
+  ...inFile('directory/mail/mail-folder.ts', 'mail', [
+    ['.filter((name) => FILE_NAME.test(name))', ''],
+    ['{ mode: 0o600 }', '{}'],
+  ]),
 ]

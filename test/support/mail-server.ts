@@ -1,8 +1,12 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+import { makeCertificate } from '../../conformance/certificate.ts'
+
+const { certificate: cert, privateKey: key } = makeCertificate('127.0.0.1')
 
 export interface Received {
   readonly from: string
@@ -21,6 +25,8 @@ export async function startMailServer(
   const server = new SMTPServer({
     authOptional: true,
     closeTimeout: 10,
+    key,
+    cert,
     ...settings,
     onData: (stream, { envelope, secure, user }, done) => {
       const answer = async () => {
@@ -37,6 +43,8 @@ export async function startMailServer(
       answer().then(() => done(), done)
     },
   })
+  const sockets = new Set<Socket>()
+  server.server.on('connection', (socket) => sockets.add(socket))
   // The tests break connections on purpose.
   server.on('error', () => {})
   server.listen(0, '127.0.0.1')
@@ -46,8 +54,11 @@ export async function startMailServer(
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    server,
-    [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(closed)),
+    sockets,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise<void>((closed) => server.close(closed))
+    },
   }
 }
 

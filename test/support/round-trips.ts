@@ -41,7 +41,14 @@ export async function countRoundTrips({
       ...withoutAnyLimit(policy),
       keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
       posts: { deliverySeconds: NEVER_SECONDS },
-      storage: { ...policy.storage, sweepSeconds: NEVER_SECONDS, usageFlushSeconds: NEVER_SECONDS },
+      // Notices are sent later.
+      signIn: { ...policy.signIn, notices: false },
+      storage: {
+        ...policy.storage,
+        sweepSeconds: NEVER_SECONDS,
+        usageFlushSeconds: NEVER_SECONDS,
+        outboxLookMs: NEVER_SECONDS * 1000,
+      },
     }),
   })
   await using counter = startCounter(redisUrl)

@@ -3,6 +3,7 @@ import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
 import { trusted } from '../../views/html.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
+import { mailFolderPage } from '../../views/mail-folder.ts'
 import { memberApiPage } from '../../views/member-api.ts'
 import {
   linkGonePage,
@@ -91,8 +92,13 @@ export function pagesWith(text: string): Record<string, View> {
     'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
     'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
+    mail: mailFolderPage({
+      folder: text,
+      messages: [{ subject: text, to: text, date: text, href: `/mail/${text}` }],
+    }),
     welcome: welcomePage({
       ...{ accountHref: '/account', connectHref: '/connect', baseUrl: text, links },
+      mailHref: '/mail',
       demoPeople: [{ login: text, password: text, what: text }],
     }),
   }
@@ -182,7 +188,20 @@ export const pages: Record<string, View> = {
   'sign-out': signOutPage({ form: engineForm, client }),
   'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
   'signed-out': signedOutPage({ client, homeHref: '/' }),
+  mail: mailFolderPage({
+    folder: 'data/mail',
+    messages: [
+      {
+        subject: 'New sign-in to Gatehouse',
+        to: person.email,
+        date: 'Mon, 23 Nov 2026 13:55:31 +0000',
+        href: '/mail/1',
+      },
+    ],
+  }),
+  'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
   welcome: welcomePage({
+    mailHref: '/mail',
     accountHref: '/account',
     connectHref: '/connect',
     baseUrl: 'https://accounts.example.com',

@@ -1,66 +1,35 @@
 /** Queues mail in the caller's transaction, and renders and sends it later. Other rooms decide what is sent to whom. */
 
-import type { Transaction } from 'kysely'
-
 import { mailHtml, mailText } from '../../../views/mail-message.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
-import {
-  type MessageHandler,
-  type NewMessage,
-  type OutboxMessage,
-  Undeliverable,
-} from '../../platform/outbox/outbox.ts'
-import type { Database } from '../../platform/store/database.ts'
-import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
+import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
+import type { Platform } from '../../platform/platform.ts'
+import type { OneTimeLinkKind } from '../../platform/store/schema.ts'
 import { canonicalEmail } from '../people/person-store.ts'
 import { findLook, logoAddress, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
-import { type MailFrame, type MailKind, type MailValues, messages } from './messages.ts'
-import { openTransport, type TransportSettings } from './transports.ts'
+import { mailFolder, openMailFolder } from './mail-folder.ts'
+import {
+  type Mail,
+  type MailFrame,
+  type MailKind,
+  type MailValues,
+  messages,
+  type QueueMail,
+} from './messages.ts'
+import { makeNotices } from './notices.ts'
+import { openSmtp } from './smtp.ts'
+import { isWanted } from './wanted-notice.ts'
 
-/** A message to send. */
-export type Mail = {
-  readonly [Kind in MailKind]: {
-    readonly kind: Kind
-    /** The recipient. Send to the address of the account, never to the one that was typed. */
-    readonly to: string
-    /** The person who is greeted by name. */
-    readonly personId?: string | undefined
-    /** The site with whose name and look the message is sent. */
-    readonly siteId?: string | undefined
-    /** The one-time link in the message. If it no longer exists, the message is not sent. */
-    readonly linkId?: string | undefined
-    readonly values: MailValues[Kind]
-  }
-}[MailKind]
+type MailPorts = Pick<Platform, 'database' | 'now' | 'outbox' | 'requestLimits' | 'noteEvent'>
 
-/** Stores a message in the transaction of its cause. It is sent soon after the commit. */
-export type QueueMail = (trx: Transaction<Schema>, mail: Mail, nowMs: number) => Promise<void>
-
-interface MailPorts {
-  readonly database: Database
-  readonly now: () => number
-  readonly outbox: {
-    readonly enqueue: (trx: Transaction<Schema>, message: NewMessage) => Promise<string>
-  }
-  readonly requestLimits: {
-    readonly takeTogether: (
-      limit: 'mails' | 'mailNotices',
-      key: string,
-    ) => Promise<object | undefined>
-  }
-  readonly noteEvent: (note: {
-    readonly action: 'mail.failure'
-    readonly aboutPersonId: string | undefined
-    readonly siteId: string | undefined
-    readonly reason: string
-  }) => void
-}
-
-export interface MailSettings extends TransportSettings {
+export interface MailSettings {
   readonly baseUrl: string
+  readonly dataDir: string
+  /** The URL of the mail server, with its password; undefined for files in the data folder. */
+  readonly smtpUrl: string | undefined
   readonly mailFrom: string
-  readonly service: { readonly name: string }
+  readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
 
 interface Links {
@@ -70,12 +39,13 @@ interface Links {
 /** Creates the function that queues mail, and what sends it. */
 export function makeMail(ports: MailPorts, settings: MailSettings, links: Links) {
   const { outbox, requestLimits, noteEvent } = ports
-  const transport = openTransport(settings)
+  const { dataDir, smtpUrl, mailFrom, service } = settings
+  const transport = smtpUrl === undefined ? openMailFolder(mailFolder(dataDir)) : openSmtp(smtpUrl)
   const queueMail: QueueMail = async (trx, mail, nowMs) => {
     await outbox.enqueue(trx, { kind: 'mail', payload: mail, nowMs })
   }
   /** Limits what an address receives of each kind, because strangers can cause some messages. */
-  const takeLimit = async ({ kind, to }: Mail) => {
+  const takeLimit = async (kind: MailKind, to: string) => {
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'
     if (await requestLimits.takeTogether(limit, `${kind} ${canonicalEmail(to)}`)) {
       throw new Undeliverable('the address has received too many messages of this kind')
@@ -84,59 +54,58 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   const handler: MessageHandler = {
     async send({ id, payload, createdAt, attempt }, signal) {
       const mail = payload as Mail
-      if (!isMailAddress(mail.to)) throw new Undeliverable('the e-mail address is invalid')
-      if (attempt === 1) await takeLimit(mail)
-      const content = await render(mail, createdAt, { ports, settings, links })
-      if (!content) return
-      const from = { name: oneLine(settings.service.name), address: settings.mailFrom }
-      await transport.deliver({ id, createdAt, from, to: mail.to, ...content }, signal)
+      const facts = await findFacts(mail, createdAt, ports)
+      if (!facts) return
+      const letter = render(mail, facts, settings, links)
+      if (!isMailAddress(letter.to)) throw new Undeliverable('the e-mail address is invalid')
+      if (attempt === 1) await takeLimit(mail.kind, letter.to)
+      const from = { name: oneLine(service.name), address: mailFrom }
+      await transport.deliver({ id, createdAt, from, ...letter }, signal)
     },
-    gaveUp({ payload }: OutboxMessage, reason) {
+    gaveUp({ payload }, reason) {
       const { personId: aboutPersonId, siteId } = payload as Mail
       noteEvent({ action: 'mail.failure', aboutPersonId, siteId, reason })
     },
   }
-  return { queueMail, handler, close: transport.close }
+  const notices = makeNotices(ports, queueMail, service.signIn.notices)
+  return { queueMail, notices, handler, close: transport.close }
 }
 
-interface Rendering {
-  readonly ports: Pick<MailPorts, 'database' | 'now'>
-  readonly settings: MailSettings
-  readonly links: Links
-}
+type Facts = NonNullable<Awaited<ReturnType<typeof findFacts>>>
 
-/** Renders a message; undefined if its link was used or has expired. */
-async function render(mail: Mail, createdAt: number, { ports, settings, links }: Rendering) {
-  const { baseUrl, service } = settings
-  const { kysely } = ports.database
+/** Finds what a message shows. Returns undefined if its link has ended, or if a notice is not wanted. */
+async function findFacts(mail: Mail, createdAt: number, { database, now }: MailPorts) {
+  const { kysely } = database
   const { siteId = '', personId = '', linkId } = mail
   const [site, look, person, link] = await Promise.all([
     kysely.selectFrom('site').selectAll().where('id', '=', siteId).executeTakeFirst(),
-    findLook(ports.database, siteId),
-    kysely.selectFrom('person').select('name').where('id', '=', personId).executeTakeFirst(),
+    findLook(database, siteId),
+    kysely.selectFrom('person').selectAll().where('id', '=', personId).executeTakeFirst(),
     kysely
       .selectFrom('one_time_link')
       .select(['id', 'kind', 'expires_at'])
       .where('id', '=', linkId ?? '')
-      .where('expires_at', '>', ports.now())
+      .where('expires_at', '>', now())
       .executeTakeFirst(),
   ])
-  if (linkId !== undefined && !link) return undefined
-  const place = oneLine(look?.name ?? site?.name ?? service.name)
-  const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
-  const frame: MailFrame = {
-    place,
-    at: `${new Date(createdAt).toISOString().slice(0, 16).replace('T', ' at ')} UTC`,
-    href: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',
-    liveSeconds: link ? (link.expires_at - createdAt) / 1000 : 0,
-    accountHref: baseUrl + pages.account,
+  const to = mail.to ?? person?.email
+  if ((linkId !== undefined && !link) || to === undefined) return undefined
+  if (messages[mail.kind].notice) {
+    const clientId = mail.kind === 'new_app' ? mail.values.clientId : undefined
+    if (!(await isWanted(kysely, { personId, clientId }, createdAt))) return undefined
   }
+  return { site, look, person, link, to, createdAt }
+}
+
+function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, links: Links) {
+  const { look, person, to } = facts
+  const place = oneLine(look?.name ?? facts.site?.name ?? service.name)
   const accent = look?.accentColor ?? '#0c665a'
   const logoPath = look && logoAddress(look.siteId, look.logoDigest)
   const message = {
-    ...contentOf(mail, frame),
+    ...contentOf(mail, frameOf(facts, place, { baseUrl, links })),
     greeting: person ? `Hello ${oneLine(person.name)},` : 'Hello,',
-    footer: `${service.name} (${baseUrl}) sent this message to ${mail.to}. Do not reply to it.`,
+    footer: `${service.name} (${baseUrl}) sent this message to ${to}. Do not reply to it.`,
     look: {
       name: place,
       logoHref: logoPath ? baseUrl + logoPath : undefined,
@@ -144,7 +113,23 @@ async function render(mail: Mail, createdAt: number, { ports, settings, links }:
       onAccent: textColorOn(accent),
     },
   }
-  return { subject: message.subject, text: mailText(message), html: mailHtml(message).toString() }
+  const { subject } = message
+  return { to, subject, text: mailText(message), html: mailHtml(message).toString() }
+}
+
+function frameOf(
+  { link, site, createdAt }: Facts,
+  place: string,
+  { baseUrl, links }: { readonly baseUrl: string; readonly links: Links },
+): MailFrame {
+  const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
+  return {
+    place,
+    at: `${new Date(createdAt).toISOString().slice(0, 16).replace('T', ' at ')} UTC`,
+    href: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',
+    liveSeconds: link ? (link.expires_at - createdAt) / 1000 : 0,
+    accountHref: baseUrl + pages.account,
+  }
 }
 
 /** Returns subject and text of a message. Names in its values are reduced to one line. */

@@ -1,6 +1,9 @@
 /** The texts of all mail messages. */
 
+import type { Kysely } from 'kysely'
+
 import type { MailBlock } from '../../../views/mail-message.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 
 type NoValues = Readonly<Record<never, never>>
 
@@ -15,7 +18,7 @@ export interface MailValues {
   /** Lets a person confirm an address, to sign up or to change it. */
   address_confirmation: NoValues
   new_sign_in: { readonly device: string }
-  new_app: { readonly app: string; readonly host: string }
+  new_app: { readonly clientId: string; readonly app: string }
   password_changed: NoValues
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
@@ -23,6 +26,25 @@ export interface MailValues {
 }
 
 export type MailKind = keyof MailValues
+
+/** A message to send. */
+export type Mail = {
+  readonly [Kind in MailKind]: {
+    readonly kind: Kind
+    /** The recipient, if it is not the current address of the person. Never use an address that was only typed. */
+    readonly to?: string | undefined
+    /** The person who is greeted by name. */
+    readonly personId?: string | undefined
+    /** The site with whose name and look the message is sent. */
+    readonly siteId?: string | undefined
+    /** The one-time link in the message. If it no longer exists, the message is not sent. */
+    readonly linkId?: string | undefined
+    readonly values: MailValues[Kind]
+  }
+}[MailKind]
+
+/** Stores a message in the transaction of its cause. It is sent within a second of the commit. */
+export type QueueMail = (trx: Kysely<Schema>, mail: Mail, nowMs: number) => Promise<void>
 
 /** What all messages may show. Names are chosen by people, and may contain any characters. */
 export interface MailFrame {
@@ -107,8 +129,8 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   new_app: {
     notice: true,
     subject: ({ app }) => `${app} can now use your account`,
-    blocks: ({ app, host }, frame) => [
-      `On ${frame.at}, the app ${app} (${host}) was given access to your account at ${frame.place}.`,
+    blocks: ({ app }, frame) => [
+      `On ${frame.at}, the app ${app} was given access to your account at ${frame.place}.`,
       'If this was you, you do not need to do anything. You can remove the app in your account at any time.',
       ...notYou(frame),
     ],

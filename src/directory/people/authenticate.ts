@@ -14,6 +14,8 @@ export type SignIn =
       readonly personId: string
       /** The new value of the known-browser cookie. */
       readonly browser: string
+      /** Whether the browser was not known for this account. */
+      readonly isNewBrowser: boolean
     }
   | NotSignedIn
 
@@ -77,7 +79,8 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     if (isFree) await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
     limits.signedIn(login)
-    return { ...outcome, browser: browsers.remember(browser, login) }
+    const isNewBrowser = browserId === undefined
+    return { ...outcome, isNewBrowser, browser: browsers.remember(browser, login) }
   }
 }
 

@@ -5,7 +5,7 @@ import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { QueueMail } from '../mail/mail.ts'
+import type { QueueMail } from '../mail/messages.ts'
 import type { OneTimeLinks } from './one-time-links.ts'
 import { canonicalEmail } from './person-store.ts'
 

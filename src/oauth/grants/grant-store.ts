@@ -2,6 +2,7 @@
 
 import type { Transaction } from 'kysely'
 
+import type { Notices } from '../../directory/mail/notices.ts'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
@@ -52,14 +53,20 @@ export function dayOf(ms: number): number {
 }
 
 /** Creates the store of grants. @param grantSeconds lifetime of a grant after its last authorization */
-export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: () => number) {
+export function makeGrantStore(
+  { kysely }: Database,
+  grantSeconds: number,
+  now: () => number,
+  noteNewApp: Notices['newApp'] = async () => {},
+) {
   const expiry = () => now() + grantSeconds * 1000
   return {
     /** Stores a new grant, or adds the consent to one that has not ended, and prolongs it. Records an audit event. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
-        await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
+        const isNew = await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
+        if (isNew && grant.clientOrigin !== 'first_party') await noteNewApp(trx, grant, nowMs)
         const scopes = await saveScopes(trx, grant)
         const { personId, clientId, clientName, clientOrigin } = grant
         await recordAuditEvent(
@@ -110,13 +117,13 @@ export function makeGrantStore({ kysely }: Database, grantSeconds: number, now: 
 
 /**
  * Inserts the grant, or adds the consent to its row and prolongs it. If a person submits two consent pages at the same
- * moment, both consents count.
+ * moment, both consents count. Returns whether the grant is new.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
-): Promise<void> {
+): Promise<boolean> {
   // Write before reading `allowed`, to make a concurrent transaction wait for this row.
   const known = await trx
     .updateTable('oauth_grant')
@@ -132,7 +139,7 @@ async function saveRow(
       .set({ allowed: JSON.stringify(allowed) })
       .where('id', '=', grant.id)
       .execute()
-    return
+    return false
   }
   await trx
     .insertInto('oauth_grant')
@@ -151,6 +158,7 @@ async function saveRow(
     // The row of a grant that has ended stays as it is.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+  return true
 }
 
 async function saveScopes(

@@ -1,3 +1,4 @@
+import type { Notices } from '../../directory/mail/notices.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { makeFamilyStore } from './family-store.ts'
 import { type AdmittedClients, makeFindGrant } from './find-grant.ts'
@@ -15,13 +16,14 @@ const DAY_SECONDS = 86_400
 export function makeGrants(
   { database, now }: { readonly database: Database; readonly now: () => number },
   admitted: AdmittedClients,
-  refreshTokenAbsoluteSeconds: number,
+  { refreshTokenAbsoluteSeconds }: { readonly refreshTokenAbsoluteSeconds: number },
+  { newApp }: Pick<Notices, 'newApp'>,
 ) {
   // A refresh token cannot be used once its grant has expired, so a grant must live longer than its tokens (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
     grantSeconds,
-    store: makeGrantStore(database, grantSeconds, now),
+    store: makeGrantStore(database, grantSeconds, now, newApp),
     families: makeFamilyStore(database),
     findGrant: makeFindGrant(database, admitted),
     usage: makeGrantUsage(database, now),

@@ -4,6 +4,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import type { Notices } from '../../directory/mail/notices.ts'
 import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -32,6 +33,7 @@ export interface InteractionDependencies extends PromptPagesDependencies {
   }
   readonly signIn: SignInService
   readonly noteEvent: NoteEvent
+  readonly notices: Pick<Notices, 'newSignIn'>
 }
 
 const FORM_BYTES_MAX = '16kb'
@@ -99,7 +101,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, people } = dependencies
+  const { interactions, signIn, noteEvent, people, notices } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -112,7 +114,8 @@ function stepsOf(
         const browser = ctx.cookies.get(BROWSER_COOKIE)
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
-          const { personId } = outcome
+          const { personId, isNewBrowser } = outcome
+          if (isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
           keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
           logFields(ctx).person = personId
           noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })

@@ -66,6 +66,10 @@ export const checks = {
   'metrics.port': wrong('choose another port'),
   'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
+  'mail.folder': weak('set SMTP_URL and MAIL_FROM, because nobody receives these messages'),
+  'mail.server': wrong('check SMTP_URL, its password and the certificate of the mail server'),
+  'mail.waiting': wrong('check the mail server; messages are tried for three days'),
+
   'outside.silent': note('run doctor with --outside while the service runs'),
   'outside.unreachable': wrong(
     'check that the service is running, and that DNS and the proxy direct requests to it',

@@ -23,8 +23,14 @@ import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts
 
 type Findings = AsyncGenerator<Finding>
 
+/** A check of other files that needs the database. */
+type DatabaseCheck = (database: Database, now: () => number) => Findings
+
 /** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores and demo data. */
-export async function* checkDatabase(config: Config): Findings {
+export async function* checkDatabase(
+  config: Config,
+  others: readonly DatabaseCheck[] = [],
+): Findings {
   const file = join(config.dataDir, 'gatehouse.db')
   const check = config.databaseUrl ? 'database.silent' : 'database.unusable'
   yield* orFound(check, 'The database cannot be used', async function* () {
@@ -37,9 +43,11 @@ export async function* checkDatabase(config: Config): Findings {
       const said = `The database schema has pending migrations: ${names}`
       return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
     }
-    yield* await withDatabase(config, 'reads', (database, now) =>
-      Array.fromAsync(checkOpenDatabase(config, database, now)),
-    )
+    yield* await withDatabase(config, 'reads', async (database, now) => {
+      const looks = others.map((look) => Array.fromAsync(look(database, now)))
+      const own = await Array.fromAsync(checkOpenDatabase(config, database, now))
+      return [own, ...(await Promise.all(looks))].flat()
+    })
   })
 }
 

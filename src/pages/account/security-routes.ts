@@ -1,7 +1,7 @@
 import type Router from 'koa-router'
 
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
-import type { QueueMail } from '../../directory/mail/mail.ts'
+import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { storeNewPassword } from '../../oauth/grants/new-password.ts'

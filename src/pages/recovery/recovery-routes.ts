@@ -11,8 +11,8 @@ import {
   recoverPage,
   recoverySentPage,
 } from '../../../views/recover.ts'
-import type { QueueMail } from '../../directory/mail/mail.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
+import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { RECOVERY_SECONDS, type Recovery } from '../../directory/people/recovery.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'

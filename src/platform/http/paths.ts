@@ -96,6 +96,10 @@ export const pages = {
   connectHome: '/connect',
   connect: '/connect/:site',
 
+  /** The messages of the demo; each one is a file. */
+  mail: '/mail',
+  mailMessage: '/mail/:file',
+
   account: '/account',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',

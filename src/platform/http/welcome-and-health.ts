@@ -42,7 +42,7 @@ const assets = [
  * @param conformance whether the conformance profile is on, which /healthz shows (design 26)
  */
 export function welcomeAndHealth(
-  welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>,
+  { showsMail, ...welcome }: Pick<WelcomePage, 'baseUrl' | 'demoPeople'> & { showsMail: boolean },
   checkStores: () => Promise<void>,
   conformance: boolean,
 ): Router {
@@ -51,6 +51,7 @@ export function welcomeAndHealth(
     ...welcome,
     accountHref: pages.account,
     connectHref: pages.connectHome,
+    mailHref: showsMail ? pages.mail : undefined,
     links,
   })
   router.get(pages.welcome, (ctx) => sendPublicPage(ctx, page))

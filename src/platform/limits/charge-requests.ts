@@ -82,6 +82,7 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [pages.account, page],
   [pages.admin, page],
   [pages.connectHome, page],
+  [pages.mail, page],
 ]
 
 function prefixOf(pattern: string): string {

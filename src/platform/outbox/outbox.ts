@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Logger } from 'pino'
 
 import type { BackgroundTask } from '../process/background-tasks.ts'
@@ -45,22 +45,24 @@ interface OutboxPorts {
   readonly now: () => number
   readonly logger: Logger
   readonly sweeps: BackgroundTask['onlyWhen']
+  /** How often one process of a host looks for due messages. */
+  readonly lookMs: number
   readonly hear: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
 }
 
 /** Time limit of an attempt to send a message. */
-const SEND_WITHIN_MS = 30_000
+export const SEND_WITHIN_MS = 30_000
 /** How long a claim lasts. Longer than an attempt, so another process sends the message only after a crash. */
-const CLAIM_MS = 120_000
+export const CLAIM_MS = 120_000
 /** How long attempts may continue after the service was told to stop. */
 const STOP_WITHIN_MS = 5_000
 /** Delays between attempts, in seconds. The last one repeats. */
-const WAITS_SECONDS = [10, 30, 120, 600, 3600]
+export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** How long a message is tried before it is dropped. */
 const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 8
-/** How often a process looks for due messages, also while it sends others. */
-const LOOK_MS = 2_000
+/** How often a process looks for due messages while it sends others. */
+const LOOK_MS = 1_000
 /** When to look after a message was stored. Its transaction may not have been committed yet. */
 const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
@@ -83,7 +85,7 @@ export function makeOutbox(ports: OutboxPorts) {
   }
   return {
     /** Stores a message in the caller's transaction. This process sends it soon after the commit. @returns its id */
-    async enqueue(trx: Transaction<Schema>, { kind, payload, nowMs }: NewMessage): Promise<string> {
+    async enqueue(trx: Kysely<Schema>, { kind, payload, nowMs }: NewMessage): Promise<string> {
       const id = randomUUID()
       const row = { id, kind, payload: JSON.stringify(payload), created_at: nowMs, due_at: nowMs }
       await trx
@@ -98,7 +100,7 @@ export function makeOutbox(ports: OutboxPorts) {
     /** Creates the background task that sends due messages. */
     task: (handlers: Readonly<Record<string, MessageHandler>>): BackgroundTask => ({
       name: 'outbox',
-      everySeconds: LOOK_MS / 1000,
+      everySeconds: ports.lookMs / 1000,
       onlyWhen: ports.sweeps,
       onWake: (wake) => {
         start = wake
@@ -109,7 +111,7 @@ export function makeOutbox(ports: OutboxPorts) {
 }
 
 /** Counts the stored messages, and finds when the oldest one was stored, and an error of a postponed one. */
-async function waitingMessages({ kysely }: Database) {
+export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   const { count, oldestAt, error } = await kysely
     .selectFrom('outbox')
     .select(({ fn }) => [
@@ -131,7 +133,8 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
   signal.addEventListener('abort', stop, { once: true })
   try {
     while (!signal.aborted) {
-      const claimed = await claim(ports, MESSAGES_AT_ONCE - sending.size)
+      const free = MESSAGES_AT_ONCE - sending.size
+      const claimed = free > 0 ? await claim(ports, free) : []
       for (const row of claimed) {
         const sent = attempt(row, handlers[row.kind], ports, cut.signal).finally(() =>
           sending.delete(sent),
@@ -154,18 +157,18 @@ type Row = Selectable<Schema['outbox']>
  * for its lock and then no longer finds it due.
  */
 async function claim({ database, now }: OutboxPorts, messagesMax: number): Promise<Row[]> {
-  if (messagesMax === 0) return []
   const nowMs = now()
+  const due = database.kysely.selectFrom('outbox').select('id').where('due_at', '<=', nowMs)
+  // Read first, because an update without a row would still take the write lock of SQLite.
+  const ids = await due.orderBy('due_at').limit(messagesMax).execute()
+  if (ids.length === 0) return []
   return await database.kysely
     .updateTable('outbox')
     .set({ due_at: nowMs + CLAIM_MS, attempts: sql<number>`attempts + 1` })
-    .where('id', 'in', (e) =>
-      e
-        .selectFrom('outbox')
-        .select('id')
-        .where('due_at', '<=', nowMs)
-        .orderBy('due_at')
-        .limit(messagesMax),
+    .where(
+      'id',
+      'in',
+      ids.map(({ id }) => id),
     )
     .where('due_at', '<=', nowMs)
     .returningAll()

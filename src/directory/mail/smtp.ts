@@ -1,0 +1,69 @@
+import type { NodemailerError } from 'nodemailer'
+
+import { leadsToThisMachine } from '../../platform/http/loopback.ts'
+import { Undeliverable } from '../../platform/outbox/outbox.ts'
+import { composed, type MailTransport, nodemailer } from './letter.ts'
+
+// Time limits of a connection. The outbox limits an attempt as a whole.
+const CONNECT_WITHIN_MS = 10_000
+const ANSWER_WITHIN_MS = 20_000
+const CONNECTIONS_MAX = 4
+
+/** Sends messages to an SMTP server. The first one opens a pool of connections. */
+export function openSmtp(url: string): MailTransport & { verify(): Promise<void> } {
+  const open = async () => (await nodemailer()).createTransport(smtpOptions(url))
+  let opening: ReturnType<typeof open> | undefined
+  const withPool = async (use: (pool: Awaited<ReturnType<typeof open>>) => Promise<unknown>) => {
+    opening ??= open()
+    const pool = await opening
+    await use(pool).catch((error: NodemailerError) => {
+      throw failureOf(error)
+    })
+  }
+  return {
+    deliver: async (letter, signal) =>
+      await withPool(async (pool) => await pool.sendMail({ ...composed(letter), signal })),
+    /** Connects and signs in. @throws if that fails */
+    verify: async () => await withPool(async (pool) => await pool.verify()),
+    close: () => void opening?.then((pool) => pool.close({ force: true })),
+  }
+}
+
+/** Returns the options of the pool. TLS is required, except on this machine. @param url contains the password */
+export function smtpOptions(url: string) {
+  const { protocol, hostname, port, username, password } = new URL(url)
+  const isHere = leadsToThisMachine(hostname)
+  const secure = protocol === 'smtps:'
+  return {
+    pool: true as const,
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || (secure ? 465 : 587),
+    secure,
+    requireTLS: !secure && !isHere,
+    // The certificate of a mail server on this machine usually has no authority.
+    tls: { rejectUnauthorized: !isHere, minVersion: 'TLSv1.2' as const },
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    }),
+    maxConnections: CONNECTIONS_MAX,
+    // The outbox retries. The pool would not know whether the server accepted the message.
+    maxRequeues: 0,
+    connectionTimeout: CONNECT_WITHIN_MS,
+    dnsTimeout: CONNECT_WITHIN_MS,
+    greetingTimeout: CONNECT_WITHIN_MS,
+    socketTimeout: ANSWER_WITHIN_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+}
+
+/**
+ * Describes a failure without the server's text, which contains the address. A rejected recipient or message is
+ * undeliverable. Other failures, such as a rejected sender or password, can be cured.
+ */
+function failureOf({ code, command, responseCode }: NodemailerError): Error {
+  const words = [code ?? 'error', command, responseCode].filter(Boolean).join(' ')
+  const isFinal = /^(RCPT TO|DATA)$/.test(command ?? '') && (responseCode ?? 0) >= 500
+  const why = `the mail server did not accept the message (${words})`
+  return isFinal ? new Undeliverable(why) : new Error(why)
+}

@@ -1,0 +1,138 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import { pino } from 'pino'
+
+import {
+  CLAIM_MS,
+  type MessageHandler,
+  makeOutbox,
+  SEND_WITHIN_MS,
+  WAITS_SECONDS,
+} from '../../src/platform/outbox/outbox.ts'
+import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
+import type { Database } from '../../src/platform/store/database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import type { WorkerTask } from '../store-worker.ts'
+import { patiently, withEveryDatabase } from '../support/database.ts'
+import { startMailServer } from '../support/mail-server.ts'
+import { endWithTests, eventually, race } from '../support/programs.ts'
+import { rejection } from '../support/rejection.ts'
+
+const worker = join(import.meta.dirname, '../store-worker.ts')
+const logger = pino({ level: 'silent' })
+const PROCESSES = 3
+const MESSAGES = 60
+
+const outboxOf = (database: Database, clock = { aheadMs: 0 }) =>
+  makeOutbox({
+    ...{ database, logger, sweeps: undefined, lookMs: 500, hear: () => {} },
+    now: () => Date.now() + clock.aheadMs,
+  })
+
+async function fill(database: Database, count: number) {
+  const { enqueue } = outboxOf(database)
+  await database.kysely.transaction().execute(async (trx) => {
+    for (let at = 0; at < count; at += 1) {
+      await enqueue(trx, { kind: 'mail', payload: { at }, nowMs: Date.now() })
+    }
+  })
+}
+
+const idsIn = (received: readonly { readonly content: string }[]) =>
+  received.map(({ content }) => /^Message-ID: <(.*)@/m.exec(content)?.[1])
+
+withEveryDatabase('the outbox', (_, newPlace) => {
+  // [235]
+  it('sends each message once from several processes', async () => {
+    await using place = await newPlace()
+    await using database = await openDatabase(place.location, patiently)
+    await using server = await startMailServer()
+    await fill(database, MESSAGES)
+    const task: WorkerTask = { task: 'send', location: place.location, smtpUrl: server.url }
+    const results = await race(worker, Array(PROCESSES).fill(task))
+    expect(results).to.deep.equal(Array(PROCESSES).fill({ outcomes: [] }))
+    expect(new Set(idsIn(server.received)).size).to.equal(MESSAGES)
+    expect(server.received).to.have.length(MESSAGES)
+  })
+
+  // [235]
+  it('repeats a message with its id after a crash between acceptance and commit, once the claim has ended', async () => {
+    await using place = await newPlace()
+    await using database = await openDatabase(place.location, patiently)
+    const child = endWithTests(fork(worker))
+    let crashes = true
+    await using server = await startMailServer({
+      before: async () => {
+        if (!crashes) return
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      },
+    })
+    await fill(database, 1)
+    const task: WorkerTask = { task: 'send', location: place.location, smtpUrl: server.url }
+    child.send(task)
+    await once(child, 'message')
+    child.send('go')
+    await eventually(20_000, async () => expect(server.received).to.have.length(1))
+    crashes = false
+    await race(worker, [task])
+    expect(server.received, 'while the claim lasts').to.have.length(1)
+    await database.kysely.updateTable('outbox').set({ due_at: Date.now() }).execute()
+    await race(worker, [task])
+    expect(idsIn(server.received)).to.have.length(2)
+    expect(new Set(idsIn(server.received)).size).to.equal(1)
+    expect(await outboxOf(database).waiting()).to.include({ count: 0 })
+  })
+
+  it('claims for longer than an attempt takes, and stores nothing if the transaction fails', async () => {
+    expect(CLAIM_MS).to.be.above(2 * SEND_WITHIN_MS)
+    await using place = await newPlace()
+    await using database = await openDatabase(place.location, patiently)
+    const outbox = outboxOf(database)
+    const failing = database.kysely.transaction().execute(async (trx) => {
+      await outbox.enqueue(trx, { kind: 'mail', payload: {}, nowMs: 1 })
+      throw new Error('no')
+    })
+    expect(await rejection(failing)).to.have.property('message', 'no')
+    expect(await outbox.waiting()).to.include({ count: 0, oldestAt: undefined })
+  })
+
+  it('waits longer after each failure, while a slow message delays no other', async () => {
+    await using place = await newPlace()
+    await using database = await openDatabase(place.location, patiently)
+    const clock = { aheadMs: 0 }
+    const outbox = outboxOf(database, clock)
+    const slow = Promise.withResolvers<void>()
+    const attempts: number[] = []
+    const handler: MessageHandler = {
+      async send({ payload, attempt }) {
+        if (Reflect.get(Object(payload), 'slow')) return await slow.promise
+        attempts.push(attempt)
+        throw new Error('not now')
+      },
+      gaveUp: () => {},
+    }
+    await using _ = startBackgroundTasks([outbox.task({ mail: handler })], { logger })
+    const enqueue = async (payload: object) =>
+      await outbox.enqueue(database.kysely, { kind: 'mail', payload, nowMs: Date.now() })
+    await enqueue({ slow: true })
+    await enqueue({ slow: false })
+    for (const [at, seconds] of WAITS_SECONDS.entries()) {
+      await eventually(10_000, async () => {
+        const row = await database.kysely
+          .selectFrom('outbox')
+          .selectAll()
+          .where('last_error', '=', 'not now')
+          .executeTakeFirstOrThrow()
+        expect(attempts).to.have.length(at + 1)
+        const waitMs = row.due_at - Date.now() - clock.aheadMs
+        expect(waitMs).to.be.within(seconds * 1000 - 8000, seconds * 1000)
+      })
+      clock.aheadMs += seconds * 1000
+    }
+    slow.resolve()
+  })
+})
