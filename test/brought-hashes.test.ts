@@ -196,7 +196,7 @@ describe('imported password hashes', () => {
     hash: 'aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g',
   }
   const argon2id = (cost: string) => `$argon2id$v=19$${cost}$${salt}$${hash}`
-  const bcrypt = `$2y$10$${'abcdefghijklmnopqrstu'.repeat(3).slice(0, 53)}`
+  const bcrypt = `$2y$10$${'a'.repeat(21)}u${'b'.repeat(30)}a`
   const phpass = `$P$B${'abcdefgh'.repeat(4).slice(0, 30)}`
   const problemOf = (passwordHash: string) => {
     const { type, ...record } = {
@@ -233,6 +233,8 @@ describe('imported password hashes', () => {
     [`pbkdf2_sha256$0$salt$${hash}=`, 'not a complete PBKDF2'],
     [`pbkdf2_sha256$1000000$salt$${hash.slice(0, 20)}`, 'not a complete PBKDF2'],
     [`$6$salt$${'a'.repeat(43)}`, 'not a complete SHA-2 crypt'],
+    [`${bcrypt.slice(0, -1)}b`, 'truncated or in an unknown format'],
+    [bcrypt.replace('u', 'v'), 'truncated or in an unknown format'],
     [bcrypt.slice(0, -1), 'truncated or in an unknown format'],
     [`${bcrypt}\n`, 'truncated or in an unknown format'],
     [`${bcrypt.slice(0, -1)}\0`, 'truncated or in an unknown format'],

@@ -340,7 +340,11 @@ export const mutants: readonly Mutant[] = [
     ["if (disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
   ]),
   ...inFile('directory/people/authenticate.ts', 'password-hook', [
-    ["answer === 'valid' && why === 'no password' &&", "answer === 'valid' &&"],
+    [
+      "answer === 'valid' && why === 'no password' &&",
+      "answer === 'valid' &&",
+      'storeHash replaces no hash; the condition saves the work',
+    ],
     ["answer === 'valid' && why", 'why'],
     ['await refusalTime()', ''],
     ["answer === 'unavailable' ? { kind: 'unavailable' } : refused", 'refused'],

@@ -78,12 +78,13 @@ export const passwordFormats: readonly Format[] = [
     read: readArgon2,
   },
   {
+    // The library rejects a salt or hash with further bits at once, which would reveal that the account exists.
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',
     limit: `cost ${BCRYPT_COST_MAX}`,
     pattern:
-      /^(?<prefix>|bcrypt\$|bcrypt_sha256\$|\$wp)(?<text>\$2[aby]\$(?<cost>0[4-9]|[1-3]\d)\$[./A-Za-z\d]{53})$/,
+      /^(?<prefix>|bcrypt\$|bcrypt_sha256\$|\$wp)(?<text>\$2[aby]\$(?<cost>0[4-9]|[1-3]\d)\$[./A-Za-z\d]{21}[.Oeu][./A-Za-z\d]{30}[.CGKOSWaeimquy26])$/,
     read: ({ prefix = '', text = '', cost }) =>
       Number(cost) > BCRYPT_COST_MAX ? 'too costly' : { by: 'bcrypt', text, prefix },
   },
