@@ -133,7 +133,7 @@ describe('starting', () => {
     for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
       const heard = await runService({ DATA_DIR, HOST, PORT: String(await freePort()) })
       expect(heard.code, HOST).to.equal(1)
-      expect(heard.stderr).to.include(`HOST is ${HOST}. Set DEMO_DATA=on`)
+      expect(heard.stderr).to.include(`HOST ${HOST}). Use an empty database`)
     }
   })
 
