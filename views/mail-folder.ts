@@ -1,6 +1,6 @@
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
-import { areaStylesheet } from './stylesheet.ts'
+import { stylesheet } from './stylesheet.ts'
 
 interface MailFolderPage {
   readonly folder: string
@@ -17,7 +17,7 @@ export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   return {
     title: 'Mail',
     id: 'mail-page',
-    stylesheet: areaStylesheet,
+    stylesheet,
     body: html`<h1>Mail</h1>
 <p>This demo sends no mail. Its messages are files in <code>${folder}</code>.</p>
 ${

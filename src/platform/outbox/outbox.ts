@@ -203,7 +203,8 @@ async function attempt(
   const outcome = outcomeOf(failure, isOld)
   const lastError = reason.slice(0, ERROR_CHARACTERS_MAX)
   try {
-    await settle(row, outcome === 'postponed' ? lastError : undefined, ports, claimEndsMs)
+    const isOver = () => cut.aborted || performance.now() > claimEndsMs
+    await settle(row, outcome === 'postponed' ? lastError : undefined, ports, isOver)
   } catch (error) {
     logger.error({ message: id, kind, outcome, cause: error }, 'an outbox message was not updated')
   }
@@ -221,14 +222,14 @@ function outcomeOf(failure: unknown, isOld: boolean) {
 const SETTLE_AGAIN_MS = 1_000
 
 /**
- * Deletes the row or, after `lastError`, postpones it. Repeats until the end of the claim, because a message whose row
- * stays is sent again.
+ * Deletes the row or, after `lastError`, postpones it. Tries again until the claim or the service ends, because a
+ * message whose row stays is sent again.
  */
 async function settle(
   { id, attempts }: Row,
   lastError: string | undefined,
   { database: { kysely }, now }: OutboxPorts,
-  untilMs: number,
+  isOver: () => boolean,
 ): Promise<void> {
   const wait = WAITS_SECONDS[attempts - 1] ?? WAITS_SECONDS.at(-1) ?? 0
   for (;;) {
@@ -244,7 +245,7 @@ async function settle(
       await query.execute()
       return
     } catch (error) {
-      if (performance.now() + SETTLE_AGAIN_MS > untilMs) throw error
+      if (isOver()) throw error
       await delay(SETTLE_AGAIN_MS)
     }
   }
