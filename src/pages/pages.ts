@@ -13,6 +13,7 @@ import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
+import { joiningRoutes } from './recovery/joining-routes.ts'
 import { recoveryRoutes } from './recovery/recovery-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
@@ -47,11 +48,13 @@ export function makePages(
   const { hashPassword } = people
   const { passwordCharactersMin } = service.signIn
   const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
-  const recoveryPages = {
+  const visitorPages = {
     database,
     links,
     recovery,
+    limits: platform.requestLimits,
     queueMail,
+    signedInPages,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
     visitors: makeVisitorForms(settings),
     now,
@@ -66,7 +69,8 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      recoveryRoutes(recoveryPages),
+      recoveryRoutes(visitorPages),
+      joiningRoutes(visitorPages),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
       sessionRoutes(ownPages, { browserSessions, noteEvent }),

@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 
 import { operates } from '../../directory/sites/site-choice.ts'
 import {
@@ -55,7 +55,7 @@ export async function changeSite<Result>(
  * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
  * each other. SQLite allows only one write transaction anyway.
  */
-async function lockSite(
+export async function lockSite(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,
@@ -67,11 +67,11 @@ async function lockSite(
 
 /** Returns the sorted roles of a person at a site. */
 export async function findRoles(
-  trx: Transaction<Schema>,
+  kysely: Kysely<Schema>,
   siteId: string,
   personId: string,
 ): Promise<SiteRole[]> {
-  const rows = await trx
+  const rows = await kysely
     .selectFrom('site_role')
     .select('role')
     .where('person_id', '=', personId)
