@@ -121,6 +121,18 @@ describe('back-channel logout', () => {
       }, start)
     })
 
+    it('tells the application when the person signs out that browser from another one', async () => {
+      await running(async ({ service, party }) => {
+        const { idToken } = await signInAtPortal(service)
+        const page = makePagePerson(service.url, sam)
+        const others = '/account/sessions/end-others'
+        await page.send(await page.visit('/account/sessions'), others)
+        const [token = ''] = await received(party.tokens, 1)
+        expect((await verified(service, token)).payload['sid']).to.equal(decodeJwt(idToken)['sid'])
+        await becomes(service, { sessions: 0, notices: 0 })
+      }, start)
+    })
+
     it('tells the application when the person removes it', async () => {
       await running(async ({ service, party }) => {
         await signInAtPortal(service)

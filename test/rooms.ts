@@ -34,8 +34,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
-        postgres redis-durability redis-memory redis remove-expired restore-marker schema search
-        settings`,
+        person-at-site postgres redis-durability redis-memory redis remove-expired
+        restore-marker schema search settings unused-people`,
     },
   },
   directory: {
@@ -86,7 +86,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
       files: 'file-storage receive-file shared-folder stored-files',
-      members: 'change-members enrolments invitations joining lecturers people-list site-roles',
+      members: 'change-members enrolments lecturers people-list site-roles',
       posts: 'post-store',
       settings: 'appearance site-record',
       viewer: 'notifications paged-list purchases viewer-data',

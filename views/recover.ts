@@ -35,10 +35,8 @@ ${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
   }
 }
 
-export interface LinkSentPage {
+export interface RecoverySentPage {
   readonly login: string
-  /** Whether a message is sent in any case, not only to an account. */
-  readonly isCertain: boolean
   readonly code: string
   readonly minutes: number
   readonly againHref: string
@@ -47,13 +45,13 @@ export interface LinkSentPage {
 }
 
 /** Says that a message is on its way, and shows the code for other browsers. The same for unknown addresses. */
-export function linkSentPage(page: LinkSentPage): Page {
+export function recoverySentPage(page: RecoverySentPage): Page {
   return {
     title: 'Check your e-mail',
-    id: 'link-sent-page',
+    id: 'recovery-sent-page',
     stylesheet,
     body: html`<h1>Check your e-mail</h1>
-<p>${page.isCertain ? html`A message with a link is on its way to <bdi>${page.login}</bdi>.` : html`If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way.`} The link works
+<p>If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way. The link works
 once, for ${page.minutes} minutes.</p>
 ${page.isDelayed && html`<p class="notice" id="delayed">Our mail server is not responding at the moment. The message will be sent as soon as it does.</p>`}
 <p>Open the link in this browser. If you open it in another one, it asks for this code:</p>
@@ -100,8 +98,7 @@ ${endAppsField(page.endApps)}
   }
 }
 
-/** Asks for the code that another browser shows. */
-export function codeField(problem: string | undefined): Html {
+function codeField(problem: string | undefined): Html {
   const described = `code-hint${problem === undefined ? '' : ' code-problem'}`
   return html`<label for="code">Code</label>
 <p class="hint" id="code-hint">The browser in which you asked for the link shows it.</p>

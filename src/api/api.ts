@@ -29,7 +29,7 @@ export function makeServiceDiscovery({ baseUrl, service, integrations }: Config)
 export interface ApiPorts {
   readonly oauth: Pick<Oauth, 'adviseOnScopes'>
   readonly resource: Pick<Resource, 'verifyBearer'>
-  readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress' | 'invitations'>
+  readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
   readonly discovery: Discovery
   readonly cursors: Cursors
 }
@@ -46,7 +46,8 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     schemaCacheSeconds: service.documents.cacheSeconds,
   }
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
-  const admin = adminEndpoint(shared, service.adminApi, school)
+  const { memberAdditionsPerSiteAndDayMax } = service.limits
+  const admin = adminEndpoint(shared, service.adminApi, memberAdditionsPerSiteAndDayMax, school)
   const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

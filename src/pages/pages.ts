@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Keys } from '../oauth/keys/key-rings.ts'
+import type { Oauth } from '../oauth/oauth.ts'
 import { makeVisitorForms } from '../platform/http/visitor-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
@@ -13,7 +14,6 @@ import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
-import { joiningRoutes } from './recovery/joining-routes.ts'
 import { recoveryRoutes } from './recovery/recovery-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
@@ -48,13 +48,11 @@ export function makePages(
   const { hashPassword } = people
   const { passwordCharactersMin } = service.signIn
   const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
-  const visitorPages = {
+  const recoveryPages = {
     database,
     links,
     recovery,
-    limits: platform.requestLimits,
     queueMail,
-    signedInPages,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
     visitors: makeVisitorForms(settings),
     now,
@@ -65,15 +63,14 @@ export function makePages(
     client: ownClient(baseUrl, service.name),
     refusals,
     /** Creates the routes, in the order in which they handle a request. */
-    routes: (api: Api, discovery: Discovery, acceptsDocuments: boolean) => [
+    routes: (api: Api, discovery: Discovery, { acceptsDocuments, signOuts }: Oauth) => [
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      recoveryRoutes(visitorPages),
-      joiningRoutes(visitorPages),
+      recoveryRoutes(recoveryPages),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
-      sessionRoutes(ownPages, { browserSessions, noteEvent }),
+      sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

@@ -275,6 +275,24 @@ export const mutants: readonly Mutant[] = [
       "if (!session) return send(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession))",
     ],
   ]),
+  ...inFile('oauth/authorization/browser-session.ts', 'sessions', [
+    ['if (authenticatedAt <= (person.signedOutAt ?? 0)) return', 'if (false) return'],
+    ['if (!person.session) session.uid =', 'if (false) session.uid ='],
+    ["|| entities.Interaction?.prompt.name !== 'login') return", ') return'],
+  ]),
+  ...inFile('directory/people/person-store.ts', 'sessions restored', [
+    ['Number(expires_at) > now() &&', ''],
+    ['&& Number(authenticatedAt) > signedOutAt', ''],
+    [
+      ".onRef('s.person_id', '=', 'person.id')",
+      '',
+      'second guard: the engine starts a new session for another person',
+    ],
+  ]),
+  ...inFile('directory/people/browser-sessions.ts', 'sessions', [
+    ['Math.min(authenticatedAt + sessionSeconds * 1000, idleUntil)', 'idleUntil'],
+    [".where('person_id', '=', personId)\n        .where('id', others", ".where('id', others"],
+  ]),
   ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
     ['now() < session.browser.authenticatedAt + freshSeconds * 1000', 'true'],
   ]),
@@ -362,17 +380,21 @@ export const mutants: readonly Mutant[] = [
   ...inFile('ops/import/write-batch.ts', 'brought-hashes', [
     ['await keepNewerHashes(trx, rows)', ''],
   ]),
-  ...inFile('school/members/invitations.ts', 'invitations', [
-    ['if (Number(events) < max) return', 'if (Number(events) <= max) return'],
+  ...inFile('school/members/change-members.ts', 'store/member-additions', [
+    ['if (before.length === 0) await note', 'await note'],
+    ['Number(additions) >= max', 'Number(additions) > max'],
+    ["'added_at', '>', now - DAY_MS", "'added_at', '>=', now - DAY_MS"],
+    ['doUpdateSet(row)', 'doNothing()'],
+    ['await person.where(isUnused).execute()', ''],
   ]),
-  ...inFile('school/members/joining.ts', 'joining', [
-    ["return held.includes('owner') || !roles.includes('owner')", 'return true'],
-    [
-      "if (!(await links.use(trx, link, nowMs))) return 'gone'",
-      'await links.use(trx, link, nowMs)',
-    ],
-    ['if (!operates(held) || (await disabled.executeTakeFirst())) return false', ''],
-    ['const email = canonicalEmail(login)', 'const email = login'],
+  ...inFile('platform/store/person-at-site.ts', 'store/member-additions', [
+    ['then email else email_canonical end', 'then email else email end'],
+    ['is null then picture end', 'is not null then picture end'],
+  ]),
+  ...inFile('ops/clean-up/clean-up.ts', 'store/member-additions', [['only: isUnused,', '']]),
+  ...inFile('ops/import/write-batch.ts', 'store/member-additions', [
+    ["table === 'site_role' || table === 'customer_order'", "table === 'site_role'"],
+    ["table === 'site_role' || table === 'customer_order'", "table === 'customer_order'"],
   ]),
   ...inFile('platform/store/oauth-state.ts', 'store/state', [
     ["new Set([...onceModels, 'Session'])", 'new Set(onceModels)'],

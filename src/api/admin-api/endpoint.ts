@@ -6,7 +6,6 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import type { UploadLimits } from '../../school/files/receive-file.ts'
-import type { Invitations } from '../../school/members/invitations.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
@@ -21,15 +20,12 @@ import { type Admission, uploadRoute } from './upload-route.ts'
 export function adminEndpoint(
   ports: EndpointPorts,
   limits: ApiLimits,
-  {
-    files,
-    uploadLimits,
-    invitations,
-  }: { files: Files; uploadLimits: UploadLimits; invitations: Invitations },
+  memberAdditionsMax: number,
+  { files, uploadLimits }: { files: Files; uploadLimits: UploadLimits },
 ) {
   const { platform, cursors, discovery } = ports
   const { database, requestLimits, now } = platform
-  const parts = { database, cursors, now, storage: files.storage, invitations }
+  const parts = { database, cursors, now, storage: files.storage, memberAdditionsMax }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
     callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),

@@ -8,7 +8,6 @@ import {
 import {
   findSiteRecord,
   type SiteChanges,
-  setSelfSignUp,
   updateSiteRecord,
 } from '../../school/settings/site-record.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
@@ -21,10 +20,6 @@ export const siteResolvers = {
   Mutation: {
     updateSite: async (_source, { input }: { input: SiteChanges }, context) => {
       await updateSiteRecord(context.parts.database, actorOf(context), input)
-      return { id: context.caller.siteId, site: async () => await siteOf(context) }
-    },
-    setSelfSignUp: async (_source, { isEnabled }: { isEnabled: boolean }, context) => {
-      await setSelfSignUp(context.parts.database, actorOf(context), isEnabled)
       return { id: context.caller.siteId, site: async () => await siteOf(context) }
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,

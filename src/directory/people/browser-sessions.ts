@@ -59,36 +59,26 @@ export function makeBrowserSessions(
         .execute()
     },
 
-    /** Lists the person's live sessions, the last used first. */
-    list: async (personId: string) =>
+    /** Lists the live sessions of a person found by `findPerson`, the last used first. */
+    list: async ({ id, signedOutAt = 0 }: { id: string; signedOutAt?: number | undefined }) =>
       await kysely
         .selectFrom('browser_session')
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'browser_session.person_id')
         .select(['id', 'device', 'network', 'started_at as startedAt', 'seen_at as seenAt'])
-        .where('browser_session.person_id', '=', personId)
+        .where('person_id', '=', id)
         .where('expires_at', '>', now())
-        .where((e) => e('authenticated_at', '>', e.fn.coalesce('out.signed_out_at', e.lit(0))))
+        .where('authenticated_at', '>', signedOutAt)
         .orderBy('seen_at', 'desc')
         .limit(LISTED_MAX)
         .execute(),
 
-    /** Ends a session, in every process, also if the session store still has its record. @returns whether it was live */
-    async end(personId: string, id: string): Promise<boolean> {
+    /** Ends sessions, in every process, also if the session store still has them. @returns how many were live */
+    async end(personId: string, { id, others }: ChosenSessions): Promise<number> {
       const { numDeletedRows } = await kysely
         .deleteFrom('browser_session')
         .where('person_id', '=', personId)
-        .where('id', '=', id)
+        .where('id', others ? '<>' : '=', id)
         .executeTakeFirstOrThrow()
-      return numDeletedRows > 0n
-    },
-
-    /** Ends all sessions of the person except one. */
-    async endOthers(personId: string, keptId: string): Promise<void> {
-      await kysely
-        .deleteFrom('browser_session')
-        .where('person_id', '=', personId)
-        .where('id', '<>', keptId)
-        .execute()
+      return Number(numDeletedRows)
     },
   }
 }
@@ -100,4 +90,10 @@ export interface LiveSession {
   readonly authenticatedAt: number
   /** When the browser was last used, to within a few minutes. */
   readonly seenAt: number
+}
+
+/** One session of a person, or all others. */
+export interface ChosenSessions {
+  readonly id: string
+  readonly others: boolean
 }

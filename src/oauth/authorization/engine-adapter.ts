@@ -153,7 +153,7 @@ function sessionAdapter(
       // id.
       const { route, session } = Provider.ctx?.oidc ?? {}
       if (route === 'end_session_confirm' && session?.accountId) {
-        await browserSessions.end(session.accountId, session.uid)
+        await browserSessions.end(session.accountId, { id: session.uid, others: false })
       }
       await records.destroy(id)
     },

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { Logger } from 'pino'
 
+import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
@@ -41,10 +42,11 @@ const NOTICES_AT_ONCE = 4
 const TURN_MS = 1000
 
 export function makeSignOuts(ports: SignOutPorts) {
-  const { begin, signedOut, findEnds } = makeSessions(ports)
+  const { begin, signedOut, browsersSignedOut, findEnds } = makeSessions(ports)
   return {
     begin,
     signedOut,
+    browsersSignedOut,
     async waitingNotices(): Promise<number> {
       const { count } = await ports.database.kysely
         .selectFrom('sign_out_notice')
@@ -235,6 +237,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           client_id: session.clientId,
           person_id: session.personId,
           sid: session.token.sid ?? null,
+          browser_session_id: session.browserSessionId ?? null,
           started_at: session.startedAt,
           expires_at: session.keptUntil,
         })
@@ -253,6 +256,22 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .execute()
         const whose = { client_id: clientId, person_id: personId, sid: sid ?? null }
         await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
+      }),
+
+    /** Ends the person's sessions at applications that began in the chosen browser sessions. Queues notices. */
+    browsersSignedOut: async (personId: string, { id, others }: ChosenSessions) =>
+      await kysely.transaction().execute(async (trx) => {
+        const ended = await trx
+          .deleteFrom('relying_party_session')
+          .where('person_id', '=', personId)
+          .where('browser_session_id', others ? '<>' : '=', id)
+          .returning(['client_id', 'person_id', 'sid'])
+          .execute()
+        // Exchanges in the same session have the same `sid`. One notice covers them all.
+        const notices = new Map(ended.map((row) => [`${row.client_id} ${row.sid}`, row]))
+        for (const row of notices.values()) {
+          await addNotice(trx, { ...row, reason: 'the person signed out' }, now())
+        }
       }),
 
     /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether to look for more at once */

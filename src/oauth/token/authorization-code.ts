@@ -90,6 +90,7 @@ export interface TokenRequests extends TokenEndpointParts {
 export interface BegunSession extends NewFamily {
   readonly clientId: string
   readonly personId: string
+  readonly browserSessionId: string | undefined
 }
 
 /**
@@ -126,7 +127,8 @@ export function makeExchange(dependencies: TokenRequests) {
     const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
     // Begin the session before the code is used up. If this fails, the client can repeat the request.
     if (signOuts && client?.backchannelLogoutUri && token.scopes.includes(OPENID)) {
-      await signOuts.begin({ ...begun, clientId: client.clientId, personId: code.personId })
+      const { personId, sessionId: browserSessionId } = code
+      await signOuts.begin({ ...begun, clientId: client.clientId, personId, browserSessionId })
     }
     if (!(await grants.families.begin(begun))) {
       throw invalidGrant('a concurrent request used the same code')

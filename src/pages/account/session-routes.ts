@@ -1,33 +1,37 @@
 import type Router from 'koa-router'
 
 import { sessionsPage } from '../../../views/account-sessions.ts'
-import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
+import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
+import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf } from './query-routes.ts'
 
 interface SessionsPorts {
   readonly browserSessions: BrowserSessions
   readonly noteEvent: NoteEvent
+  /** Notifies applications of sign-outs; undefined if that is off. */
+  readonly signOuts: Pick<SignOuts, 'browsersSignedOut'> | undefined
 }
 
 /** Creates the page that lists the browsers in which a person is signed in, and signs them out. */
 export function sessionRoutes(
   { database, signedInPages }: OwnPages,
-  { browserSessions, noteEvent }: SessionsPorts,
+  { browserSessions, noteEvent, signOuts }: SessionsPorts,
 ): Router {
   const router = makeRouter()
   router.get(
     pages.sessions,
     signedInPages.page(async (ctx, session) => {
       const { person, browser } = session
-      const listed = await browserSessions.list(person.id)
+      const listed = await browserSessions.list(person)
       const page = sessionsPage({
         area: areaOf(session, pages.sessions),
         sessions: listed.map((each) => ({ ...each, current: each.id === browser.id })),
@@ -43,20 +47,24 @@ export function sessionRoutes(
       return { ...page, look: siteLook(await findLookOfPerson(database, person.id)) }
     }),
   )
+  const end = async (ctx: PageContext, { person }: PageSession, chosen: ChosenSessions) => {
+    // Notify applications first: if that fails, the person can repeat the request.
+    await signOuts?.browsersSignedOut(person.id, chosen)
+    if ((await browserSessions.end(person.id, chosen)) === 0) return
+    noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
+  }
   router.post(
     pages.endSession,
-    signedInPages.form(async (ctx, { person }) => {
-      const ended = await browserSessions.end(person.id, formField(ctx, 'session'))
-      if (ended) noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
+    signedInPages.form(async (ctx, session) => {
+      await end(ctx, session, { id: formField(ctx, 'session'), others: false })
       // Same response for a session that has ended already, or of another person.
       return `${pages.sessions}?done=ended`
     }),
   )
   router.post(
     pages.endOtherSessions,
-    signedInPages.form(async (ctx, { person, browser }) => {
-      await browserSessions.endOthers(person.id, browser.id)
-      noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
+    signedInPages.form(async (ctx, session) => {
+      await end(ctx, session, { id: session.browser.id, others: true })
       return `${pages.sessions}?done=others-ended`
     }),
   )

@@ -6,10 +6,10 @@ import type Router from 'koa-router'
 
 import {
   linkGonePage,
-  linkSentPage,
   newPasswordPage,
   passwordSetPage,
   recoverPage,
+  recoverySentPage,
 } from '../../../views/recover.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
@@ -70,9 +70,8 @@ export function recoveryRoutes(ports: RecoveryPages): Router {
     const { browser } = visitors.enter(ctx)
     const link = await links.findLast(database.kysely, 'recovery', { browser, nowMs: now() })
     if (!link) return seeOther(ctx, pages.recover)
-    const page = linkSentPage({
+    const page = recoverySentPage({
       login: link.email,
-      isCertain: false,
       code: links.codeOf(link),
       minutes: RECOVERY_SECONDS / 60,
       againHref: pages.recover,
@@ -99,7 +98,7 @@ export function recoveryRoutes(ports: RecoveryPages): Router {
 const UID = /^[\w-]{1,64}$/
 
 /** Reads the id of an interaction from a parameter; undefined if it is not one. */
-export function readUid(value: unknown): string | undefined {
+function readUid(value: unknown): string | undefined {
   return typeof value === 'string' && UID.test(value) ? value : undefined
 }
 
@@ -199,7 +198,7 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
 }
 
 /** Returns the page of the interaction from which the person came. */
-export function continueHref({ data }: OneTimeLink): string {
+function continueHref({ data }: OneTimeLink): string {
   const { from } = data === undefined ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }

@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 
 import { operates } from '../../directory/sites/site-choice.ts'
 import {
@@ -55,7 +55,7 @@ export async function changeSite<Result>(
  * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
  * each other. SQLite allows only one write transaction anyway.
  */
-export async function lockSite(
+async function lockSite(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,
@@ -67,11 +67,11 @@ export async function lockSite(
 
 /** Returns the sorted roles of a person at a site. */
 export async function findRoles(
-  kysely: Kysely<Schema>,
+  trx: Transaction<Schema>,
   siteId: string,
   personId: string,
 ): Promise<SiteRole[]> {
-  const rows = await kysely
+  const rows = await trx
     .selectFrom('site_role')
     .select('role')
     .where('person_id', '=', personId)

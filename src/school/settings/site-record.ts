@@ -1,10 +1,8 @@
 import { z } from 'zod'
 
-import { SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { changeSite, differenceOf, findRoles, type SiteActor } from '../changes/change.ts'
+import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, pageAddress, readInput, summary } from '../changes/input.ts'
-import { conflict } from '../changes/refusals.ts'
 
 const form = z
   .strictObject({
@@ -24,30 +22,8 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
     .selectFrom('site')
     .select(['id', 'slug', 'name', 'description', 'contact_email as contactEmail', 'address'])
     .select(['time_zone as timeZone', 'language', 'created_at as createdAt'])
-    .select(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('site_feature')
-          .select('feature')
-          .where('feature', '=', SELF_SIGN_UP)
-          .whereRef('site_id', '=', 'site.id'),
-      ).as('selfSignUp'),
-    )
     .where('id', '=', siteId)
     .executeTakeFirst()
-}
-
-/** Sets whether people can sign up to the site themselves. @throws ChangeRefused if the actor is not an owner */
-export async function setSelfSignUp(
-  database: Database,
-  actor: SiteActor,
-  on: boolean,
-): Promise<void> {
-  const { siteId, personId } = actor
-  await changeSite(database, actor, async (trx) => {
-    const roles = await findRoles(trx, siteId, personId)
-    if (!roles.includes('owner')) throw conflict('only an owner can change self sign-up')
-    await setFeature(trx, { siteId, feature: SELF_SIGN_UP, on }, actor)
-  })
 }
 
 /** Changes the given settings of the site. No-op if nothing differs. @throws ChangeRefused for an invalid value */
