@@ -59,7 +59,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views', 'platform', 'directory', 'config'],
     folders: {
       '.': 'oauth',
-      authorization: '',
+      authorization: 'sign-outs',
       clients: `authenticate-client client document-clients document-review optional-protocols
         scope-advice secret`,
       consent: '',
