@@ -36,12 +36,12 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const keys = openKeys({ secrets, dataDir, policy: service.keys }, platform)
   const { browserKeys, downloadKeys, linkKeys } = keys.secretRoot
   const { upstreams, signIn } = service
-  const rings = await keys.openRings(upstreams.length > 0 || signIn.passwordCheck !== null)
   const platformKey = () => rings.current().upstreams[0]
   const processes = options.worker?.processes ?? 1
   const ofDirectory = { processes, browserKeys, linkKeys, platformKey }
   const directory = opening.use(makeDirectory(platform, config, ofDirectory))
   const ops = await makeOps(config, platform, directory)
+  const rings = await keys.openRings(upstreams.length > 0 || signIn.passwordCheck !== null)
   const discovery = makeServiceDiscovery(config)
   const { scopeUses } = discovery
   const pages = makePages(config, platform, directory, { keys, scopeUses, handler: () => handler })

@@ -112,7 +112,10 @@ export const kinds = {
       },
       imported_hash_digest: {
         fields: ['password', 'passwordHash'],
-        make: ({ passwordHash }) => passwordHash && sha256(passwordHash),
+        make: (person, writing) => {
+          const hash = writing.passwordHashes.get(person.id) ?? person.passwordHash
+          return hash && sha256(hash)
+        },
       },
     },
   }),
