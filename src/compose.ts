@@ -116,6 +116,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     ops.cleanUp,
+    ops.deletions,
     school.delivery,
   ]
   const everyTask = tasks.concat(platform.tasks, directory.tasks, oauth.tasks)

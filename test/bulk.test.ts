@@ -340,6 +340,7 @@ withDatabases('import of wrong lines', (open) => {
         [15, 'lecture: no lecture has the id lec_2'],
       ].map(([line, problem]) => ({ source: 'records.ndjson', line, problem })),
       rejectedCount: 6,
+      deleted: {},
       dependents: { order: 2, coursePurchase: 1, watchPosition: 1 },
       skipped: 0,
       absent: undefined,

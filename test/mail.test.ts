@@ -59,6 +59,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   password_changed: {},
   deletion_requested: {},
   account_deleted: {},
+  deletion_stopped: { sites: 'Northlight' },
 }
 const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>

@@ -98,7 +98,8 @@ ${endAppsField(page.endApps)}
   }
 }
 
-function codeField(problem: string | undefined): Html {
+/** Asks for the code that the requesting browser shows. */
+export function codeField(problem: string | undefined): Html {
   const described = `code-hint${problem === undefined ? '' : ' code-problem'}`
   return html`<label for="code">Code</label>
 <p class="hint" id="code-hint">The browser in which you asked for the link shows it.</p>

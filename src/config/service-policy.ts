@@ -164,6 +164,8 @@ export const servicePolicy = z.strictObject({
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
+    // How long a person can cancel the deletion of the account by signing in.
+    accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
     // The lifetime of sessions on /admin and /account. A browser session starts a new one without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),

@@ -5,6 +5,7 @@ import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
+import { makeCancelDeletion } from './people/cancel-deletion.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
@@ -61,12 +62,14 @@ export function makeDirectory(
   const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
+  const cancelDeletion = makeCancelDeletion(database, now)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
   const recovery = makeRecovery({ database, links, queueMail, limits: requestLimits, now })
+  const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   return {
-    signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers, renewHash, hook })),
+    signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,
     notices: mail.notices,

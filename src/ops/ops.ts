@@ -3,13 +3,14 @@
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
+import { deletionTask } from '../school/privacy/delete-account.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
 import { settleDemo } from './import/demo-campus.ts'
 
 export async function makeOps(
   { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service }: Config,
   platform: Platform,
-  { people }: Directory,
+  { people, queueMail }: Directory,
 ) {
   const { database, logger, now } = platform
   const { lifetimes, storage, audit } = service
@@ -22,5 +23,5 @@ export async function makeOps(
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
-  return { demoPeople, cleanUp }
+  return { demoPeople, cleanUp, deletions: deletionTask(platform, queueMail, everySeconds) }
 }

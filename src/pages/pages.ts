@@ -9,6 +9,7 @@ import type { Oauth } from '../oauth/oauth.ts'
 import { makeVisitorForms } from '../platform/http/visitor-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
+import { dataRoutes } from './account/data-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
 import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -71,6 +72,7 @@ export function makePages(
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
       sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),
+      dataRoutes(ownPages, recoveryPages, service.lifetimes),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

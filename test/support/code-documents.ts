@@ -15,9 +15,10 @@ import {
   type Metric,
   metricTable,
 } from '../../src/platform/monitoring/metric-table.ts'
+import { personalRows } from '../../src/school/privacy/personal-data.ts'
 import { fillFigures } from './figures.ts'
 import { code, page, renderTable } from './markdown.ts'
-import { alertAdvice, retention } from './reference-data.ts'
+import { alertAdvice, personalData, retention } from './reference-data.ts'
 
 /** docs/reference/metrics.md, from the table of metrics, the alert rules and test/data/alerts.txt. */
 export function renderMetrics(): string {
@@ -118,7 +119,25 @@ A run that deleted rows logs *expired rows were removed* at level \`info\`. *cle
 a \`warn\`: once is a backlog; for hours, the storage is too slow. A SQLite file does not shrink: its free pages are reused,
 and \`VACUUM\` releases them while the service is stopped. PostgreSQL needs autovacuum.`),
     renderTable(['table', 'rows stay', 'deleted by'], rows),
+    `## Personal data
+
+A [download](../how-to/accounts.md) contains at most 10 000 rows of each table, the latest. Other tables refer to nobody.`,
+    renderTable(
+      ['table', 'why', 'in a download', 'when the account is deleted'],
+      personalDataRows(),
+    ),
   )
+}
+
+function personalDataRows(): string[][] {
+  return personalData.map(([names = '', why = '', fate, download]) => {
+    const tables = names.split(', ')
+    const isDeleted = personalRows.some(
+      ({ table, isDeleted }) => isDeleted && tables.includes(table),
+    )
+    const usual = isDeleted ? 'deleted' : 'kept, with the id of the person'
+    return [code(...tables), why, download ?? 'yes', fate ?? usual]
+  })
 }
 
 /** docs/reference/audit-events.md, from the table of actions. */

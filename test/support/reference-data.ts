@@ -72,6 +72,9 @@ export const passwordHashes = readTables('password-hashes.txt')
 /** Tables of the database and how long their rows stay. */
 export const retention = rowsOf('retention.txt')
 
+/** Personal tables, why they are stored, what happens when the account is deleted, and whether a download has them. */
+export const personalData = rowsOf('personal-data.txt')
+
 /** Meaning of each field of config/service.json, by section. */
 export const settings = readTables('settings.txt')
 

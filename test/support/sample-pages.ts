@@ -1,3 +1,4 @@
+import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
@@ -88,6 +89,7 @@ export function pagesWith(text: string): Record<string, View> {
       ]),
     ),
     ...recoveryPages(text),
+    ...deletionPages(text),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
     'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
@@ -124,6 +126,19 @@ function recoveryPages(text: string): Record<string, View> {
   }
 }
 
+/** The pages of the deletion of an account, in every state, with `text` as every value of others. */
+function deletionPages(text: string): Record<string, View> {
+  const page = { action: `/account/data/${text}`, csrf: text, email: text, days: 7 }
+  return {
+    deletion: deletionPage({ ...page, needsCode: false, problem: undefined, owned: [] }),
+    'deletion-again': deletionPage({ ...page, needsCode: true, problem: text, owned: [] }),
+    'deletion-of-owner': deletionPage({
+      ...{ ...page, needsCode: false, problem: undefined, owned: [text, text] },
+    }),
+    'deletion-scheduled': deletionScheduledPage({ dueAt: 1.8e12, keepHref: `/account/${text}` }),
+  }
+}
+
 const kinds = ['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const
 
 const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
@@ -146,6 +161,7 @@ const consentClients: Record<string, Partial<ClientView>> = {
 }
 export const pages: Record<string, View> = {
   ...recoveryPages('ada@harbour.example'),
+  ...deletionPages('ada@harbour.example'),
   'sign-in': signInPage({ ...form, recoverHref: '/recover', client }),
   'sign-in-again': signInPage({
     ...{ ...form, recoverHref: '/recover', client, login: 'ada@harbour.example' },

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
+import { mailedPath } from '../support/mailed.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 const DAY_MS = 86_400_000
@@ -70,6 +71,18 @@ describe('/admin and /account in a browser', () => {
     await look(student, 'apps-none')
   })
 
+  it('a person deletes the account with the keyboard, after opening the link of a mail', async () => {
+    const page = await signedIn('/account/data', june)
+    await page.locator('#delete').press('Enter')
+    await page.locator('#code').waitFor()
+    await look(page, 'deletion-requested')
+    await page.goto(service().url + (await mailedPath(service(), '/account/data')))
+    await page.locator('#deletion-page').waitFor()
+    await page.locator('#confirm').press('Enter')
+    await page.locator('#deletion-scheduled-page').waitFor()
+    await look(page, 'deletion-scheduled')
+  })
+
   it('every page has no barrier and fits 360 pixels', async () => {
     const site = '/admin/open-kitchen'
     const operator = await signedIn(`${site}/beta`, marco)
@@ -108,7 +121,7 @@ describe('/admin and /account in a browser', () => {
     await lookAt(operator, [
       ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
       // The first of these is forbidden.
-      ...['/admin/northlight', '/account/security', '/account/sessions'],
+      ...['/admin/northlight', '/account/security', '/account/sessions', '/account/data'],
       '/account/sign-out-everywhere',
     ])
     await operator.getByRole('button', { name: 'Sign out everywhere' }).click()

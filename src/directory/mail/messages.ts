@@ -23,6 +23,8 @@ export interface MailValues {
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
+  /** Tells the last owner of sites that the account was not deleted. */
+  deletion_stopped: { readonly sites: string }
 }
 
 export type MailKind = keyof MailValues
@@ -149,7 +151,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     blocks: (_, frame) => [
       `Someone asked to delete your account at ${frame.place}.`,
       button('Confirm the deletion', frame),
-      `${oneUse(frame)} After you confirm, you can cancel the deletion for seven days by signing in.`,
+      `${oneUse(frame)} After you confirm, you can cancel the deletion for some days by signing in.`,
       ...notYou(frame),
     ],
   },
@@ -158,6 +160,13 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     blocks: (_, { place }) => [
       `Your account at ${place} and your personal data were deleted. This cannot be undone.`,
       'This is the last message to this address.',
+    ],
+  },
+  deletion_stopped: {
+    subject: (_, { place }) => `Your account at ${place} was not deleted`,
+    blocks: ({ sites }, { accountHref }) => [
+      `You are the last owner of ${sites}. Make another person an owner, and delete your account again.`,
+      { label: 'Open your account', href: accountHref },
     ],
   },
 }

@@ -48,6 +48,8 @@ interface SignInPorts {
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
   readonly renewHash: RenewHash
+  /** Keeps an account whose deletion is scheduled. */
+  readonly cancelDeletion: (personId: string) => Promise<void>
   /** Asks the platform about people without a password hash. */
   readonly hook?: PasswordHook | undefined
 }
@@ -128,7 +130,10 @@ async function askPlatform(
   const isAsked = why === 'no such account' || why === 'no password'
   const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
   if (answer === 'valid' && why === 'no password' && personId !== undefined) {
-    if (await hook.storeHash(personId, password)) return { kind: 'signed-in', personId }
+    if (await hook.storeHash(personId, password)) {
+      await ports.cancelDeletion(personId)
+      return { kind: 'signed-in', personId }
+    }
     // A parallel sign-in may have stored the hash.
     const outcome = await checkHash({ login, password }, ports)
     if (outcome.kind === 'signed-in') return outcome
@@ -143,7 +148,7 @@ const RECHECKS_MAX = 3
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
 async function checkHash(
   { login, password }: Typed,
-  { store, passwords, renewHash }: CheckPorts,
+  { store, passwords, renewHash, cancelDeletion }: CheckPorts,
 ): Promise<Checked> {
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
@@ -165,5 +170,6 @@ async function checkHash(
   }
   if (disabled) return { kind: 'refused', why: 'disabled account', personId }
   renewHash(account, password)
+  if (account.isLeaving) await cancelDeletion(personId)
   return { kind: 'signed-in', personId }
 }

@@ -28,6 +28,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         .leftJoin('person', (join) => join.on('email_canonical', '=', emailCanonical))
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
+        .select('deletion_due_at')
         .select([
           hashFrom(kysely, randomOrder(emailCanonical, standInKey, engine)).as('hash_after'),
           hashFrom(kysely, RANDOM_MIN).as('hash_first'),
@@ -40,6 +41,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         /** The password hash; undefined if the account has no password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
+        ...(row.deletion_due_at !== null && { isLeaving: true }),
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
       }
       return { account, standIn }

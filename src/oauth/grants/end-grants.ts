@@ -30,6 +30,7 @@ export type EndReason =
   | 'the application was deleted'
   | 'a scope was removed from the application'
   | 'the client revoked it'
+  | 'the person deleted the account'
   | 'a code was used twice'
   | 'a replaced refresh token was used again'
   | 'the database was restored from a backup'

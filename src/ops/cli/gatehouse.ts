@@ -44,6 +44,9 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   reviewers             lists the people who review self-declared clients for all sites
     add <address>       makes the person with this e-mail address a reviewer
     remove <address>    removes the person as a reviewer
+  person export <id>    prints everything that is stored about a person as JSON
+  person delete <id>    deletes the account of a person: the running service does it within a minute
+    --yes               does not ask
   audit                 prints the audit events of the last 24 hours, oldest first
     --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
     --action, --site, --client, --person
@@ -170,6 +173,16 @@ const commands: Readonly<Record<string, Command>> = {
   },
   'migrate status': {
     run: async () => (await import('./migrate-command.ts')).describeMigrations(await read()),
+  },
+  'person export': {
+    takesWord: true,
+    run: async (id) => (await import('./person-commands.ts')).printPerson(await read(), id),
+  },
+  'person delete': {
+    takesWord: true,
+    options: ['yes'],
+    run: async (id, { yes = false }) =>
+      (await import('./person-commands.ts')).deletePerson(await read(), id, yes),
   },
   reviewers: {
     run: async () => (await import('./reviewers-command.ts')).listReviewers(await read()),

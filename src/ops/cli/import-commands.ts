@@ -120,12 +120,15 @@ function problems({ rejected, rejectedCount, dependents, absent }: ImportReport)
 }
 
 function summary(path: string, report: ImportReport, missing: Missing | undefined): string {
-  const { written, skipped, rejectedCount, absent } = report
+  const { written, skipped, rejectedCount, absent, deleted } = report
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'number') {
     const what = missing === 'keep' ? 'kept' : 'disabled and signed out'
     parts.push(`People from earlier imports who are missing from this one (${what}): ${absent}.`)
+  }
+  if (Object.keys(deleted).length > 0) {
+    parts.push(`Skipped, because the people deleted their accounts: ${listCounts(deleted)}.`)
   }
   if (rejectedCount > 0) {
     parts.push(`Invalid lines: ${rejectedCount}. Correct them and import them again.`)

@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
+import { leaveOutDeleted } from './deleted-people.ts'
 import type { Source } from './import-sources.ts'
 import {
   type Batch,
@@ -50,6 +51,8 @@ export interface ImportReport {
   rejectedCount: number
   /** The number of lines, by kind, that were rejected only because they refer to a rejected record. */
   readonly dependents: Counts
+  /** The number of lines, by kind, that were skipped because their person has deleted the account. */
+  readonly deleted: Counts
   /** The number of lines that an earlier run already wrote. */
   skipped: number
   /** The number of missing people, or why they were not handled; undefined if not requested. */
@@ -73,7 +76,7 @@ interface Run extends ImportSettings {
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
   const report: ImportReport = {
-    ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, skipped: 0 },
+    ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, deleted: {}, skipped: 0 },
     absent: undefined,
   }
   const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
@@ -83,12 +86,15 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
     // Read all lines if missing people must be found.
     const after = missing === undefined ? place.line : 0
     report.skipped += after
-    for await (const batch of batchesOf(source, after, database.engine)) {
+    for await (const read of batchesOf(source, after, database.engine)) {
+      const { lines, left } = await leaveOutDeleted(database, read.lines)
+      for (const { record } of left) add(report.deleted, record.type)
+      const batch = { ...read, lines }
       const rejected = await importBatch(run, batch, place)
       place.isComplete &&= rejected.length === 0
       count(run, source, batch, rejected)
-      if (missing !== undefined) notePeople(run, batch)
-      settings.onProgress(batch.lines.length + batch.rejected.length, batch.size)
+      if (missing !== undefined) notePeople(run, read)
+      settings.onProgress(read.lines.length + read.rejected.length, read.size)
     }
     if (place.isComplete) await forgetPlace(database, place)
   }

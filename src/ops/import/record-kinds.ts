@@ -78,6 +78,8 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
+      /** When the person deleted the account. In exports, so that another database does not create the person again. */
+      deletedAt: optional(time),
       /** Ends all access that began by this time. Exports do not contain this field. */
       accessEndedAt: optional(time),
       roles: list(

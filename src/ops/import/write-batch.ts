@@ -189,7 +189,9 @@ function takingOver(table: string, columns: readonly string[]): RawBuilder<unkno
     (column) =>
       sql`${sql.ref(`${table}.${column}`)} is distinct from ${sql.ref(`excluded.${column}`)}`,
   )
-  return sql`do update set ${sql.join(news)} where ${sql.join(differs, sql` or `)}`
+  // An account may have been deleted since the batch was read.
+  const exists = table === 'person' ? sql`person.deleted_at is null` : sql`1 = 1`
+  return sql`do update set ${sql.join(news)} where ${exists} and (${sql.join(differs, sql` or `)})`
 }
 
 /** Deletes the entries that are no longer in the lists, and writes all others. */

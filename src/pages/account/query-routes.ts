@@ -108,6 +108,7 @@ export function areaOf({ person, csrf }: PageSession, current: string): AreaView
       link(pages.security, 'Password'),
       link(pages.apps, 'Connected apps'),
       link(pages.sessions, 'Your browsers'),
+      link(pages.data, 'Your data'),
     ],
     signOutAction: pages.signOut,
     person,

@@ -105,6 +105,10 @@ export const pages = {
   removeApp: '/account/apps/remove',
   /** The person's password. */
   security: '/account/security',
+  /** The person's data: its download, and the deletion of the account. */
+  data: '/account/data',
+  downloadData: '/account/data/download',
+  deleteAccount: '/account/data/delete',
   /** Recovery of a password by mail. */
   recover: '/recover',
   recoverySent: '/recover-sent',

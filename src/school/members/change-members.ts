@@ -9,6 +9,7 @@ import { isUnused } from '../../platform/store/unused-people.ts'
 import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX, readInput } from '../changes/input.ts'
 import { conflict, limitReached } from '../changes/refusals.ts'
+import { listSolelyOwned } from './last-owner.ts'
 import { grantRoles, mustHaveRoles, takeRoles } from './site-roles.ts'
 
 const roles = z
@@ -182,17 +183,8 @@ async function mustBeAllowedToChangeOwners(
   if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
 }
 
-/** Throws ChangeRefused if the site has no other owner whose account is enabled. */
+/** Throws ChangeRefused if the site has no other owner whose account is enabled and will not be deleted. */
 async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: string) {
-  const other = await trx
-    .selectFrom('site_role')
-    .innerJoin('person', 'person.id', 'site_role.person_id')
-    .select('person.id')
-    .where('site_role.site_id', '=', siteId)
-    .where('site_role.role', '=', 'owner')
-    .where('person.id', '!=', id)
-    .where('person.disabled_at', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  if (!other) throw conflict('the last owner of a site cannot be removed', 'roles')
+  const sites = await listSolelyOwned(trx, id, siteId)
+  if (sites.length > 0) throw conflict('the last owner of a site cannot be removed', 'roles')
 }

@@ -745,4 +745,5 @@ create index audit_event_by_time on audit_event (occurred_at, id);
 create index audit_event_by_site on audit_event (site_id, occurred_at);
 create index audit_event_by_client on audit_event (client_id, occurred_at);
 create index audit_event_by_person on audit_event (person_id, occurred_at);
+create index audit_event_by_actor on audit_event (actor_person_id, occurred_at);
 create index audit_event_to_stream on audit_event (occurred_at, id) where streamed_at is null;

@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+
+import type { QueueMail } from '../../directory/mail/messages.ts'
+import { endSessions } from '../../oauth/grants/end-access.ts'
+import { endGrants } from '../../oauth/grants/end-grants.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { listSolelyOwned } from '../members/last-owner.ts'
+import { areOf, personalRows } from './personal-data.ts'
+
+/**
+ * Schedules the deletion of an account, and ends its sessions and grants. Signing in cancels it until the account is
+ * deleted. Does nothing if the person is the last owner of a site.
+ *
+ * @returns the names of the sites that need another owner first; undefined if there is no such account
+ */
+export async function scheduleDeletion(
+  trx: Transaction<Schema>,
+  { engine }: Pick<Database, 'engine'>,
+  { personId, dueAt }: { readonly personId: string; readonly dueAt: number },
+  actor: Partial<Actor> & Pick<Actor, 'now'>,
+): Promise<readonly string[] | undefined> {
+  const sites = await lockSolelyOwned(trx, engine, personId)
+  if (sites.length > 0) return sites
+  const person = trx
+    .updateTable('person')
+    .set({ deletion_due_at: dueAt })
+    .where('id', '=', personId)
+  const { numUpdatedRows } = await person.where('deleted_at', 'is', null).executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return undefined
+  await endAccess(trx, personId, actor.now)
+  const after = { dueAt: new Date(dueAt).toISOString() }
+  const event = { ...about(personId), action: 'account.deletion_scheduled', after } as const
+  await recordAuditEvent(trx, actor, event)
+  return []
+}
+
+/** Lists solely owned sites. Locks all owned ones as changes of roles do, so two owners cannot leave at the same time. */
+async function lockSolelyOwned(trx: Transaction<Schema>, engine: Database['engine'], id: string) {
+  if (engine === 'postgres') {
+    await sql`select 1 from site where id in (select site_id from site_role
+      where person_id = ${id} and role = 'owner') order by id for no key update`.execute(trx)
+  }
+  return (await listSolelyOwned(trx, id)).map(({ name }) => name)
+}
+
+async function endAccess(trx: Transaction<Schema>, personId: string, nowMs: number): Promise<void> {
+  await endSessions(trx, [personId], nowMs)
+  const reason = 'the person deleted the account'
+  await endGrants(trx, { personId, grantedUntil: nowMs }, { reason, nowMs })
+}
+
+function about(personId: string) {
+  return { subject: { kind: 'person', id: personId }, siteId: undefined, personId }
+}
+
+interface DeletionPorts {
+  readonly database: Database
+  readonly queueMail: QueueMail
+  readonly now: () => number
+}
+
+const ROWS_PER_BATCH = 500
+/** The pause between batches, in which requests can write. */
+const PAUSE_MS = 10
+
+/** Creates the background task that deletes the accounts that are due. */
+export function deletionTask(
+  {
+    database,
+    now,
+    sweeps,
+  }: Omit<DeletionPorts, 'queueMail'> & {
+    readonly sweeps: BackgroundTask['onlyWhen']
+  },
+  queueMail: QueueMail,
+  everySeconds: number,
+): BackgroundTask {
+  const run = async (signal: AbortSignal) =>
+    await deleteDueAccounts({ database, queueMail, now }, signal)
+  return { name: 'deletions', everySeconds, run, onlyWhen: sweeps }
+}
+
+/** Deletes the accounts that are due. The next run continues with an account that a crash left half deleted. */
+export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSignal): Promise<void> {
+  const { database, now } = ports
+  const due = database.kysely.selectFrom('person').select('id').limit(ROWS_PER_BATCH)
+  for (const { id } of await due.where('deletion_due_at', '<=', now()).execute()) {
+    if (signal.aborted) return
+    const begin = async (trx: Transaction<Schema>) => await beginDeletion(trx, ports, id)
+    if (!(await database.kysely.transaction().execute(begin))) continue
+    await deleteRows(database, id)
+    await database.kysely.transaction().execute(async (trx) => await removeName(trx, ports, id))
+  }
+}
+
+/** Disables a due account for ever. Cancels the deletion instead if the person is the last owner of a site. */
+async function beginDeletion(
+  trx: Transaction<Schema>,
+  { database, queueMail, now }: DeletionPorts,
+  personId: string,
+): Promise<boolean> {
+  const nowMs = now()
+  const sites = await lockSolelyOwned(trx, database.engine, personId)
+  const [deleted_at, disabled_at] = ['deleted_at', 'disabled_at'].map(
+    (column) => sql<number>`coalesce(${sql.ref(column)}, ${nowMs})`,
+  )
+  const person = await trx
+    .updateTable('person')
+    .set(sites.length > 0 ? { deletion_due_at: null } : { deleted_at, disabled_at })
+    .where('id', '=', personId)
+    .where('deletion_due_at', '<=', nowMs)
+    .returning('email')
+    .executeTakeFirst()
+  if (!person) return false
+  await endAccess(trx, personId, nowMs)
+  if (sites.length === 0) return true
+  const event = { ...about(personId), reason: 'the person is the last owner of a site' }
+  await recordAuditEvent(trx, { now: nowMs }, { ...event, action: 'account.deletion_cancelled' })
+  const mail = { kind: 'deletion_stopped', to: person.email, personId } as const
+  await queueMail(trx, { ...mail, values: { sites: sites.join(', ') } }, nowMs)
+  return false
+}
+
+/** Deletes the personal rows in batches, and removes personal data from the audit trail. Can be repeated. */
+async function deleteRows({ kysely }: Database, personId: string): Promise<void> {
+  for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {
+    const first = sql.ref(rows.columns[0] ?? '')
+    const all = sql`from ${sql.table(rows.table)} where ${areOf(rows, personId)}`
+    const batch = sql`delete ${all} and ${first} in (select ${first} ${all} limit ${ROWS_PER_BATCH})`
+    while ((await batch.execute(kysely)).numAffectedRows) await delay(PAUSE_MS)
+  }
+  const person = await kysely
+    .selectFrom('person')
+    .select(['name', 'email', 'email_canonical'])
+    .where('id', '=', personId)
+    .executeTakeFirstOrThrow()
+  for (let last: string | undefined = ''; last !== undefined; await delay(PAUSE_MS)) {
+    const { rows } = await sql<{ id: string }>`update audit_event
+      set before = ${redacted('before', person)}, after = ${redacted('after', person)},
+        address = case when coalesce(actor_person_id, person_id) = ${personId} then null else address end
+      where id in (select id from audit_event where id > ${last}
+        and (actor_person_id = ${personId} or person_id = ${personId})
+        order by id limit ${ROWS_PER_BATCH})
+      returning id`.execute(kysely)
+    last = rows
+      .map(({ id }) => id)
+      .toSorted()
+      .at(-1)
+  }
+}
+
+/** Returns the JSON of a column without the name as a whole value, and without the address. */
+function redacted(
+  column: 'before' | 'after',
+  { name, ...addresses }: Readonly<Record<'name' | 'email' | 'email_canonical', string>>,
+): RawBuilder<string> {
+  const named = sql<string>`replace(${sql.ref(column)}, ${JSON.stringify(name)}, '"(deleted)"')`
+  return Object.values(addresses).reduce(
+    (json, address) =>
+      sql<string>`replace(${json}, ${JSON.stringify(address).slice(1, -1)}, '(deleted)')`,
+    named,
+  )
+}
+
+const ADDRESS_BYTES = 12
+
+/** Removes the name, the address and all other personal columns, and tells the person. Only the first call does. */
+async function removeName(
+  trx: Transaction<Schema>,
+  { queueMail, now }: DeletionPorts,
+  id: string,
+): Promise<void> {
+  const address = `deleted-${randomBytes(ADDRESS_BYTES).toString('hex')}@deleted.invalid`
+  const { email, email_canonical } = await trx
+    .selectFrom('person')
+    .select(['email', 'email_canonical'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const { numUpdatedRows } = await trx
+    .updateTable('person')
+    .set({ name: 'Deleted person', email: address, email_canonical: address })
+    .set({ email_verified_at: null, preferred_username: null, picture: null, locale: null })
+    .set({ time_zone: null, password_hash: null, updated_at: null, unused_at: null })
+    .set({ deletion_due_at: null })
+    .where('id', '=', id)
+    .where('deletion_due_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return
+  await trx.deleteFrom('one_time_link').where('email_canonical', '=', email_canonical).execute()
+  await queueMail(trx, { kind: 'account_deleted', to: email, values: {} }, now())
+  await recordAuditEvent(trx, { now: now() }, { ...about(id), action: 'account.deleted' })
+}

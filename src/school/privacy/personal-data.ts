@@ -1,0 +1,85 @@
+/** Lists the data of people: what a person can download, and what is deleted with the account. */
+
+import { type RawBuilder, sql } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
+
+/** The rows of people in a table. */
+interface PersonalRows {
+  readonly table: keyof Schema
+  /** The columns with the id of the person, of a grant of the person (`grant_id`), or of both in JSON (`payload`). */
+  readonly by: readonly string[]
+  /** The columns in a download, the one to sort by first. */
+  readonly columns: readonly string[]
+  /** Whether the rows are deleted with the account. Other rows then refer to a person without a name. */
+  readonly isDeleted: boolean
+}
+
+type Tables = { readonly [Table in keyof Schema]?: string }
+
+const deleted: Tables = {
+  site_role: 'granted_at site_id role',
+  member_addition: 'added_at site_id name',
+  course_lecturer: 'course_id',
+  platform_reviewer: 'granted_at',
+  watch_position: 'watched_at lecture_id position_seconds',
+  notification: 'created_at site_id topic title body link read_at',
+  notification_subscription: 'id site_id topic channel enabled_at',
+  browser_session: 'started_at device network authenticated_at seen_at expires_at',
+  one_time_link: 'created_at kind email site_id expires_at',
+}
+const kept: Tables = {
+  customer_order:
+    'placed_at id site_id number coupon_code invoice_number refunded_at total_cents currency',
+  course_purchase: 'purchased_at course_id order_id expires_at',
+  digital_product_purchase: 'purchased_at digital_product_id order_id',
+  consulting_service_purchase: 'purchased_at consulting_service_id order_id scheduled_at',
+  event_registration: 'registered_at event_id order_id cancelled_at',
+  oauth_grant:
+    'granted_at id client_id client_name site_id expires_at ended_at end_reason last_used_at',
+  signed_out_everywhere: 'signed_out_at',
+}
+
+/** All rows of people that a download contains. docs/reference/retention.md says why others are left out. */
+export const personalRows: readonly PersonalRows[] = [
+  rowsOf(['id'], {
+    person:
+      'id email email_verified_at name preferred_username picture locale time_zone created_at updated_at imported_at disabled_at deletion_due_at',
+  }),
+  rowsOf(['person_id'], deleted, true),
+  rowsOf(['payload'], { outbox: 'created_at kind' }, true),
+  rowsOf(['person_id'], kept),
+  rowsOf(['grant_id'], {
+    oauth_grant_scope: 'grant_id scope',
+    oauth_grant_day: 'day grant_id calls',
+  }),
+  rowsOf(['created_by'], {
+    stored_file: 'created_at site_id name media_type size_bytes',
+    post: 'created_at site_id topic title body link published_at',
+    oauth_application: 'created_at client_id name site_id',
+  }),
+  rowsOf(['reviewed_by'], {
+    document_client: 'reviewed_at client_id review',
+    document_site_review: 'reviewed_at client_id site_id review',
+  }),
+  rowsOf(['used_by'], { platform_callback: 'used_at client_id uri' }),
+  rowsOf(['actor_person_id', 'person_id'], {
+    audit_event: 'occurred_at actor_person_id action client_id site_id reason times address',
+  }),
+].flat()
+
+function rowsOf(by: readonly string[], tables: Tables, isDeleted = false): PersonalRows[] {
+  return Object.entries(tables).map(([table, columns]) => ({
+    ...{ table: table as keyof Schema, by, columns: columns.split(' '), isDeleted },
+  }))
+}
+
+/** Returns the condition that selects the rows of a person. */
+export function areOf({ by }: PersonalRows, personId: string): RawBuilder<boolean> {
+  const special: Readonly<Record<string, RawBuilder<unknown>>> = {
+    grant_id: sql`grant_id in (select id from oauth_grant where person_id = ${personId})`,
+    payload: sql`replace(payload, ${`"personId":${JSON.stringify(personId)}`}, '') <> payload`,
+  }
+  const conditions = by.map((column) => special[column] ?? sql`${sql.ref(column)} = ${personId}`)
+  return sql<boolean>`(${sql.join(conditions, sql` or `)})`
+}

@@ -1,0 +1,319 @@
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import type { Mail } from '../src/directory/mail/messages.ts'
+import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
+import { exportPerson } from '../src/school/privacy/export-person.ts'
+import { areOf, personalRows } from '../src/school/privacy/personal-data.ts'
+import { userinfo } from './support/client.ts'
+import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
+import { importRecords } from './support/import.ts'
+import { later } from './support/later.ts'
+import { mailedPath } from './support/mailed.ts'
+import { makePagePerson, textOf } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { personalData } from './support/reference-data.ts'
+import { getTokens } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const DAY_MS = 86_400_000
+const page = '/account/data'
+const never = new AbortController().signal
+
+forEachDatabase('the data of a person', (start) => {
+  const begin = async (ahead = { ms: 0 }) =>
+    await start({ policy: flushingSoon, now: () => Date.now() + ahead.ms })
+  const databaseOf = ({ service }: RunningService) => service.stores.database
+  const personOf = async ({ kysely }: RunningService, id: string) =>
+    await kysely.selectFrom('person').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  const eventsOf = async ({ kysely }: RunningService, action: string) =>
+    await kysely.selectFrom('audit_event').selectAll().where('action', '=', action).execute()
+
+  /** Asks for the deletion of an account, and returns the path in the mail. */
+  const ask = async (service: RunningService, whose = sam) => {
+    const person = makePagePerson(service.url, whose)
+    const asked = await person.send(await person.visit(page), `${page}/delete`)
+    const { id } = await service.kysely
+      .selectFrom('one_time_link')
+      .select('id')
+      .where('email', '=', whose.login)
+      .executeTakeFirstOrThrow()
+    const path = await mailedPath(service, page, `${id}.`)
+    return { person, asked, path }
+  }
+  const confirm = async (service: RunningService, whose = sam) => {
+    const { person, path } = await ask(service, whose)
+    const confirmed = await person.send(await person.visit(path), path)
+    expect(confirmed.text).to.include('id="deletion-scheduled-page"')
+    return { person, path, confirmed }
+  }
+  /** Makes the deletion of people due, and returns the mails. */
+  const deleteNow = async (service: RunningService, ids: readonly string[], processes = 1) => {
+    const [database, mails] = [databaseOf(service), [] as Mail[]]
+    const nowMs = service.service.now()
+    for (const personId of ids) {
+      await database.kysely.transaction().execute(async (trx) => {
+        await scheduleDeletion(trx, database, { personId, dueAt: nowMs }, { now: nowMs })
+      })
+    }
+    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
+    const ports = { database, queueMail, now: () => nowMs }
+    const runs = Array.from({ length: processes }, () => deleteDueAccounts(ports, never))
+    await Promise.all(runs)
+    return mails
+  }
+
+  describe('download', () => {
+    const service = sharedService({ policy: flushingSoon }, start)
+    const read = async (id: string) =>
+      JSON.parse(await exportPerson(databaseOf(service()), id, { now: 0 })) as Record<
+        string,
+        Record<string, unknown>[]
+      >
+
+    it('sends everything about the person as one file', async () => {
+      await getTokens(service().url)
+      const person = makePagePerson(service().url, sam)
+      const form = await person.visit(page)
+      const body = new URLSearchParams({
+        csrf: /name="csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? '',
+      })
+      const response = await person.open(`${page}/download`, { method: 'POST', body })
+      expect(response.headers.get('content-type')).to.match(/^application\/json/)
+      expect(response.headers.get('content-disposition')).to.include('my-data.json')
+      expect(response.headers.get('cache-control')).to.equal('no-store')
+      const text = await response.text()
+      const data = JSON.parse(text)
+      expect(data.person[0]).to.include({ id: 'per_sam', email: sam.login, name: 'Sam Student' })
+      expect(data.site_role[0]).to.include({ site_id: 'sit_northlight', role: 'student' })
+      expect(data.oauth_grant[0].client_name).to.be.a('string')
+      expect(data.course_purchase).to.have.lengthOf.above(0)
+      expect(data.incomplete).to.deep.equal([])
+      await eventually(5000, async () => {
+        const { audit_event } = await read('per_sam')
+        const actions = audit_event?.map(({ action }) => action)
+        expect(actions).to.include.members(['sign_in.success', 'account.exported'])
+      })
+      expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
+    })
+
+    // [282, 283]
+    it('contains nothing of others, and any text as JSON', async () => {
+      const { kysely } = service()
+      const name = '</script><b>"Sam"\\ \u202e'
+      await kysely.updateTable('person').set({ name }).where('id', '=', 'per_noor').execute()
+      await kysely
+        .insertInto('audit_event')
+        .values({
+          ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
+          ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
+          ...{ address: '192.0.2.0/24' },
+        })
+        .execute()
+      const data = await read('per_noor')
+      expect(data['person']?.[0]).to.include({ name })
+      const text = JSON.stringify(data)
+      expect(text)
+        .to.include('member.roles')
+        .and.not.match(/192\.0\.2|per_(?!noor)/)
+      const nobody = exportPerson(databaseOf(service()), 'per_nobody', { now: 0 })
+      expect(await nobody.then(String, String)).to.include('no person with the id')
+    })
+
+    it('covers every column that refers to a person or a grant', async () => {
+      const tables = await databaseOf(service()).kysely.introspection.getTables()
+      const referring = tables.flatMap(({ name, columns }) =>
+        columns
+          .filter((column) => /(^|_)(person_id|grant_id)$|_by$/.test(column.name))
+          .map((column) => `${name}.${column.name}`),
+      )
+      const covered = personalRows.flatMap(({ table, by }) =>
+        by.map((column) => `${table}.${column}`),
+      )
+      const documented = personalData.flatMap(([names = '']) => names.split(', '))
+      expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
+      const rest = referring.filter((column) => !covered.includes(column))
+      expect(new Set(rest.map((column) => column.split('.')[0]))).to.deep.equal(
+        new Set(['refresh_token_family', 'relying_party_session', 'sign_out_notice']),
+      )
+      expect(
+        covered.filter(
+          (column) => !referring.concat('person.id', 'outbox.payload').includes(column),
+        ),
+      ).to.deep.equal([])
+    })
+  })
+
+  it('deletes an account after its confirmation by mail, and keeps records without the name', async () => {
+    const ahead = { ms: 0 }
+    await using service = await begin(ahead)
+    const { tokens } = await getTokens(service.url)
+    const before = await service.kysely.selectFrom('customer_order').selectAll().execute()
+    const { person, confirmed } = await confirm(service)
+    expect(confirmed.text).to.include('<time ')
+    expect((await person.open('/account')).status, 'signed out').to.equal(303)
+    expect((await userinfo(service.url, tokens.access_token)).status).to.equal(401)
+    const { kysely } = service
+    await kysely
+      .insertInto('audit_event')
+      .values({
+        ...{ id: 'named', occurred_at: 1, actor_person_id: 'per_sam', action: 'site.update' },
+        ...{ subject_kind: 'site', subject_id: 'sit_x', address: '192.0.2.0/24' },
+        before: JSON.stringify({ name: 'Sam Student', title: 'Sam Students of old' }),
+        after: JSON.stringify({ contactEmail: sam.login, text: `write to ${sam.login}` }),
+      })
+      .execute()
+    ahead.ms = 8 * DAY_MS
+    const mails = await deleteNow(service, ['per_sam'])
+    expect(mails).to.deep.equal([{ kind: 'account_deleted', to: sam.login, values: {} }])
+    const row = await personOf(service, 'per_sam')
+    expect(row).to.include({ name: 'Deleted person', password_hash: null, deletion_due_at: null })
+    expect(row.email).to.match(/^deleted-\w{24}@deleted\.invalid$/)
+    expect([row.deleted_at, row.disabled_at]).to.not.include(null)
+    for (const each of personalRows.filter(({ isDeleted }) => isDeleted)) {
+      const found = sql`select 1 from ${sql.table(each.table)} where ${areOf(each, 'per_sam')}`
+      expect((await found.execute(kysely)).rows, each.table).to.deep.equal([])
+    }
+    expect(await kysely.selectFrom('customer_order').selectAll().execute()).to.deep.equal(before)
+    const event = (await eventsOf(service, 'site.update'))[0]
+    expect(event).to.deep.include({ actor_person_id: 'per_sam', address: null })
+    expect(JSON.parse(event?.before ?? '')).to.deep.equal({
+      ...{ name: '(deleted)', title: 'Sam Students of old' },
+    })
+    expect(event?.after).not.to.include('sam')
+    const dump = await exportPerson(databaseOf(service), 'per_sam', { now: 0 })
+    expect(/.{60}(Sam Student|sam@).{60}/.exec(dump)?.[0]).to.equal(undefined)
+    expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
+    const signIn = makePagePerson(service.url, sam).visit('/account')
+    expect(await signIn.then(({ text }) => text, String)).not.to.include('account-page')
+  })
+
+  // [274, 275, 276, 285]
+  it('accepts a link once, in the browser that asked or with its code', async () => {
+    await using service = await begin()
+    const { person, asked, path } = await ask(service)
+    const stranger = makePagePerson(service.url, noor)
+    const other = await stranger.visit(path)
+    expect(other.text).to.include('id="code"')
+    expect((await stranger.send(other, path, { code: 'BBBB-BBBB' })).status).to.equal(422)
+    expect((await stranger.post(path, { csrf: 'x' })).status, 'CSRF').to.equal(403)
+    expect((await person.post(`${page}/delete`, {})).status, 'CSRF').to.equal(403)
+    expect((await personOf(service, 'per_sam')).deletion_due_at).to.equal(null)
+    const code = textOf(asked, 'code')
+    expect((await person.open(path, { method: 'HEAD' })).status).to.equal(200)
+    const first = await person.visit(path)
+    const both = await Promise.all([stranger.send(other, path, { code }), person.send(first, path)])
+    expect(both.map(({ status }) => status)).to.have.members([200, 410])
+    expect((await person.visit(path)).status, 'a second use').to.equal(410)
+    expect(await eventsOf(service, 'account.deletion_scheduled')).to.have.length(1)
+  })
+
+  // [279]
+  it('keeps the account if the person signs in, exactly once', async () => {
+    const ahead = { ms: 0 }
+    await using service = await begin(ahead)
+    await confirm(service)
+    const people = [1, 2].map(() => makePagePerson(service.url, sam))
+    await later(1000, async () => {
+      const seen = await Promise.all(people.map((each) => each.visit(`${page}?done=kept`)))
+      for (const { text } of seen) expect(text).to.include('your account is not deleted')
+    })
+    expect(await eventsOf(service, 'account.deletion_cancelled')).to.have.length(1)
+    ahead.ms = 8 * DAY_MS
+    const database = databaseOf(service)
+    const ports = { database, queueMail: async () => {}, now: service.service.now }
+    await deleteDueAccounts(ports, never)
+    expect((await personOf(service, 'per_sam')).deleted_at).to.equal(null)
+  })
+
+  // [277]
+  it('does not leave a site without an owner', async () => {
+    await using service = await begin()
+    const { kysely } = service
+    const owner = makePagePerson(service.url, olivia)
+    const shown = await owner.visit(page)
+    expect(shown.text).to.include('id="owned"').and.not.include('id="delete"')
+    const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
+    await kysely
+      .insertInto('site_role')
+      .values({ ...role, person_id: 'per_marco' })
+      .execute()
+    await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
+    const asked = [await ask(service, olivia), await ask(service, marco)]
+    const pages = await Promise.all(
+      asked.map(async ({ person, path }) => ({ person, path, form: await person.visit(path) })),
+    )
+    const seen = await Promise.all(pages.map(({ person, path, form }) => person.send(form, path)))
+    const texts = seen.map(({ text }) => /id="(deletion-[\w-]*page)"/.exec(text)?.[1])
+    expect(texts).to.have.members(['deletion-scheduled-page', 'deletion-page'])
+    const leaving = await kysely
+      .selectFrom('person')
+      .select('id')
+      .where('deletion_due_at', 'is not', null)
+      .execute()
+    expect(leaving).to.have.length(1)
+    const [{ id: leaver } = { id: '' }] = leaving
+    await kysely
+      .updateTable('person')
+      .set({ deletion_due_at: 1 })
+      .where('id', '=', leaver)
+      .execute()
+    await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
+    const mails: Mail[] = []
+    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
+    await deleteDueAccounts({ database: databaseOf(service), queueMail, now: Date.now }, never)
+    expect(mails.map(({ kind }) => kind)).to.deep.equal(['deletion_stopped'])
+    const kept = await personOf(service, leaver)
+    expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])
+  })
+
+  // [284]
+  it('deletes an account once if several processes do it', async () => {
+    await using service = await begin()
+    const mails = await deleteNow(service, ['per_sam', 'per_june'], 3)
+    expect(mails.map(({ to }) => to)).to.have.members([sam.login, 'june@openkitchen.example'])
+    expect(await eventsOf(service, 'account.deleted')).to.have.length(2)
+  })
+
+  // [278, 280, 281]
+  it('stays deleted in the next import', async () => {
+    await using service = await begin()
+    const database = databaseOf(service)
+    const record = {
+      ...{ type: 'person', id: 'per_sam', name: 'Sam Again', createdAt: '2020-01-01T00:00:00Z' },
+      roles: [{ site: 'sit_northlight', role: 'student', grantedAt: '2020-01-01T00:00:00Z' }],
+    }
+    const nowMs = service.service.now()
+    const deletion = { personId: 'per_sam', dueAt: nowMs + DAY_MS }
+    await database.kysely.transaction().execute(async (trx) => {
+      await scheduleDeletion(trx, database, deletion, { now: nowMs })
+    })
+    await importRecords(database, [{ ...record, email: sam.login }])
+    expect(await personOf(service, 'per_sam')).to.include({
+      ...{ name: 'Sam Again', deletion_due_at: deletion.dueAt },
+    })
+    await deleteNow(service, ['per_sam'])
+    const position = { person: 'per_sam', lecture: 'lec_none', positionSeconds: 1 }
+    const report = await importRecords(
+      database,
+      [
+        { ...record, email: 'sam.moved@example.com' },
+        { type: 'watchPosition', ...position, watchedAt: '2020-01-01T00:00:00Z' },
+        { ...record, id: 'per_sam_2', email: sam.login },
+      ],
+      { missing: 'keep' },
+    )
+    expect(report.deleted).to.deep.equal({ person: 1, watchPosition: 1 })
+    expect([report.written, report.rejected]).to.deep.equal([{ person: 1 }, []])
+    expect((await personOf(service, 'per_sam')).name).to.equal('Deleted person')
+    expect(await personOf(service, 'per_sam_2')).to.include({ email: sam.login, name: 'Sam Again' })
+    expect(
+      await database.kysely
+        .selectFrom('site_role')
+        .selectAll()
+        .where('person_id', '=', 'per_sam')
+        .execute(),
+    ).to.deep.equal([])
+  })
+})
