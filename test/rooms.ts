@@ -85,7 +85,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       changes: 'change refusals release released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
-      files: 'download-routes file-storage receive-file shared-folder stored-files',
+      files: 'file-storage receive-file shared-folder stored-files',
       members: 'change-members enrolments last-owner lecturers people-list site-roles',
       posts: 'post-store',
       privacy: 'delete-account export-person',
