@@ -142,6 +142,8 @@ function confirmRoutes(
     if (!link) return
     const isSame = links.isFor(link, visitor.browser)
     if (!isSame && !(await links.acceptsCode(database.kysely, link, formField(ctx, 'code')))) {
+      // Another browser may have used the link in the meantime.
+      if (!(await findLink(ctx))) return
       const problem = 'This is not the code. After five attempts, ask for a new link.'
       return await show(ctx, visitor, link, problem)
     }
