@@ -55,7 +55,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const school = await makeSchool(config, platform, downloadKeys)
   if (ops.demoPeople.length > 0) await school.storeDemoFiles()
   const { cursors } = keys
-  const api = makeApi(config, platform, { oauth, resource, school, discovery, cursors })
+  const api = makeApi(config, platform, { directory, oauth, resource, school, discovery, cursors })
 
   const gate = limitByAddress(platform.requestLimits)
   const shownAddress = makeShownAddress(service.audit.addresses)

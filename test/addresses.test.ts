@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import {
   addressOf,
   enginePages,
@@ -33,6 +34,11 @@ describe('every address of the table', () => {
       upstreams: mapping(1),
       furtherPlans: everyPlan,
     }),
+  })
+
+  before(async () => {
+    const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
+    await service().kysely.insertInto('site_feature').values(feature).execute()
   })
 
   const statuses = async (address: string) =>

@@ -35,8 +35,8 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
   ['updateAppearance', {}, { signInWords: 'x'.repeat(501) }, { logoFileId: 'fil_nothing' }],
   ['updateAppearance', {}, { accentColor: 'red' }, { accentColor: '#0c6' }],
   ['updateAppearance', {}, { backgroundColor: '#fff;} body{' }],
-  ['addMember', member, { email: 'no address' }, { email: 'a\0b@example.com' }],
-  ['addMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
+  ['inviteMember', member, { email: 'no address' }, { email: 'a\0b@example.com' }],
+  ['inviteMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
   ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
 ]
 
@@ -355,7 +355,7 @@ forEachDatabase('changes of one site at once', (start) => {
   it('end with the role of the actor, also within one document', async () => {
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     const { body } = await other.ask(
-      'mutation { a: removeMember(id: "per_amir") { deletedId } b: addMember(input: { email: "friend@northlight.example", name: "Friend", roles: [ADMIN] }) { id } c: updateSite(input: { name: "Mine" }) { id } }',
+      'mutation { a: removeMember(id: "per_amir") { deletedId } b: inviteMember(input: { email: "friend@northlight.example", name: "Friend", roles: [ADMIN] }) { id } c: updateSite(input: { name: "Mine" }) { id } }',
     )
     expect(body.data).to.deep.equal({ a: { deletedId: 'per_amir' }, b: null, c: null })
     const codes = body.errors?.map(({ extensions }) => extensions?.['code'])

@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import {
   findAdminSite,
   listOperatedSites,
-  switchMcpConnections,
+  MCP_CONNECTIONS,
+  switchFeature,
 } from '../src/directory/sites/site-admin.ts'
 import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
@@ -32,6 +33,7 @@ import { rejection } from './support/rejection.ts'
 const DAY_MS = 86_400_000
 const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
+const mcp = { siteId: 'north', feature: MCP_CONNECTIONS } as const
 const page = { first: 20, after: undefined }
 
 withDatabases('grants and applications', (open) => {
@@ -165,7 +167,7 @@ withDatabases('grants and applications', (open) => {
     }
     const ended = await store.end({ clientId: 'planner' }, 'an operator ended it')
     expect(new Set(ended).size).to.equal(2501)
-    const people = await makeGrantLists(database, time).listPeople('site', 'planner', page)
+    const people = await makeGrantLists(database, time).listPeople('planner', page)
     expect(people).to.deep.include({ rows: [], hasNextPage: false })
   })
 
@@ -267,8 +269,8 @@ withDatabases('grants and applications', (open) => {
     clock = now + 1
     await save({}, { id: 'g2' })
     const lists = makeGrantLists(database, time)
-    const first = await lists.listPeople('site', 'planner', { first: 1, after: undefined })
-    const second = await lists.listPeople('site', 'planner', {
+    const first = await lists.listPeople('planner', { first: 1, after: undefined })
+    const second = await lists.listPeople('planner', {
       first: 1,
       after: first.places.at(-1),
     })
@@ -345,7 +347,7 @@ withDatabases('grants and applications', (open) => {
 
     const site = await findConnectableSite(database, 'north')
     expect(site?.applications, 'while MCP connections is off').to.deep.equal([])
-    await switchMcpConnections(database, 'north', true, actor)
+    await switchFeature(database, { ...mcp, on: true }, actor)
     const [shown] = (await findConnectableSite(database, 'north'))?.applications ?? []
     const { scopes, redirectUris } = entry
     expect(shown).to.deep.include({ assistant: 'claude', scopes, redirectUris })
@@ -405,10 +407,10 @@ withDatabases('grants and applications', (open) => {
     expect(await findAdminSite(database, 'south', 'sam')).to.equal(undefined)
     expect(await listOperatedSites(database, 'olivia')).to.have.length(1)
     expect(await listOperatedSites(database, 'sam')).to.deep.equal([])
-    expect(await switchMcpConnections(database, 'north', true, actor)).to.equal(true)
-    expect(await switchMcpConnections(database, 'north', true, actor)).to.equal(false)
+    expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(true)
+    expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(false)
     const site = await findAdminSite(database, 'north', 'olivia')
     expect(site).to.include({ mcpConnectionsOnSince: now })
-    expect(await switchMcpConnections(database, 'north', false, actor)).to.equal(true)
+    expect(await switchFeature(database, { ...mcp, on: false }, actor)).to.equal(true)
   })
 })

@@ -523,8 +523,8 @@ it('limits: the table has a row for each setting, and a maximum for each row', (
   const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
   expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
     'limits.windowSeconds',
-    // Counted in the database (test/store/member-additions.test.ts).
-    'limits.memberAdditionsPerSiteAndDayMax',
+    // Counted in the database (test/invitations.test.ts).
+    'limits.invitationsPerSiteAndDayMax',
   ])
   for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
 })

@@ -54,6 +54,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   invitation: { invitedBy: 'Olivia' },
   join_request: { invitedBy: 'Olivia' },
   address_confirmation: {},
+  account_exists: {},
   new_sign_in: { device: 'Firefox on Linux' },
   new_app: { app: 'Notes', clientId: 'notes' },
   password_changed: {},
@@ -165,7 +166,7 @@ describe('mail', () => {
         expect(decode(page.replace(/<[^>]+>/g, ' '))).to.include(paragraph.split(':\n')[0])
       }
     }
-    expect(links).to.equal(5)
+    expect(links).to.equal(6)
     expect(texts).to.include('The link works once and expires after 20 minutes.')
   })
 

@@ -47,7 +47,7 @@ const changingSamples: Record<string, Values> = {
   create_lecture: { courseId, title: 'Lamps', durationSeconds: 60 },
   update_lecture: { id: 'lec_light_window', title: 'One window' },
   move_lecture: { id: 'lec_light_window', position: 1 },
-  add_member: { email: 'new@northlight.example', name: 'New', roles: ['STUDENT'] },
+  invite_member: { email: 'new@northlight.example', name: 'New', roles: ['STUDENT'] },
   set_member_roles: { id: 'per_sam', roles: ['STUDENT'] },
   enrol_student: { personId: 'per_noor', courseId, hasLifetimeAccess: true },
   ...valuesFor(['assign_lecturer', 'unassign_lecturer'], { courseId, personId: 'per_lena' }),

@@ -5,7 +5,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import type { Page, PageRequest } from '../src/platform/store/keyset.ts'
 import { listOrders } from '../src/school/commerce/order-list.ts'
 import { listPeople, listStudents } from '../src/school/members/people-list.ts'
-import { insert, withDatabases } from './support/database.ts'
+import { withDatabases } from './support/database.ts'
 
 const PEOPLE = 100_000
 const siteId = 'sit_1'
@@ -92,21 +92,6 @@ withDatabases('the lists of a site with very many people', (open) => {
     expect(await listPeople(database, { siteId, role: 'lecturer' }).count()).to.equal(2)
     expect(await listPeople(database, { siteId, search: 'person' }).count()).to.equal(1000)
     expect(await listPeople(database, { siteId: small }).count()).to.equal(1)
-  })
-
-  // [203]
-  it('find a person whom an operator added by address, and not by the own name', async () => {
-    const entered = { person_id: 'per_9', site_id: siteId, name: 'Zed', added_at: 1 }
-    await insert(database.kysely, 'member_addition', entered)
-    const found = async (search: string) => {
-      const { rows } = await listPeople(database, { siteId, search }).page({
-        ...{ first: 2, after: undefined },
-      })
-      return rows.map(({ id, name }) => [id, name])
-    }
-    expect(await found('person 09.')).to.deep.equal([])
-    expect(await found('p0@9.')).to.deep.equal([['per_9', 'Zed']])
-    expect((await found('person 09'))[0]?.[0]).to.equal('per_90')
   })
 
   it('find the same people in a small site, which is scanned', async () => {

@@ -34,8 +34,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
-        person-at-site postgres redis-durability redis-memory redis remove-expired
-        restore-marker schema search settings unused-people`,
+        postgres redis-durability redis-memory redis remove-expired restore-marker schema search
+        settings`,
     },
   },
   directory: {
@@ -44,7 +44,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
       people: `authenticate browser-sessions one-time-links password-formats password-rules
-        password person-store recovery`,
+        password person-store recovery sign-up`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
@@ -86,7 +86,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
       files: 'file-storage receive-file shared-folder stored-files',
-      members: 'change-members enrolments last-owner lecturers people-list site-roles',
+      members: `change-members enrolments invitations joining last-owner lecturers people-list
+        site-roles`,
       posts: 'post-store',
       privacy: 'delete-account export-person',
       settings: 'appearance site-record',

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 
 import { openSmtp } from '../src/directory/mail/smtp.ts'
+import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
 import { type MessageHandler, makeOutbox } from '../src/platform/outbox/outbox.ts'
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
@@ -8,7 +9,7 @@ import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
 import type { SiteActor } from '../src/school/changes/change.ts'
-import { addMember } from '../src/school/members/change-members.ts'
+import { makeInvitations } from '../src/school/members/invitations.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
@@ -16,7 +17,7 @@ export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocati
 export type WorkerTask =
   | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
   | { task: 'deliver'; location: DatabaseLocation }
-  | { task: 'add'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
+  | { task: 'invite'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
   | { task: 'send'; location: DatabaseLocation; smtpUrl: string }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
 
@@ -77,15 +78,23 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
     transport.close()
     return { outcomes: [] }
   }
-  if (task.task === 'add') {
+  if (task.task === 'invite') {
     await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
     const { actor, emails, max } = task
-    const adding = emails.map(async (email) => {
-      await addMember(database, actor, { email, name: 'Added', roles: ['student'] }, max)
+    const { invite } = makeInvitations(
+      {
+        links: makeOneTimeLinks([Buffer.alloc(32)]),
+        queueMail: async () => {},
+        recovery: { sendTo: async () => {} },
+      },
+      max,
+    )
+    const inviting = emails.map(async (email) => {
+      await invite(database, actor, { email, roles: ['student'] })
     })
-    for (const added of await Promise.allSettled(adding)) {
-      if (added.status === 'rejected' && added.reason?.code !== 'LIMIT_REACHED') throw added.reason
+    for (const sent of await Promise.allSettled(inviting)) {
+      if (sent.status === 'rejected' && sent.reason?.code !== 'LIMIT_REACHED') throw sent.reason
     }
     return { outcomes: [] }
   }

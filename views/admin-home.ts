@@ -35,6 +35,13 @@ export interface AdminHomePage {
   readonly auditHref: string
   readonly queriesHref: string
   readonly resourceServersHref: string
+  readonly selfSignUp: {
+    readonly isOn: boolean
+    readonly signUpHref: string
+    /** The URL of the form that changes it; undefined for people who must not change it. */
+    readonly action: string | undefined
+  }
+  readonly done: string | undefined
 }
 
 /** The start page for operators of a site. */
@@ -45,6 +52,7 @@ export function adminHomePage(page: AdminHomePage): Page {
     id: 'admin-page',
     area,
     body: html`<h1><bdi>${siteName}</bdi></h1>
+${resultNotice(page.done)}
 <h2>Developers</h2>
 <ul class="links">
 ${link({
@@ -84,8 +92,27 @@ ${link({
   href: page.overviewHref,
   label: 'The last 30 days',
   what: 'connected apps, people, calls, sign-ins and refusals, as pictures and numbers',
-})}${link({ href: page.auditHref, label: 'Audit trail', what: 'who did what, when, and why' })}</ul>`,
+})}${link({ href: page.auditHref, label: 'Audit trail', what: 'who did what, when, and why' })}</ul>
+${selfSignUpSection(page)}`,
   })
+}
+
+function selfSignUpSection({ area, selfSignUp }: AdminHomePage): Html {
+  const { isOn, signUpHref, action } = selfSignUp
+  return html`<h2>Self sign-up</h2>
+<p id="sign-up-state"><strong>${isOn ? 'On' : 'Off'}</strong>. ${
+    isOn
+      ? html`Anyone can <a href="${signUpHref}">create an account</a> and join as a student.`
+      : 'Only people whom an operator invites can join.'
+  }</p>
+${
+  action !== undefined &&
+  html`<form method="post" action="${action}">
+${csrfField(area.csrf)}
+<input type="hidden" name="on" value="${isOn ? 'no' : 'yes'}">
+<div class="actions"><button id="switch-sign-up" type="submit" class="second">Switch self sign-up ${isOn ? 'off' : 'on'}</button></div>
+</form>`
+}`
 }
 
 function link({ href, label, what }: { href: string; label: string; what: string }): Html {

@@ -35,8 +35,10 @@ ${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
   }
 }
 
-export interface RecoverySentPage {
+export interface LinkSentPage {
   readonly login: string
+  /** Whether a message is sent in any case, not only to an account. */
+  readonly isCertain: boolean
   readonly code: string
   readonly minutes: number
   readonly againHref: string
@@ -45,13 +47,13 @@ export interface RecoverySentPage {
 }
 
 /** Says that a message is on its way, and shows the code for other browsers. The same for unknown addresses. */
-export function recoverySentPage(page: RecoverySentPage): Page {
+export function linkSentPage(page: LinkSentPage): Page {
   return {
     title: 'Check your e-mail',
-    id: 'recovery-sent-page',
+    id: 'link-sent-page',
     stylesheet,
     body: html`<h1>Check your e-mail</h1>
-<p>If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way. The link works
+<p>${page.isCertain ? html`A message with a link is on its way to <bdi>${page.login}</bdi>.` : html`If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way.`} The link works
 once, for ${page.minutes} minutes.</p>
 ${page.isDelayed && html`<p class="notice" id="delayed">Our mail server is not responding at the moment. The message will be sent as soon as it does.</p>`}
 <p>Open the link in this browser. If you open it in another one, it asks for this code:</p>

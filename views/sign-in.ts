@@ -15,6 +15,8 @@ export interface SignInPage {
   readonly client: ClientView
   /** The page for people who do not know their password. */
   readonly recoverHref: string
+  /** The page for people without an account; undefined if the site of the application does not allow sign-up. */
+  readonly signUpHref?: string | undefined
   /** The URL to which the refusal is submitted. */
   readonly deny: string
   /** The text that the site adds to this page. */
@@ -34,7 +36,7 @@ ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}
-<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a></p>
+<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
 <p class="small">Only this page sees your password. The application never does.</p>`,
   }
 }

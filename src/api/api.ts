@@ -27,6 +27,7 @@ export function makeServiceDiscovery({ baseUrl, service, integrations }: Config)
 }
 
 export interface ApiPorts {
+  readonly directory: Parameters<typeof adminEndpoint>[2]
   readonly oauth: Pick<Oauth, 'adviseOnScopes'>
   readonly resource: Pick<Resource, 'verifyBearer'>
   readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
@@ -35,7 +36,7 @@ export interface ApiPorts {
 }
 
 export function makeApi({ baseUrl, service }: Config, platform: Platform, ports: ApiPorts) {
-  const { oauth, resource, school, discovery, cursors } = ports
+  const { directory, oauth, resource, school, discovery, cursors } = ports
   const shared = {
     baseUrl,
     platform,
@@ -46,8 +47,7 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     schemaCacheSeconds: service.documents.cacheSeconds,
   }
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
-  const { memberAdditionsPerSiteAndDayMax } = service.limits
-  const admin = adminEndpoint(shared, service.adminApi, memberAdditionsPerSiteAndDayMax, school)
+  const admin = adminEndpoint(shared, service, directory, school)
   const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

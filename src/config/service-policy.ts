@@ -31,7 +31,7 @@ const requestLimits = z
     uploadsPerPersonMax: perWindow(600),
     forwardedRequestsPerPersonMax: perWindow(6000),
     pagesPerPersonMax: perWindow(1200),
-    memberAdditionsPerSiteAndDayMax: z.int().min(1).max(100_000).default(200),
+    invitationsPerSiteAndDayMax: z.int().min(1).max(100_000).default(200),
   })
   .prefault({})
 
@@ -54,6 +54,8 @@ const signInLimits = {
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   recoveriesPerAddressMax: z.int().min(1).max(100_000).default(100),
   recoveriesPerAccountMax: z.int().min(1).max(1000).default(3),
+  signUpsPerAddressMax: z.int().min(1).max(100_000).default(100),
+  signUpsPerAccountMax: z.int().min(1).max(1000).default(3),
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
@@ -209,6 +211,7 @@ export const servicePolicy = z.strictObject({
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),
       noticesPerAddressMax: z.int().min(1).max(1000).default(4),
+      signUpsPerSiteMax: z.int().min(1).max(1_000_000).default(1000),
       windowSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     })
     .prefault({}),

@@ -15,6 +15,7 @@ import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
+import { joiningRoutes } from './recovery/joining-routes.ts'
 import { recoveryRoutes } from './recovery/recovery-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
@@ -38,7 +39,7 @@ export function makePages(
   const { formKey } = seals
   const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
   const sessions = makeSessions(platform, settings)
-  const { freshSeconds } = service.signIn
+  const { freshSeconds, passwordCharactersMin } = service.signIn
   const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
@@ -47,16 +48,14 @@ export function makePages(
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
-  const { passwordCharactersMin } = service.signIn
   const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
-  const recoveryPages = {
-    database,
+  const visitorPages = {
     links,
     recovery,
+    limits: platform.requestLimits,
     queueMail,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
     visitors: makeVisitorForms(settings),
-    now,
     hashPassword,
     passwordCharactersMin,
   }
@@ -68,11 +67,12 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      recoveryRoutes(recoveryPages),
+      recoveryRoutes(ownPages, visitorPages),
+      joiningRoutes(ownPages, visitorPages),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
       sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),
-      dataRoutes(ownPages, recoveryPages, service.lifetimes),
+      dataRoutes(ownPages, visitorPages, service.lifetimes),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

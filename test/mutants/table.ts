@@ -380,21 +380,19 @@ export const mutants: readonly Mutant[] = [
   ...inFile('ops/import/write-batch.ts', 'brought-hashes', [
     ['await keepNewerHashes(trx, rows)', ''],
   ]),
-  ...inFile('school/members/change-members.ts', 'store/member-additions', [
-    ['if (before.length === 0) await note', 'await note'],
-    ['Number(additions) >= max', 'Number(additions) > max'],
-    ["'added_at', '>', now - DAY_MS", "'added_at', '>=', now - DAY_MS"],
-    ['doUpdateSet(row)', 'doNothing()'],
-    ['await person.where(isUnused).execute()', ''],
+  ...inFile('school/members/invitations.ts', 'invitations', [
+    ['if (Number(events) < max) return', 'if (Number(events) <= max) return'],
   ]),
-  ...inFile('platform/store/person-at-site.ts', 'store/member-additions', [
-    ['then email else email_canonical end', 'then email else email end'],
-    ['is null then picture end', 'is not null then picture end'],
+  ...inFile('school/members/joining.ts', 'joining', [
+    ["return held.includes('owner') || !roles.includes('owner')", 'return true'],
+    [
+      "if (!(await links.use(trx, link, nowMs))) return 'gone'",
+      'await links.use(trx, link, nowMs)',
+    ],
+    ['if (!operates(held) || (await disabled.executeTakeFirst())) return false', ''],
   ]),
-  ...inFile('ops/clean-up/clean-up.ts', 'store/member-additions', [['only: isUnused,', '']]),
-  ...inFile('ops/import/write-batch.ts', 'store/member-additions', [
-    ["table === 'site_role' || table === 'customer_order'", "table === 'site_role'"],
-    ["table === 'site_role' || table === 'customer_order'", "table === 'customer_order'"],
+  ...inFile('directory/people/sign-up.ts', 'joining', [
+    ['const email = canonicalEmail(login)', 'const email = login'],
   ]),
   ...inFile('platform/store/oauth-state.ts', 'store/state', [
     ["new Set([...onceModels, 'Session'])", 'new Set(onceModels)'],

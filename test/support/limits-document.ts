@@ -37,6 +37,9 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
   ],
   recoveriesOfAddress: ['password recovery', 'a request for a mail'],
   recoveriesOfAccount: ['password recovery', 'a request for a mail to one address'],
+  signUpsOfAddress: ['self sign-up', 'a request for a mail'],
+  signUpsOfAccount: ['self sign-up', 'a request for a mail to one address'],
+  signUpsOfSite: ['self sign-up', 'a request for a mail, at one site'],
   pagesOfAddress: ['sign-in, consent, account, admin, connect, sign-out', 'a page or a form'],
   downloads: ['downloads and logos', 'a file; 10 for an invalid link'],
   requestsOfClient: [

@@ -3,15 +3,22 @@ import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
 import { trusted } from '../../views/html.ts'
+import {
+  joinedPage,
+  joinPage,
+  newAccountPage,
+  otherAccountPage,
+  signUpPage,
+} from '../../views/joining.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
 import { mailFolderPage } from '../../views/mail-folder.ts'
 import { memberApiPage } from '../../views/member-api.ts'
 import {
   linkGonePage,
+  linkSentPage,
   newPasswordPage,
   passwordSetPage,
   recoverPage,
-  recoverySentPage,
 } from '../../views/recover.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
@@ -90,6 +97,7 @@ export function pagesWith(text: string): Record<string, View> {
     ),
     ...recoveryPages(text),
     ...deletionPages(text),
+    ...joiningPages(text),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
     'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
@@ -106,17 +114,42 @@ export function pagesWith(text: string): Record<string, View> {
   }
 }
 
+/** The pages on which people join a site, in every state, with `text` as every value of others. */
+function joiningPages(text: string): Record<string, View> {
+  const view = { siteName: text, action: `/sign-up/${text}`, csrf: text, look: undefined }
+  const link = { ...view, email: text, roles: [text, 'student'] }
+  const account = { ...link, name: text, charactersMin: 15, needsCode: true }
+  const problems = { name: text, code: text, password: text, repeated: text }
+  const end = { siteName: text, look: undefined, continueHref: '/account', connectHref: '/connect' }
+  return {
+    'sign-up': signUpPage({ ...view, from: 'a-uid', login: text }),
+    'sign-up-again': signUpPage({ ...view, from: undefined, login: text, problem: text }),
+    'new-account': newAccountPage({ ...account, needsCode: false }),
+    'new-account-again': newAccountPage({ ...account, problems }),
+    join: joinPage(link),
+    'other-account': otherAccountPage({ ...link, signedInAs: text }),
+    joined: joinedPage({ ...end, isDeclined: false }),
+    declined: joinedPage({ ...end, isDeclined: true }),
+  }
+}
+
 /** The pages of a password recovery, in every state, with `text` as every value of others. */
 function recoveryPages(text: string): Record<string, View> {
   const ask = { action: `/recover?${text}`, csrf: text, from: 'a-uid', login: text }
-  const sent = { login: text, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
+  const sent = {
+    login: text,
+    code: 'BCDF-2345',
+    minutes: 20,
+    againHref: '/recover',
+    isCertain: false,
+  }
   const set = { action: `/recover/${text}`, csrf: text, email: text, charactersMin: 15 }
   const wrong = { password: text, repeated: text }
   return {
     recover: recoverPage(ask),
     'recover-again': recoverPage({ ...ask, problem: text }),
-    'recovery-sent': recoverySentPage({ ...sent, isDelayed: false }),
-    'recovery-delayed': recoverySentPage({ ...sent, isDelayed: true }),
+    'recovery-sent': linkSentPage({ ...sent, isDelayed: false }),
+    'recovery-delayed': linkSentPage({ ...sent, isCertain: true, isDelayed: true }),
     'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
     'new-password-again': newPasswordPage({
       ...{ ...set, needsCode: true, endApps: false, codeProblem: text, problems: wrong },
@@ -162,6 +195,7 @@ const consentClients: Record<string, Partial<ClientView>> = {
 export const pages: Record<string, View> = {
   ...recoveryPages('ada@harbour.example'),
   ...deletionPages('ada@harbour.example'),
+  ...joiningPages('Harbour School'),
   'sign-in': signInPage({ ...form, recoverHref: '/recover', client }),
   'sign-in-again': signInPage({
     ...{ ...form, recoverHref: '/recover', client, login: 'ada@harbour.example' },
@@ -172,6 +206,7 @@ export const pages: Record<string, View> = {
       ...form,
       recoverHref: '/recover',
       client,
+      signUpHref: '/sign-up/harbour',
       words: { siteName: 'Harbour School', text: 'Hi.\nHello.' },
     }),
     look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },

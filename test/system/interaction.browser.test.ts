@@ -1,5 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -11,7 +9,7 @@ import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
 import { amir, notes, sam } from '../support/gatehouse.ts'
-import { eventually } from '../support/programs.ts'
+import { linkTo } from '../support/mail-folder.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
 import { type Served, serve, servePage } from '../support/serve.ts'
 import { sharedService } from '../support/shared-service.ts'
@@ -65,14 +63,14 @@ describe('the interaction pages in a browser', () => {
   })
 
   it('recover a password by mail without a script, and return to the sign-in', async () => {
-    const { url, config } = service()
+    const { url } = service()
     const { page, complaints } = await open({ javaScriptEnabled: false })
     await page.goto(authorizeUrl(url).href)
     await page.click('#recover')
     await page.fill('#login', amir.login)
     await page.click('#recover-submit')
     await page.waitForSelector('#code')
-    await page.goto(await findRecoveryLink(config.dataDir))
+    await page.goto(url + (await linkTo(service(), amir.login)))
     await page.fill('#password', 'three horses and a tram')
     await page.fill('#repeated', 'three horses and a tram')
     await page.click('#save')
@@ -118,18 +116,6 @@ describe('the interaction pages in a browser', () => {
     })
   }
 })
-
-/** Returns the link in the first mail of the folder, once it is there. */
-async function findRecoveryLink(dataDir: string): Promise<string> {
-  const folder = join(dataDir, 'mail')
-  return await eventually(10_000, async () => {
-    const [file = ''] = await readdir(folder)
-    const mail = (await readFile(join(folder, file), 'utf8')).replaceAll('=\r\n', '')
-    const [link] = /http\S+\/recover\/[\w.-]+/.exec(mail) ?? []
-    if (!link) throw new Error('the mail has no link')
-    return link
-  })
-}
 
 const inObject = [{ alg: 'none' }, { response_mode: 'form_post', response_type: 'code' }]
   .map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`)

@@ -75,7 +75,7 @@ function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
   const refusing = answers.refuse === true && page.includes('id="consent-page"')
   const form = formsOf(page).find(({ id }) => (id === 'refusal') === refusing)
   if (!form) throw new Error(`no form to fill in at ${url.pathname}`)
-  const fields = new URLSearchParams({ csrf: form.csrf })
+  const fields = new URLSearchParams(form.hidden)
   if (page.includes('name="password"')) {
     fields.set('login', answers.login)
     fields.set('password', answers.password)
@@ -85,12 +85,14 @@ function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
   return [new URL(form.action, url), { method: 'POST', body: fields }]
 }
 
-function formsOf(page: string): { id: string; action: string; csrf: string }[] {
+function formsOf(page: string): { id: string; action: string; hidden: [string, string][] }[] {
   return [...page.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(
     ([, attributes = '', inside = '']) => ({
       id: /id="([^"]+)"/.exec(attributes)?.[1] ?? '',
       action: /action="([^"]+)"/.exec(attributes)?.[1] ?? '',
-      csrf: /name="csrf" value="([^"]+)"/.exec(inside)?.[1] ?? '',
+      hidden: [...inside.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
+        ([, name = '', value = '']) => [name, plainText(value)],
+      ),
     }),
   )
 }

@@ -91,7 +91,7 @@ export const orderResolvers = {
 const ofEvents = itemResolvers('Event', events, {
   registrationCount: batched('standing registrations', countNotCancelled, 0),
   registrations: async ({ id }: { readonly id: string }, args: PageArguments, context) => {
-    const list = listRegistrations(context.parts.database, context.caller.siteId, id)
+    const list = listRegistrations(context.parts.database, id)
     return await siteList(context, args, list, 'event registrations', id)
   },
 })

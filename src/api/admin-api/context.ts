@@ -4,6 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
+import type { Invitations } from '../../school/members/invitations.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The caller of a request, who is the actor of its changes. Each change adds its own time. */
@@ -15,7 +16,7 @@ export interface AdminParts {
   readonly cursors: Cursors
   readonly storage: FileStorage
   readonly now: () => number
-  readonly memberAdditionsMax: number
+  readonly invitations: Invitations
 }
 
 /** The context of one request. A type alias, because graphql-http does not accept an interface. */

@@ -1,10 +1,11 @@
 import type { SiteRole } from '../../platform/store/schema.ts'
+import { removeMember, setMemberRoles } from '../../school/members/change-members.ts'
 import {
-  addMember,
-  type MemberAddition,
-  removeMember,
-  setMemberRoles,
-} from '../../school/members/change-members.ts'
+  findInvitation,
+  listInvitations,
+  type NewInvitation,
+  readOffer,
+} from '../../school/members/invitations.ts'
 import {
   assignLecturer,
   listCourseLecturers,
@@ -27,7 +28,7 @@ interface NamedRoles {
   readonly roles: readonly RoleName[]
 }
 
-type NewMember = Omit<MemberAddition, 'roles'> & NamedRoles
+type NamedInvitation = Omit<NewInvitation, 'roles'> & NamedRoles
 type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
 
 export const rolesOf = batched('roles', listHeldRoles, [])
@@ -39,14 +40,21 @@ export const memberResolvers = {
       listPeople(database, { ...question, role: role && roleOf(role) }),
     ),
     member: personWith(),
+    invitations: listed('invitations', listInvitations),
   },
   Mutation: {
-    addMember: async (_source: unknown, { input }: { input: NewMember }, context: AdminContext) => {
-      const { database, memberAdditionsMax } = context.parts
-      const addition = { ...input, roles: input.roles.map(roleOf) }
-      const id = await addMember(database, actorOf(context), addition, memberAdditionsMax)
-      return rolesAfter(id, context)
+    inviteMember: async (
+      _source: unknown,
+      { input }: { readonly input: NamedInvitation },
+      context: AdminContext,
+    ) => {
+      const { database, invitations } = context.parts
+      const invitation = { ...input, roles: input.roles.map(roleOf) }
+      return invited(await invitations.invite(database, actorOf(context), invitation), context)
     },
+    resendInvitation: inviting('resend', invited),
+    withdrawInvitation: inviting('withdraw', (deletedId) => ({ deletedId })),
+    sendPasswordRecovery: inviting('sendRecovery', (id) => ({ id })),
     setMemberRoles: updates(
       (database, actor, { id, roles }: NamedRoles & { readonly id: string }) =>
         setMemberRoles(database, actor, { id, roles: roles.map(roleOf) }),
@@ -58,6 +66,10 @@ export const memberResolvers = {
     memberSince: async (person, args, context) => (await rolesOf(person, args, context))[0]?.since,
     roles: rolesOf,
   } satisfies Record<string, AdminResolver<SitePerson>>,
+  Invitation: {
+    name: ({ data }) => readOffer(data).name,
+    roles: ({ data }) => readOffer(data).roles.map((role) => role.toUpperCase()),
+  } satisfies Record<string, AdminResolver<{ readonly data: string | null }>>,
   HeldRole: {
     role: ({ role }) => role.toUpperCase(),
   } satisfies Record<string, AdminResolver<HeldRole>>,
@@ -65,6 +77,22 @@ export const memberResolvers = {
 
 function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
+}
+
+function invited(id: string, { caller: { siteId }, parts: { database, now } }: AdminContext) {
+  const invitation = async () => await findInvitation(database.kysely, { siteId, nowMs: now() }, id)
+  return { id, invitation }
+}
+
+/** Creates the resolver of a mutation that `makeInvitations` implements, and that takes only an id. */
+function inviting(
+  name: 'resend' | 'withdraw' | 'sendRecovery',
+  payload: (id: string, context: AdminContext) => object,
+) {
+  return async (_source: unknown, { id }: { readonly id: string }, context: AdminContext) => {
+    await context.parts.invitations[name](context.parts.database, actorOf(context), id)
+    return payload(id, context)
+  }
 }
 
 /** Creates a resolver that finds a person by id, who must have a role at the caller's site or, if given, `role`. */

@@ -12,7 +12,7 @@ const searched = '. Counting stops at 1000 for a search'
 
 const connections: Readonly<Record<string, string>> = {
   ...{ Course: '', AnalyticsCourse: '', DigitalProduct: '', StoredFile: '', Order: '', Post: '' },
-  ...{ Event: '', EventRegistration: '', Member: searched, Lecturer: searched },
+  ...{ Event: '', EventRegistration: '', Invitation: '', Member: searched, Lecturer: searched },
   Student: `${searched}, and at 50000 for the students of a course`,
 }
 

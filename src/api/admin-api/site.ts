@@ -1,4 +1,6 @@
+import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { logoAddress } from '../../directory/sites/site-look.ts'
+import { setSelfSignUp } from '../../school/members/joining.ts'
 import {
   type Appearance,
   type AppearanceChanges,
@@ -22,7 +24,15 @@ export const siteResolvers = {
       await updateSiteRecord(context.parts.database, actorOf(context), input)
       return { id: context.caller.siteId, site: async () => await siteOf(context) }
     },
+    setSelfSignUp: async (_source, { isEnabled }: { isEnabled: boolean }, context) => {
+      await setSelfSignUp(context.parts.database, actorOf(context), isEnabled)
+      return { id: context.caller.siteId, site: async () => await siteOf(context) }
+    },
   } satisfies Record<string, AdminResolver<undefined, never>>,
+  Site: {
+    selfSignUp: async (_source, _args, { caller, parts }) =>
+      await hasSelfSignUp(parts.database, caller.siteId),
+  } satisfies Record<string, AdminResolver<object>>,
 }
 
 async function siteOf({ caller, parts }: AdminContext) {

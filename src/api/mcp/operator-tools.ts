@@ -190,10 +190,10 @@ export const operatorTools: readonly Tool[] = [
     selection: member,
   }),
   members.change({
-    name: 'add_member',
+    name: 'invite_member',
     description:
-      'Adds roles at the site to the person with the given e-mail address, and creates the person if the ' +
-      'address is unknown. Only owners can add owners.',
+      'Sends an invitation to the site to an e-mail address. The person gets the roles when they accept. ' +
+      'Only owners can invite owners.',
   }),
   members.change({
     name: 'set_member_roles',
@@ -205,7 +205,7 @@ export const operatorTools: readonly Tool[] = [
     name: 'remove_member',
     description:
       'Removes all roles of a person at the site. Access ends at once. Purchases are kept and become ' +
-      'available again if the person is added again.',
+      'available again if the person joins again.',
     ...removal,
   }),
   ...students.readBoth({

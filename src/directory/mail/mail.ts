@@ -77,10 +77,14 @@ type Facts = NonNullable<Awaited<ReturnType<typeof findFacts>>>
 async function findFacts(mail: Mail, createdAt: number, { database, now }: MailPorts) {
   const { kysely } = database
   const { siteId = '', personId = '', linkId } = mail
+  const people = kysely.selectFrom('person').selectAll()
   const [site, look, person, link] = await Promise.all([
     kysely.selectFrom('site').selectAll().where('id', '=', siteId).executeTakeFirst(),
     findLook(database, siteId),
-    kysely.selectFrom('person').selectAll().where('id', '=', personId).executeTakeFirst(),
+    (messages[mail.kind].forAccount
+      ? people.where('email_canonical', '=', canonicalEmail(mail.to ?? ''))
+      : people.where('id', '=', personId)
+    ).executeTakeFirst(),
     kysely
       .selectFrom('one_time_link')
       .select(['id', 'kind', 'expires_at'])
@@ -102,8 +106,9 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   const place = oneLine(look?.name ?? facts.site?.name ?? service.name)
   const accent = look?.accentColor ?? '#0c665a'
   const logoPath = look && logoAddress(look.siteId, look.logoDigest)
+  const kind = (person && messages[mail.kind].forAccount) ?? mail.kind
   const message = {
-    ...contentOf(mail, frameOf(facts, place, { baseUrl, links })),
+    ...contentOf({ ...mail, kind } as Mail, frameOf(facts, place, { baseUrl, links })),
     greeting: person ? `Hello ${oneLine(person.name)},` : 'Hello,',
     footer: `${service.name} (${baseUrl}) sent this message to ${to}. Do not reply to it.`,
     look: {

@@ -17,6 +17,8 @@ export interface MailValues {
   join_request: { readonly invitedBy: string }
   /** Lets a person confirm an address, to sign up or to change it. */
   address_confirmation: NoValues
+  /** Lets a person who signed up, but has an account, join the site with it. */
+  account_exists: NoValues
   new_sign_in: { readonly device: string }
   new_app: { readonly clientId: string; readonly app: string }
   password_changed: NoValues
@@ -64,6 +66,8 @@ export interface MailFrame {
 interface Message<Kind extends MailKind> {
   readonly subject: (values: MailValues[Kind], frame: MailFrame) => string
   readonly blocks: (values: MailValues[Kind], frame: MailFrame) => readonly MailBlock[]
+  /** The message to send instead if an account has the address. Chosen when it is sent, so senders do not learn it. */
+  readonly forAccount?: MailKind
   /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
   readonly notice?: boolean
 }
@@ -93,6 +97,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     ],
   },
   invitation: {
+    forAccount: 'join_request',
     subject: (_, { place }) => `Your invitation to ${place}`,
     blocks: ({ invitedBy }, frame) => [
       `${invitedBy} invites you to ${frame.place}. To join, create an account with this address.`,
@@ -111,10 +116,21 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     ],
   },
   address_confirmation: {
+    forAccount: 'account_exists',
     subject: (_, { place }) => `Confirm your e-mail address for ${place}`,
     blocks: (_, frame) => [
       `Someone entered this address at ${frame.place}. If it was you, confirm the address.`,
       button('Confirm this address', frame),
+      oneUse(frame),
+      IGNORE,
+    ],
+  },
+  account_exists: {
+    subject: (_, { place }) => `You already have an account for ${place}`,
+    blocks: (_, frame) => [
+      `Someone entered this address to create an account at ${frame.place}. You already have one.`,
+      `To join ${frame.place} with it, sign in. If you do not know your password, choose “Forgot your password?” there.`,
+      button('Sign in and join', frame),
       oneUse(frame),
       IGNORE,
     ],

@@ -1,11 +1,29 @@
-/** Reads the data that the operator pages of a site need, and switches MCP connections on and off. */
+/** Reads the data that the operator pages of a site need, and switches the features of a site on and off. */
+
+import type { Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
 
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
+/** The key of the feature with which people can create an account and join the site as a student. */
+export const SELF_SIGN_UP = 'self_sign_up'
+
+const features = {
+  [MCP_CONNECTIONS]: {
+    field: 'mcpConnections',
+    on: { action: 'feature.on' },
+    off: { action: 'feature.off' },
+  },
+  [SELF_SIGN_UP]: {
+    field: 'selfSignUp',
+    on: { action: 'sign_up.on' },
+    off: { action: 'sign_up.off' },
+  },
+} as const
 
 /** A site with the roles of one person. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
@@ -17,19 +35,24 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     .leftJoin('site_feature as f', (join) =>
       join.onRef('f.site_id', '=', 'site.id').on('f.feature', '=', MCP_CONNECTIONS),
     )
+    .leftJoin('site_feature as joins', (join) =>
+      join.onRef('joins.site_id', '=', 'site.id').on('joins.feature', '=', SELF_SIGN_UP),
+    )
     .leftJoin('site_role as r', (join) =>
       join.onRef('r.site_id', '=', 'site.id').on('r.person_id', '=', personId),
     )
     .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at', 'r.role'])
+    .select('joins.enabled_at as joinsOnSince')
     .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
     .execute()
   const [row] = rows
   if (!row) return undefined
-  const { role: _role, enabled_at, ...site } = row
+  const { role: _role, enabled_at, joinsOnSince, ...site } = row
   return {
     ...site,
     /** When MCP connections were switched on; undefined if they are off. */
     mcpConnectionsOnSince: enabled_at ?? undefined,
+    hasSelfSignUp: joinsOnSince !== null,
     roles: rows.flatMap(({ role }) => role ?? []),
   }
 }
@@ -40,35 +63,55 @@ export async function listOperatedSites(database: Database, personId: string): P
   return sites.filter(({ roles }) => operates(roles))
 }
 
-/** Switches MCP connections on or off. If the setting changes, records an audit event and returns true. */
-export async function switchMcpConnections(
-  { kysely }: Database,
-  siteId: string,
-  on: boolean,
+/** Whether people can sign up to a site themselves. */
+export async function hasSelfSignUp({ kysely }: Database, siteId: string): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('site_feature')
+    .select('feature')
+    .where('site_id', '=', siteId)
+    .where('feature', '=', SELF_SIGN_UP)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Switches a feature on or off. If the setting changes, records an audit event and returns true. */
+export async function switchFeature({ kysely }: Database, change: FeatureSwitch, actor: Actor) {
+  return await kysely.transaction().execute(async (trx) => await setFeature(trx, change, actor))
+}
+
+/** Like `switchFeature`, in a transaction of the caller. */
+export async function setFeature(
+  trx: Transaction<Schema>,
+  { siteId, feature, on }: FeatureSwitch,
   actor: Actor,
 ): Promise<boolean> {
-  return await kysely.transaction().execute(async (trx) => {
-    const changed = on
-      ? await trx
-          .insertInto('site_feature')
-          .values({ site_id: siteId, feature: MCP_CONNECTIONS, enabled_at: actor.now })
-          .onConflict((conflict) => conflict.doNothing())
-          .returning('site_id')
-          .executeTakeFirst()
-      : await trx
-          .deleteFrom('site_feature')
-          .where('site_id', '=', siteId)
-          .where('feature', '=', MCP_CONNECTIONS)
-          .returning('site_id')
-          .executeTakeFirst()
-    if (!changed) return false
-    await recordAuditEvent(trx, actor, {
-      action: on ? 'feature.on' : 'feature.off',
-      subject: { kind: 'site', id: siteId },
-      siteId,
-      before: { mcpConnections: !on },
-      after: { mcpConnections: on },
-    })
-    return true
+  const changed = on
+    ? await trx
+        .insertInto('site_feature')
+        .values({ site_id: siteId, feature, enabled_at: actor.now })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('site_id')
+        .executeTakeFirst()
+    : await trx
+        .deleteFrom('site_feature')
+        .where('site_id', '=', siteId)
+        .where('feature', '=', feature)
+        .returning('site_id')
+        .executeTakeFirst()
+  if (!changed) return false
+  const { field, ...switched } = features[feature]
+  await recordAuditEvent(trx, actor, {
+    ...(on ? switched.on : switched.off),
+    subject: { kind: 'site', id: siteId },
+    siteId,
+    before: { [field]: !on },
+    after: { [field]: on },
   })
+  return true
+}
+
+interface FeatureSwitch {
+  readonly siteId: string
+  readonly feature: keyof typeof features
+  readonly on: boolean
 }

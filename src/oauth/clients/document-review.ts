@@ -2,7 +2,6 @@ import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
-import { nameAt } from '../../platform/store/person-at-site.ts'
 import type { DocumentReview } from '../../platform/store/schema.ts'
 import { clientDocument } from './metadata-document.ts'
 
@@ -107,7 +106,7 @@ function clientsAt(kysely: Connection, siteId: string) {
     .leftJoin('person as here', 'here.id', 's.reviewed_by')
     .selectAll('d')
     .select(['s.review as site_review', 's.fingerprint as site_fingerprint'])
-    .select(['s.reviewed_at as site_reviewed_at', nameAt(siteId, 'here').as('site_reviewer')])
+    .select(['s.reviewed_at as site_reviewed_at', 'here.name as site_reviewer'])
     .select('all.name as reviewer')
 }
 

@@ -3,7 +3,6 @@ import type { Kysely } from 'kysely'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type ListOrder, type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import { nameAt, personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
@@ -60,8 +59,8 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     },
 
     /** Lists a page of the people who have connected a client of a site, newest connection first. */
-    async listPeople(siteId: string, clientId: string, request: PageRequest) {
-      const page = await readPage(peopleOf(kysely, siteId, clientId, now()), newestFirst, request)
+    async listPeople(clientId: string, request: PageRequest) {
+      const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       // Read usage only for the people on this page: a very large number of people may have connected the client.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects `in ()`.
@@ -79,11 +78,11 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the name of a person who has connected the client, as operators of its site see it. */
-    async findPerson(siteId: string, clientId: string, personId: string) {
+    /** Finds the name of a person who has connected the client. */
+    async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
-        .select(nameAt(siteId).as('name'))
+        .select('person.name')
         .where('g.client_id', '=', clientId)
         .where('g.person_id', '=', personId)
         .executeTakeFirst()
@@ -134,14 +133,16 @@ function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
     .selectAll()
 }
 
-function peopleOf(kysely: Kysely<Schema>, siteId: string, clientId: string, nowMs: number) {
+function peopleOf(kysely: Kysely<Schema>, clientId: string, nowMs: number) {
   return kysely
     .selectFrom(
       liveGrants(kysely, nowMs)
         .innerJoin('person', 'person.id', 'g.person_id')
         .select((eb) => [
           'person.id as id',
-          ...personAt(siteId),
+          'person.name as name',
+          'person.email as email',
+          'person.picture as picture',
           eb.fn.min('g.granted_at').as('granted_at'),
           eb.fn.max('g.last_used_at').as('last_used_at'),
         ])

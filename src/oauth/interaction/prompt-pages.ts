@@ -9,6 +9,7 @@ import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
+import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
@@ -55,6 +56,11 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     }
   }
 
+  const signUpOf = async ({ uid, client: { siteId } }: PendingInteraction) => {
+    if (siteId === undefined || !(await hasSelfSignUp(database, siteId))) return undefined
+    return `${addressOf(pages.signUp, { site: siteId })}?${new URLSearchParams({ from: uid })}`
+  }
+
   return {
     async signIn(
       ctx: Context,
@@ -62,8 +68,9 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
       said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
       const { look, signInWords: words } = await lookOf(pending)
-      const recoverHref = `${pages.recover}?${new URLSearchParams({ from: pending.uid })}`
-      const page = signInPage({ ...frameOf(pending), ...said, recoverHref, words })
+      const from = new URLSearchParams({ from: pending.uid })
+      const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
+      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words })
       showPage(ctx, { ...page, look })
     },
 

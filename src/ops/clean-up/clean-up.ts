@@ -9,7 +9,6 @@ import { STALE_MS } from '../../oauth/clients/document-clients.ts'
 import { CALL_DAYS, dayOf } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type ExpiringRows, removeExpired } from '../../platform/store/remove-expired.ts'
-import { isUnused } from '../../platform/store/unused-people.ts'
 
 export interface CleanUpPorts {
   readonly database: Database
@@ -63,14 +62,6 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       expiry: 'occurred_at',
       until: msAgo(auditDays * DAY_MS),
       rowsMax: 500,
-    },
-    {
-      // Deletes people a week after removal from their last site or replacement by an import, with their notifications.
-      table: 'person',
-      expiry: 'unused_at',
-      only: isUnused,
-      until: msAgo(7 * DAY_MS),
-      rowsMax: 100,
     },
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },

@@ -90,18 +90,10 @@ export const kinds = {
         }),
         1000,
       ),
-      /** The sites at which operators added the person. The entered name is null once a role or order is imported. */
-      additions: list(
-        z.strictObject({ site: id('sit'), name: text(120).nullable(), addedAt: time }),
-        1000,
-      ),
     }),
     inner: {
       parent: 'person_id',
-      lists: [
-        { field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] },
-        { field: 'additions', table: 'member_addition', key: ['person_id', 'site_id'] },
-      ],
+      lists: [{ field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] }],
     },
     unkept: ['password', 'accessEndedAt'],
     derived: {

@@ -2,7 +2,6 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 
 import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { adoptPeople, markImported } from './adopt-people.ts'
 import { resolveTime } from './campus-time.ts'
 import type { DataRecord } from './read-records.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
@@ -95,7 +94,7 @@ async function writeAlike(
   }
 }
 
-/** Writes people, adopts those whom operators added, and ends access that the new data no longer allows. */
+/** Writes people, and ends access that the new data no longer allows. */
 async function changePeople(
   trx: Transaction<Schema>,
   people: {
@@ -107,7 +106,6 @@ async function changePeople(
   write: () => Promise<void>,
 ): Promise<void> {
   const { records, rows, changed } = people
-  await adoptPeople(trx, rows, nowMs)
   await keepNewerHashes(trx, rows)
   const signedOut = await findPeopleToSignOut(trx, rows, changed)
   if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
@@ -147,6 +145,24 @@ async function keepNewerHashes(trx: Transaction<Schema>, rows: Row[]): Promise<v
   }
 }
 
+/** Marks people as imported if they are not, such as people who signed up. */
+async function markImported(
+  trx: Transaction<Schema>,
+  rows: readonly Row[],
+  nowMs: number,
+): Promise<void> {
+  await trx
+    .updateTable('person')
+    .set({ imported_at: nowMs })
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => String(id)),
+    )
+    .where('imported_at', 'is', null)
+    .execute()
+}
+
 /** Marks addresses that this import changes as unverified. */
 async function forgetVerification(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
@@ -173,14 +189,6 @@ async function upsert(
     on conflict (${columnList(key)}) ${taken.length === 0 ? sql`do nothing` : takingOver(table, taken)}`.execute(
     trx,
   )
-  if (table === 'site_role' || table === 'customer_order') await confirmMemberships(trx, rows)
-}
-
-/** Shows operators a person's own name, not the entered one, once a role or order at the site is imported. */
-async function confirmMemberships(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
-  const pairs = rows.map((row) => sql`(${row['person_id']}, ${row['site_id']})`)
-  await sql`update member_addition set name = null
-    where name is not null and (person_id, site_id) in (values ${sql.join(pairs)})`.execute(trx)
 }
 
 function takingOver(table: string, columns: readonly string[]): RawBuilder<unknown> {

@@ -103,8 +103,8 @@ const doneSentences = {
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')
-  onApplication.page(pages.people, async ({ siteId, clientId, name }, { area, address }, ctx) => {
-    const found = await grantLists.listPeople(siteId, clientId, listPages.requestOf(ctx))
+  onApplication.page(pages.people, async ({ clientId, name }, { area, address }, ctx) => {
+    const found = await grantLists.listPeople(clientId, listPages.requestOf(ctx))
     return applicationPeoplePage({
       area,
       name,
@@ -131,8 +131,8 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
     await applications.disconnect(app, undefined, actor)
     return `${address(pages.people)}?done=all-ended`
   })
-  onApplication.page(pages.endGrant, async ({ siteId, clientId, name }, { area, address }, ctx) => {
-    const person = await grantLists.findPerson(siteId, clientId, ctx.params['person'] ?? '')
+  onApplication.page(pages.endGrant, async ({ clientId, name }, { area, address }, ctx) => {
+    const person = await grantLists.findPerson(clientId, ctx.params['person'] ?? '')
     if (!person) throw nothingHere()
     const cancelHref = address(pages.people)
     return endGrantPage({ area, name, personName: person.name, action: ctx.path, cancelHref })

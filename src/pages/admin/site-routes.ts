@@ -7,9 +7,15 @@ import {
   switchOffPage,
 } from '../../../views/admin-home.ts'
 import { overviewPage } from '../../../views/admin-overview.ts'
-import { listOperatedSites, switchMcpConnections } from '../../directory/sites/site-admin.ts'
+import {
+  listOperatedSites,
+  MCP_CONNECTIONS,
+  SELF_SIGN_UP,
+  switchFeature,
+} from '../../directory/sites/site-admin.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeOverviews } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
@@ -17,7 +23,7 @@ import type { OperatorPages } from './operator-pages.ts'
 
 /** Registers the page that lists the person's sites, and the home, overview and Beta features pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { signedInPages, database, reviews, now } = parts
+  const { signedInPages, database, now } = parts
   const overviewOf = makeOverviews(database, now)
 
   router.get(
@@ -37,21 +43,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
     }),
   )
 
-  operatorPages.page(pages.site, ({ area, site, address }) => {
-    const on = site.mcpConnectionsOnSince !== undefined
-    return adminHomePage({
-      area,
-      siteName: site.name,
-      betaHref: address(pages.beta),
-      assistantsHref: address(pages.assistants),
-      applicationsHref: on ? address(pages.applications) : undefined,
-      documentClientsHref: reviews && address(pages.documentClients),
-      overviewHref: address(pages.overview),
-      auditHref: address(pages.audit),
-      queriesHref: address(pages.queries),
-      resourceServersHref: address(pages.resourceServers),
-    })
-  })
+  homeRoutes(operatorPages, parts)
 
   operatorPages.page(pages.overview, async ({ area, site, address }) => {
     const isOn = site.mcpConnectionsOnSince !== undefined
@@ -86,8 +78,43 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   for (const word of ['on', 'off'] as const) {
     const pattern = word === 'on' ? pages.betaOn : pages.betaOff
     operatorPages.form(pattern, async ({ site, actor, address }) => {
-      await switchMcpConnections(database, site.id, word === 'on', actor)
+      const change = { siteId: site.id, feature: MCP_CONNECTIONS, on: word === 'on' } as const
+      await switchFeature(database, change, actor)
       return `${address(pages.beta)}?done=${word}`
     })
   }
+}
+
+/** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
+function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminParts): void {
+  operatorPages.page(pages.site, ({ area, site, address }, ctx) => {
+    const on = site.mcpConnectionsOnSince !== undefined
+    return adminHomePage({
+      area,
+      siteName: site.name,
+      betaHref: address(pages.beta),
+      assistantsHref: address(pages.assistants),
+      applicationsHref: on ? address(pages.applications) : undefined,
+      documentClientsHref: reviews && address(pages.documentClients),
+      overviewHref: address(pages.overview),
+      auditHref: address(pages.audit),
+      queriesHref: address(pages.queries),
+      resourceServersHref: address(pages.resourceServers),
+      selfSignUp: {
+        isOn: site.hasSelfSignUp,
+        signUpHref: address(pages.signUp),
+        action: site.roles.includes('owner') ? address(pages.selfSignUp) : undefined,
+      },
+      done: noticeOf(ctx, {
+        on: 'People can now create an account and join as students.',
+        off: 'People can no longer create an account themselves.',
+      }),
+    })
+  })
+  operatorPages.form(pages.selfSignUp, async ({ site, actor, address }, ctx) => {
+    if (!site.roles.includes('owner')) throw notAnOperator()
+    const on = formField(ctx, 'on') === 'yes'
+    await switchFeature(database, { siteId: site.id, feature: SELF_SIGN_UP, on }, actor)
+    return `${address(pages.site)}?done=${on ? 'on' : 'off'}`
+  })
 }

@@ -1,7 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import { nameAt } from '../../platform/store/person-at-site.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './protocol-choices.ts'
 
@@ -26,7 +25,7 @@ export async function findApplication(
   const row = await applicationsOf(kysely, siteId, kind)
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
-    .select(nameAt(siteId).as('creator'))
+    .select('person.name as creator')
     .where('app.client_id', '=', clientId)
     .executeTakeFirst()
   if (!row) return undefined

@@ -6,10 +6,10 @@ import type Router from 'koa-router'
 
 import {
   linkGonePage,
+  linkSentPage,
   newPasswordPage,
   passwordSetPage,
   recoverPage,
-  recoverySentPage,
 } from '../../../views/recover.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
@@ -40,9 +40,13 @@ export interface RecoveryPages extends NewPasswords {
 const FORM_BYTES_MAX = '16kb'
 
 /** Creates the routes below /recover. Opening a link uses nothing up, because mail scanners open links. */
-export function recoveryRoutes(ports: RecoveryPages): Router {
+export function recoveryRoutes(
+  { database, now }: Pick<RecoveryPages, 'database' | 'now'>,
+  given: Omit<RecoveryPages, 'database' | 'now'>,
+): Router {
+  const ports: RecoveryPages = { ...given, database, now }
   const router = makeRouter()
-  const { database, links, recovery, visitors, now } = ports
+  const { links, recovery, visitors } = ports
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
   router.get(pages.recover, (ctx) => {
@@ -70,8 +74,9 @@ export function recoveryRoutes(ports: RecoveryPages): Router {
     const { browser } = visitors.enter(ctx)
     const link = await links.findLast(database.kysely, 'recovery', { browser, nowMs: now() })
     if (!link) return seeOther(ctx, pages.recover)
-    const page = recoverySentPage({
+    const page = linkSentPage({
       login: link.email,
+      isCertain: false,
       code: links.codeOf(link),
       minutes: RECOVERY_SECONDS / 60,
       againHref: pages.recover,
@@ -98,7 +103,7 @@ export function recoveryRoutes(ports: RecoveryPages): Router {
 const UID = /^[\w-]{1,64}$/
 
 /** Reads the id of an interaction from a parameter; undefined if it is not one. */
-function readUid(value: unknown): string | undefined {
+export function readUid(value: unknown): string | undefined {
   return typeof value === 'string' && UID.test(value) ? value : undefined
 }
 
@@ -198,7 +203,7 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
 }
 
 /** Returns the page of the interaction from which the person came. */
-function continueHref({ data }: OneTimeLink): string {
+export function continueHref({ data }: OneTimeLink): string {
   const { from } = data === undefined ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }

@@ -138,6 +138,9 @@ export function makeSignedInPages(
       return router
     },
 
+    /** Ends the session, and starts a sign-in with another account. @returns the URL to redirect to */
+    switchAccount: async (ctx: Context, login: string) => await switchAccount(ctx, ports, login),
+
     signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
       await sessions.endEverywhere(ctx, person),
 
@@ -171,6 +174,11 @@ async function startSignIn(ctx: Context, ports: PendingPorts, returnTo: string, 
   const { pending, address } = await beginSignIn(target, ports.baseUrl, login)
   keepPending(ctx, pending, ports)
   return address
+}
+
+async function switchAccount(ctx: Context, ports: SignedInPagesPorts, login: string) {
+  await ports.sessions.end(ctx)
+  return await startSignIn(ctx, ports, ctx.url, login)
 }
 
 async function finishSignIn(

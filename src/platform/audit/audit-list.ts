@@ -2,7 +2,6 @@ import { type ExpressionBuilder, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import { type PageRequest, readPage } from '../store/keyset.ts'
-import { nameAt } from '../store/person-at-site.ts'
 import type { Schema } from '../store/schema.ts'
 import { describeAction } from './audit-actions.ts'
 
@@ -29,8 +28,7 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
     .leftJoin('person', 'person.id', 'e.actor_person_id')
     .leftJoin('person as about', 'about.id', 'e.person_id')
     .selectAll('e')
-    .select(nameAt(siteId ?? '').as('actor_name'))
-    .select(nameAt(siteId ?? '', 'about').as('about_name'))
+    .select(['person.name as actor_name', 'about.name as about_name'])
   if (siteId !== undefined) found = found.where((eb) => ofSite(eb, siteId))
   if (action !== undefined) found = found.where('e.action', '=', action)
   if (clientId !== undefined) found = found.where((eb) => byClient(eb, clientId))

@@ -112,6 +112,9 @@ export const pages = {
   /** Recovery of a password by mail. */
   recover: '/recover',
   recoverySent: '/recover-sent',
+  /** Creating an account at a site that allows it. */
+  signUp: '/sign-up/:site',
+  signUpSent: '/sign-up-sent/:site',
   memberQueries: '/account/queries',
   runMemberQuery: '/account/queries/:site',
   sessions: '/account/sessions',
@@ -129,6 +132,7 @@ export const pages = {
   beta: `${site}/beta`,
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,
+  selfSignUp: `${site}/self-sign-up`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

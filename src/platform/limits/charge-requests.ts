@@ -1,6 +1,6 @@
 import type { Context, Middleware, Next } from 'koa'
 
-import { addressOf, forwardAuthFor, pages, paths, planPaths } from '../http/paths.ts'
+import { addressOf, forwardAuthFor, linkPages, pages, paths, planPaths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { networkOf } from './client-network.ts'
 import type { LimitName } from './limit-table.ts'
@@ -77,6 +77,9 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [paths.endSession, page],
   [prefixOf(pages.consent), page],
   [pages.recover, page],
+  [prefixOf(linkPages.invitation), page],
+  [prefixOf(pages.signUp), page],
+  [prefixOf(pages.signUpSent), page],
   [pages.signedIn, page],
   [pages.signOut, page],
   [pages.account, page],

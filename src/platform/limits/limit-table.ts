@@ -51,6 +51,9 @@ export const limitTable = {
   mailNotices: { by: 'person', setting: 'mail.noticesPerAddressMax' },
   recoveriesOfAddress: { by: 'address', setting: 'signIn.recoveriesPerAddressMax' },
   recoveriesOfAccount: { by: 'person', setting: 'signIn.recoveriesPerAccountMax' },
+  signUpsOfAddress: { by: 'address', setting: 'signIn.signUpsPerAddressMax' },
+  signUpsOfAccount: { by: 'person', setting: 'signIn.signUpsPerAccountMax' },
+  signUpsOfSite: { by: 'person', setting: 'mail.signUpsPerSiteMax' },
   signIns: { by: 'person', setting: 'signIn.signInsPerAccountMax' },
 } as const satisfies Readonly<Record<string, LimitRow>>
 

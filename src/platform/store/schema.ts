@@ -59,7 +59,6 @@ export interface Schema {
     disabled_at: number | null
     created_at: number
     imported_at: number | null
-    unused_at: number | null
     deletion_due_at: number | null
     deleted_at: number | null
   }
@@ -76,7 +75,6 @@ export interface Schema {
     created_at: number
     expires_at: number
   }
-  member_addition: { person_id: string; site_id: string; name: string | null; added_at: number }
   browser_session: {
     id: string
     person_id: string

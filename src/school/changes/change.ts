@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 
 import { operates } from '../../directory/sites/site-choice.ts'
 import {
@@ -26,7 +26,7 @@ type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<
 type RecordChange = (
   action: Change['action'],
   subject: Change['subject'],
-  values: Pick<Change, 'before' | 'after'>,
+  values: Pick<Change, 'before' | 'after' | 'personId'>,
 ) => Promise<void>
 
 /**
@@ -45,17 +45,20 @@ export async function changeSite<Result>(
     // Check again, because an earlier mutation in the same document may have removed the actor's role.
     if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
     return await work(trx, async (action, subject, values) => {
-      await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
+      await recordAtSite(trx, actor, { action, subject, siteId, ...values })
     })
   })
 }
+
+/** Records a change at a site by a person who need not operate it. */
+export const recordAtSite: typeof recordAuditEvent = recordAuditEvent
 
 /**
  * Locks the site until the transaction ends, so what a change has read is still true when it writes. Otherwise two
  * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
  * each other. SQLite allows only one write transaction anyway.
  */
-async function lockSite(
+export async function lockSite(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,
@@ -67,11 +70,11 @@ async function lockSite(
 
 /** Returns the sorted roles of a person at a site. */
 export async function findRoles(
-  trx: Transaction<Schema>,
+  kysely: Kysely<Schema>,
   siteId: string,
   personId: string,
 ): Promise<SiteRole[]> {
-  const rows = await trx
+  const rows = await kysely
     .selectFrom('site_role')
     .select('role')
     .where('person_id', '=', personId)

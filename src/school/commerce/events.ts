@@ -5,7 +5,6 @@ import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
-import { personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { idempotencyKey, itemFields, line, pageAddress } from '../changes/input.ts'
@@ -45,8 +44,8 @@ export const events = releasedItems({
 const newestFirst = orderBy('registeredAt', 'desc', 'r.registered_at', 'r.id')
 
 /** Lists the registrations of an event, newest first. Each person has at most one, even after a cancellation. */
-export function listRegistrations({ kysely }: Database, siteId: string, eventId: string) {
-  const found = registrations(kysely, siteId).where('r.event_id', '=', eventId)
+export function listRegistrations({ kysely }: Database, eventId: string) {
+  const found = registrations(kysely).where('r.event_id', '=', eventId)
   // Foreign keys guarantee that the people exist, so count without joining them.
   const counted = kysely.selectFrom('event_registration').where('event_id', '=', eventId)
   return pagedRows(found, newestFirst, async () => await countRows(counted))
@@ -68,14 +67,14 @@ export async function countNotCancelled(
 }
 
 export async function findRegistration(kysely: Kysely<Schema>, siteId: string, id: string) {
-  return await registrations(kysely, siteId)
+  return await registrations(kysely)
     .innerJoin('event', 'event.id', 'r.event_id')
     .where('r.id', '=', id)
     .where('event.site_id', '=', siteId)
     .executeTakeFirst()
 }
 
-function registrations(kysely: Kysely<Schema>, siteId: string) {
+function registrations(kysely: Kysely<Schema>) {
   return kysely
     .selectFrom('event_registration as r')
     .innerJoin('person', 'person.id', 'r.person_id')
@@ -85,7 +84,9 @@ function registrations(kysely: Kysely<Schema>, siteId: string) {
       'r.person_id as personId',
       'r.registered_at as registeredAt',
       'r.cancelled_at as cancelledAt',
-      ...personAt(siteId),
+      'person.name',
+      'person.email',
+      'person.picture',
     ])
 }
 

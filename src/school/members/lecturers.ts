@@ -2,11 +2,11 @@ import type { Kysely } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
-import { nameAt, personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor } from '../changes/change.ts'
 import { conflict, limitReached } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
+import { PERSON_FIELDS } from './people-list.ts'
 import { mustHaveRoles } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
@@ -31,17 +31,13 @@ export async function listTaughtCourses(
 }
 
 /** Lists the lecturers of each course, sorted by name, with one query. */
-export async function listCourseLecturers(
-  kysely: Kysely<Schema>,
-  courseIds: readonly string[],
-  siteId: string,
-) {
+export async function listCourseLecturers(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('course_lecturer')
     .innerJoin('person', 'person.id', 'course_lecturer.person_id')
-    .select(['course_lecturer.course_id as courseId', 'person.id', ...personAt(siteId)])
+    .select(['course_lecturer.course_id as courseId', ...PERSON_FIELDS])
     .where('course_lecturer.course_id', 'in', courseIds)
-    .orderBy(nameAt(siteId))
+    .orderBy('person.name')
     .orderBy('person.id')
     .execute()
   return Map.groupBy(rows, ({ courseId }) => courseId)

@@ -13,7 +13,6 @@ import {
   pagedRows,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
-import { enteredName, nameAt, personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, folded } from '../../platform/store/search.ts'
 
@@ -24,6 +23,9 @@ export interface SitePerson {
   readonly email: string
   readonly picture: string | null
 }
+
+/** The columns of a `SitePerson`. */
+export const PERSON_FIELDS = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
   /** When the person received the role that the list filters by or, without a filter, their first role. */
@@ -70,7 +72,7 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
     .crossJoin('person')
     .whereRef('person.id', '=', 'held.person_id')
     .where('held.site_id', '=', siteId)
-    .select(['person.id', ...personAt(siteId), 'held.granted_at as since'])
+    .select([...PERSON_FIELDS, 'held.granted_at as since'])
 }
 
 /**
@@ -126,7 +128,7 @@ function searchPeople(database: Database, question: PeopleQuestion, words: strin
 
 function amongFew(database: Database, question: PeopleQuestion, byAddress: boolean) {
   const { siteId, role, among = sql`true` } = question
-  const by = folded(database, byAddress ? ADDRESS : sql`lower(${nameAt(siteId)})`)
+  const by = folded(database, byAddress ? ADDRESS : sql`lower(person.name)`)
   const found = holders(database.kysely, siteId)
     .where(role == null ? isFirstRole : sql<boolean>`held.role = ${role}`)
     .where(sql<boolean>`${among}`)
@@ -136,8 +138,7 @@ function amongFew(database: Database, question: PeopleQuestion, byAddress: boole
 
 /**
  * Selects from all people, and looks up the role of each. A search then reads its index in order. If one in fifty
- * people belongs to the site, a page of twenty is complete after about a thousand people. There is no index of the names
- * that operators entered, so people with such a name are found by address only.
+ * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
 function amongMany(database: Database, question: PeopleQuestion, byAddress: boolean) {
   const { siteId, role, among = sql`true` } = question
@@ -148,8 +149,7 @@ function amongMany(database: Database, question: PeopleQuestion, byAddress: bool
   const found = database.kysely
     .selectFrom('person')
     .where(sql<boolean>`${since} is not null and ${among}`)
-    .$if(!byAddress, (query) => query.where(sql<boolean>`${enteredName(siteId)} is null`))
-    .select(['person.id', ...personAt(siteId), since.as('since'), by.as('sortedBy')])
+    .select([...PERSON_FIELDS, since.as('since'), by.as('sortedBy')])
   return [found, by] as const
 }
 
@@ -208,6 +208,6 @@ function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
     .where('held.role', '=', 'student')
     .where(sql<boolean>`exists (
       select 1 from course where course.id = bought.course_id and course.site_id = ${siteId})`)
-    .select(['person.id', ...personAt(siteId), 'held.granted_at as since'])
+    .select([...PERSON_FIELDS, 'held.granted_at as since'])
     .select(['bought.id as purchaseId', 'bought.purchased_at as purchasedAt'])
 }

@@ -1,10 +1,9 @@
 import type { Kysely, Transaction } from 'kysely'
 
-import { personAt } from '../../platform/store/person-at-site.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { findRoles, type SiteActor } from '../changes/change.ts'
+import { findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { notFound } from '../changes/refusals.ts'
-import type { SitePerson } from './people-list.ts'
+import { PERSON_FIELDS, type SitePerson } from './people-list.ts'
 
 /** A role of a person at a site, and when it was granted. */
 export interface HeldRole {
@@ -20,7 +19,7 @@ export async function findMember(
 ): Promise<SitePerson | undefined> {
   return await kysely
     .selectFrom('person')
-    .select(['id', ...personAt(siteId)])
+    .select(PERSON_FIELDS)
     .where('id', '=', id)
     .where(({ exists, selectFrom }) =>
       exists(
@@ -74,6 +73,23 @@ export async function grantRoles(
     .insertInto('site_role')
     .values(given.map((role) => ({ ...row, role })))
     .onConflict((held) => held.doNothing())
+    .execute()
+}
+
+/** Subscribes a new member to announcements in the inbox, but not by e-mail. Keeps earlier choices of the member. */
+export async function subscribe(
+  trx: Transaction<Schema>,
+  { siteId, now }: Pick<SiteActor, 'siteId' | 'now'>,
+  personId: string,
+): Promise<void> {
+  const subscription = { person_id: personId, site_id: siteId, topic: 'announcements' }
+  await trx
+    .insertInto('notification_subscription')
+    .values([
+      { id: newId('sub'), ...subscription, channel: 'inbox', enabled_at: now },
+      { id: newId('sub'), ...subscription, channel: 'email', enabled_at: null },
+    ])
+    .onConflict((decided) => decided.doNothing())
     .execute()
 }
 

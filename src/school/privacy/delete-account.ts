@@ -186,7 +186,7 @@ async function removeName(
     .updateTable('person')
     .set({ name: 'Deleted person', email: address, email_canonical: address })
     .set({ email_verified_at: null, preferred_username: null, picture: null, locale: null })
-    .set({ time_zone: null, password_hash: null, updated_at: null, unused_at: null })
+    .set({ time_zone: null, password_hash: null, updated_at: null })
     .set({ deletion_due_at: null })
     .where('id', '=', id)
     .where('deletion_due_at', 'is not', null)

@@ -19,7 +19,6 @@ type Tables = { readonly [Table in keyof Schema]?: string }
 
 const deleted: Tables = {
   site_role: 'granted_at site_id role',
-  member_addition: 'added_at site_id name',
   course_lecturer: 'course_id',
   platform_reviewer: 'granted_at',
   watch_position: 'watched_at lecture_id position_seconds',

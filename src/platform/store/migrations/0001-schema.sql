@@ -5,10 +5,8 @@
 
 -- People.
 
--- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people whom an
--- operator added. An import may replace the id of such a person, so references follow the id. `unused_at` is when such
--- a person lost their last role and was no longer needed (platform/store/unused-people.ts), or was replaced by an
--- imported person. Clean-up deletes such people. `deletion_due_at` is when an account will be deleted, unless the person
+-- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people who
+-- joined with an invitation or by self sign-up. `deletion_due_at` is when an account will be deleted, unless the person
 -- signs in before then. The row of a deleted person stays, without personal data, so an import cannot create the person
 -- again. `imported_hash_digest` is the digest of the password hash that was imported last. `random_order` selects
 -- the account whose hash is checked for an address without an account (directory/people/credential-store.ts).
@@ -29,12 +27,10 @@ create table person (
   created_at bigint not null,
   updated_at bigint,
   imported_at bigint,
-  unused_at bigint,
   deletion_due_at bigint,
   deleted_at bigint
 );
 create index person_with_password on person (random_order) where password_hash is not null;
-create index person_unused on person (unused_at) where unused_at is not null;
 create index person_to_delete on person (deletion_due_at) where deletion_due_at is not null;
 
 -- When a person last signed out everywhere. All earlier sessions of that person are invalid.
@@ -100,20 +96,7 @@ create index site_role_by_time on site_role (site_id, role, granted_at, person_i
 -- Lists members by the time of their oldest role.
 create index site_role_by_age on site_role (site_id, granted_at, person_id);
 
--- People whom operators added to a site, with the time of the last addition. A row outlives the membership. `name` is
--- what operators of the site see, as they entered it (platform/store/person-at-site.ts). It is null once the platform
--- has imported a role or an order of the person at this site.
-create table member_addition (
-  person_id text not null references person (id) on update cascade on delete cascade,
-  site_id text not null references site (id) on delete cascade,
-  name text,
-  added_at bigint not null,
-  primary key (person_id, site_id)
-);
--- For counting the additions of the last 24 hours.
-create index member_addition_by_time on member_addition (site_id, added_at);
-
--- The beta features that a site has enabled.
+-- The features that a site has enabled.
 create table site_feature (
   site_id text not null references site (id) on delete cascade,
   feature text not null,
@@ -743,6 +726,8 @@ create table audit_event (
 );
 create index audit_event_by_time on audit_event (occurred_at, id);
 create index audit_event_by_site on audit_event (site_id, occurred_at);
+-- For counting the invitations of the last 24 hours.
+create index audit_event_of_invitations on audit_event (site_id, occurred_at) where action = 'member.invite';
 create index audit_event_by_client on audit_event (client_id, occurred_at);
 create index audit_event_by_person on audit_event (person_id, occurred_at);
 create index audit_event_by_actor on audit_event (actor_person_id, occurred_at);

@@ -1,0 +1,210 @@
+/** Creates the pages on which people join a site, with an invitation or by signing up themselves. */
+
+import { bodyParser } from '@koa/bodyparser'
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import {
+  joinedPage,
+  joinPage,
+  type NewAccountProblems,
+  newAccountPage,
+  otherAccountPage,
+} from '../../../views/joining.ts'
+import { linkGonePage } from '../../../views/recover.ts'
+import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { findLook, siteLook } from '../../directory/sites/site-look.ts'
+import { seeOther, sendPage } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import type { Visitor } from '../../platform/http/visitor-form.ts'
+import {
+  type Joining,
+  type JoiningFlows,
+  type JoiningPorts,
+  makeJoining,
+  PERSON_NAME_LENGTH_MAX,
+  personName,
+} from '../../school/members/joining.ts'
+import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
+import { continueHref } from './recovery-routes.ts'
+import { type SignUpPorts, signUpRoutes } from './sign-up-routes.ts'
+
+export interface JoiningPages extends NewPasswords, JoiningPorts, SignUpPorts {
+  readonly links: OneTimeLinks
+  readonly signedInPages: SignedInPages
+}
+
+type Ports = JoiningPages & { readonly joining: JoiningFlows }
+type Shared = Pick<JoiningPages, 'database' | 'signedInPages' | 'now'>
+
+const FORM_BYTES_MAX = '16kb'
+const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
+
+/** Creates the routes of invitations and of self sign-up. */
+export function joiningRoutes(
+  { database, signedInPages, now }: Shared,
+  given: Omit<JoiningPages, keyof Shared>,
+): Router {
+  const pages: JoiningPages = { ...given, database, signedInPages, now }
+  const router = makeRouter()
+  const joining = makeJoining(pages)
+  const ports = { ...pages, joining }
+  signUpRoutes(router, pages, joining)
+  for (const kind of ['invitation', 'address'] as const) {
+    router.get(linkPages[kind], async (ctx) => {
+      const visitor = ports.visitors.enter(ctx)
+      const found = await findJoining(ctx, kind, ports)
+      if (!found) return showGone(ctx)
+      if (found.accountId === undefined)
+        return await showForm(ctx, { visitor, joining: found }, ports)
+      const show = async (_: Context, session: PageSession) =>
+        await questionFor(ctx, { session, joining: found }, ports)
+      await ports.signedInPages.page(show)(ctx, nothingNext)
+    })
+    router.post(linkPages[kind], async (ctx) => {
+      const found = await findJoining(ctx, kind, ports)
+      if (!found) return showGone(ctx)
+      if (found.accountId === undefined) {
+        await parse(ctx, nothingNext)
+        const visitor = ports.visitors.submitted(ctx)
+        return await createAccount(ctx, { visitor, joining: found }, ports)
+      }
+      ctx.set('Referrer-Policy', 'no-referrer')
+      const answer = async (_: Context, session: PageSession) =>
+        await answerQuestion(ctx, { session, joining: found }, ports)
+      await ports.signedInPages.form(answer)(ctx, nothingNext)
+    })
+  }
+  return router
+}
+
+const nothingNext = async () => {}
+
+async function findJoining(
+  ctx: Context,
+  kind: 'invitation' | 'address',
+  { joining }: Ports,
+): Promise<Joining | undefined> {
+  const { token, site } = ctx['params'] as Record<string, string>
+  const found = await joining.find(kind, String(token))
+  return found && (kind === 'invitation' || site === nameOfSite(found.site)) ? found : undefined
+}
+
+function showGone(ctx: Context): void {
+  ctx.status = 410
+  sendPage(ctx, linkGonePage({ againHref: undefined }))
+}
+
+/** What all pages about one link show. */
+async function viewOf(ctx: Context, { site, roles, link }: Joining, { database }: Ports) {
+  const look = siteLook(await findLook(database, site.id))
+  return { siteName: site.name, action: ctx.path, look, roles, email: link.email }
+}
+
+interface Opened {
+  readonly visitor: Visitor
+  readonly joining: Joining
+}
+
+async function showForm(
+  ctx: Context,
+  { visitor, joining, ...typed }: Opened & { name?: string; problems?: NewAccountProblems },
+  ports: Ports,
+): Promise<void> {
+  const { links, passwordCharactersMin: charactersMin } = ports
+  const page = newAccountPage({
+    ...(await viewOf(ctx, joining, ports)),
+    csrf: visitor.csrf,
+    name: joining.name ?? '',
+    charactersMin,
+    needsCode: !links.isFor(joining.link, visitor.browser),
+    ...typed,
+  })
+  sendPage(ctx, page)
+}
+
+async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promise<void> {
+  const { database, links } = ports
+  const { visitor, joining } = opened
+  const typed = formField(ctx, 'name')
+  const refuse = async (status: number, problems: NewAccountProblems) => {
+    ctx.status = status
+    await showForm(ctx, { ...opened, name: typed, problems }, ports)
+  }
+  const { success, data: name } = personName.safeParse(typed)
+  if (!success) {
+    return await refuse(422, {
+      name: `Please enter your name, at most ${PERSON_NAME_LENGTH_MAX} letters.`,
+    })
+  }
+  const read = await readNewPassword(ctx, { name, email: joining.link.email }, ports)
+  if ('problems' in read) return await refuse(read.status, read.problems)
+  const isSame = links.isFor(joining.link, visitor.browser)
+  if (
+    !isSame &&
+    !(await links.acceptsCode(database.kysely, joining.link, formField(ctx, 'code')))
+  ) {
+    return await refuse(422, {
+      code: 'This is not the code. After five attempts, ask for a new link.',
+    })
+  }
+  const joiner = { name, passwordHash: read.hash }
+  const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
+  if (outcome === 'gone') return showGone(ctx)
+  // The page now asks the person to sign in.
+  if (outcome === 'taken') return seeOther(ctx, ctx.path)
+  sendPage(ctx, await outcomePage(joining, { isDeclined: false, isSame }, ports))
+}
+
+interface Asked {
+  readonly session: PageSession
+  readonly joining: Joining
+}
+
+/** Asks the owner of the account whether to join, and refuses everyone else. */
+async function questionFor(ctx: Context, { session, joining }: Asked, ports: Ports) {
+  const { person, csrf } = session
+  const view = { ...(await viewOf(ctx, joining, ports)), csrf }
+  if (person.id === joining.accountId) return joinPage(view)
+  ctx.status = 403
+  return otherAccountPage({ ...view, signedInAs: person.email })
+}
+
+async function answerQuestion(ctx: Context, asked: Asked, ports: Ports) {
+  const { joining, session } = asked
+  const answer = formField(ctx, 'answer')
+  if (answer === 'switch') {
+    return await ports.signedInPages.switchAccount(ctx, joining.link.email)
+  }
+  const { id: personId } = session.person
+  if (personId !== joining.accountId) return await questionFor(ctx, asked, ports)
+  if (answer === 'decline') {
+    await ports.joining.decline(joining)
+    return await outcomePage(joining, { isDeclined: true, isSame: false }, ports)
+  }
+  const outcome = await ports.joining.accept(joining, { personId }, callerOf(ctx))
+  if (outcome === 'joined') {
+    return await outcomePage(joining, { isDeclined: false, isSame: true }, ports)
+  }
+  ctx.status = 410
+  return linkGonePage({ againHref: undefined })
+}
+
+async function outcomePage(
+  { site, link }: Joining,
+  { isDeclined, isSame }: { readonly isDeclined: boolean; readonly isSame: boolean },
+  { database }: Ports,
+) {
+  return joinedPage({
+    siteName: site.name,
+    look: siteLook(await findLook(database, site.id)),
+    isDeclined,
+    continueHref: isSame && link.kind === 'address' ? continueHref(link) : pages.account,
+    connectHref: addressOf(pages.connect, { site: nameOfSite(site) }),
+  })
+}

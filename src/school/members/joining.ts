@@ -1,0 +1,221 @@
+/** Lets people join a site: by an invitation, or by self sign-up with a confirmed address. */
+
+import type { Kysely, Transaction } from 'kysely'
+
+import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
+import { SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
+import { operates } from '../../directory/sites/site-choice.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import {
+  changeSite,
+  findRoles,
+  lockSite,
+  newId,
+  recordAtSite,
+  type SiteActor,
+} from '../changes/change.ts'
+import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
+import { conflict } from '../changes/refusals.ts'
+import { readOffer } from './invitations.ts'
+import { grantRoles, subscribe } from './site-roles.ts'
+
+export interface JoiningPorts {
+  readonly database: Database
+  readonly links: Pick<OneTimeLinks, 'find' | 'use'>
+  readonly now: () => number
+}
+
+/** A valid link with which the owner of an address can join a site. */
+export interface Joining {
+  readonly link: OneTimeLink
+  readonly site: { readonly id: string; readonly slug: string; readonly name: string }
+  readonly roles: readonly SiteRole[]
+  /** The suggested name for a new account. */
+  readonly name: string | undefined
+  /** The account with the address of the link; undefined if there is none. */
+  readonly accountId: string | undefined
+}
+
+/** The account that joins: one that exists, or a new one. */
+export type Joiner =
+  | { readonly personId: string }
+  | { readonly name: string; readonly passwordHash: string }
+
+/** The maximum length of a person's name. */
+export const PERSON_NAME_LENGTH_MAX = NAME_LENGTH_MAX
+/** The schema of a person's name. */
+export const personName = line(NAME_LENGTH_MAX)
+
+export type JoiningFlows = ReturnType<typeof makeJoining>
+
+export function makeJoining(ports: JoiningPorts) {
+  const { database, links, now } = ports
+  const { kysely } = database
+  return {
+    /** Finds a site where people can sign up themselves, by slug or id. */
+    async findSignUpSite(name: string) {
+      return await kysely
+        .selectFrom('site')
+        .innerJoin('site_feature as f', 'f.site_id', 'site.id')
+        .select(['site.id', 'site.slug', 'site.name'])
+        .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
+        .where('f.feature', '=', SELF_SIGN_UP)
+        .executeTakeFirst()
+    },
+
+    /** Finds what a link offers; undefined if it no longer works. Uses nothing up. */
+    async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
+      const link = await links.find(kysely, kind, { token, nowMs: now() })
+      return link && (await read(kysely, link))
+    },
+
+    accept: async (joining: Joining, joiner: Joiner, caller: Caller) =>
+      await accept(ports, joining, joiner, caller),
+
+    /** Declines an invitation, which uses it up. The operators see only that it is no longer pending. */
+    async decline({ link }: Joining): Promise<void> {
+      await links.use(kysely, link, now())
+    },
+  }
+}
+
+type Caller = Pick<SiteActor, 'requestId' | 'address'>
+
+/**
+ * Grants the roles that a link offers, and creates the account if it is new. Uses the link up.
+ *
+ * @returns `gone` if the link no longer works, `taken` if someone has created the account in the meantime
+ */
+async function accept(
+  { database, links, now }: JoiningPorts,
+  { link }: Joining,
+  joiner: Joiner,
+  caller: Caller,
+): Promise<'joined' | 'gone' | 'taken'> {
+  const nowMs = now()
+  const joining = database.kysely.transaction().execute(async (trx) => {
+    await lockSite(trx, database, link.siteId ?? '')
+    const offered = await read(trx, link)
+    if (!offered) return 'gone'
+    const { roles, site, accountId } = offered
+    if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
+    if (!(await links.use(trx, link, nowMs))) return 'gone'
+    const personId = await verifiedPerson(trx, { link, joiner, nowMs })
+    const at = { siteId: site.id, now: nowMs }
+    const before = await findRoles(trx, site.id, personId)
+    await grantRoles(trx, at, personId, roles)
+    await subscribe(trx, at, personId)
+    await recordAtSite(
+      trx,
+      { ...caller, personId, now: nowMs },
+      {
+        action: 'member.join',
+        subject: { kind: 'person', id: personId },
+        siteId: site.id,
+        before: { roles: before },
+        after: { roles: [...new Set([...before, ...roles])].sort() },
+      },
+    )
+    return 'joined'
+  })
+  return await joining.catch((error: unknown) => {
+    if (error instanceof AddressTaken) return 'taken'
+    throw error
+  })
+}
+
+/** Reads what a link offers at the moment; undefined if it offers nothing anymore. */
+async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
+  const site = await kysely
+    .selectFrom('site')
+    .leftJoin('site_feature as f', (join) =>
+      join.onRef('f.site_id', '=', 'site.id').on('f.feature', '=', SELF_SIGN_UP),
+    )
+    .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at'])
+    .where('site.id', '=', link.siteId ?? '')
+    .executeTakeFirst()
+  if (!site) return undefined
+  const account = await kysely
+    .selectFrom('person')
+    .select('id')
+    .where('email_canonical', '=', canonicalEmail(link.email))
+    .executeTakeFirst()
+  const found = { link, site, accountId: account?.id }
+  if (link.kind === 'address') {
+    return site.enabled_at === null ? undefined : { ...found, roles: ['student'], name: undefined }
+  }
+  const { roles, name, invitedBy } = readOffer(link.data)
+  return (await mayInvite(kysely, { siteId: site.id, invitedBy, roles }))
+    ? { ...found, roles, name }
+    : undefined
+}
+
+/** Whether the operator who sent an invitation may still grant its roles. */
+async function mayInvite(
+  kysely: Kysely<Schema>,
+  {
+    siteId,
+    invitedBy,
+    roles,
+  }: { readonly siteId: string; readonly invitedBy: string; readonly roles: readonly SiteRole[] },
+): Promise<boolean> {
+  const held = await findRoles(kysely, siteId, invitedBy)
+  const disabled = kysely
+    .selectFrom('person')
+    .select('id')
+    .where('id', '=', invitedBy)
+    .where('disabled_at', 'is not', null)
+  if (!operates(held) || (await disabled.executeTakeFirst())) return false
+  return held.includes('owner') || !roles.includes('owner')
+}
+
+/** Thrown if another site's link has created the account at the same time. Undoes the use of this link. */
+class AddressTaken extends Error {}
+
+interface Verified {
+  readonly link: OneTimeLink
+  readonly joiner: Joiner
+  readonly nowMs: number
+}
+
+/** Creates the person, or marks the address of an existing one as verified. Returns the id. */
+async function verifiedPerson(
+  trx: Transaction<Schema>,
+  { link, joiner, nowMs }: Verified,
+): Promise<string> {
+  if ('personId' in joiner) {
+    await trx
+      .updateTable('person')
+      .set(({ fn, val }) => ({ email_verified_at: fn.coalesce('email_verified_at', val(nowMs)) }))
+      .where('id', '=', joiner.personId)
+      .execute()
+    return joiner.personId
+  }
+  const id = newId('per')
+  const { name, passwordHash: password_hash } = joiner
+  const email = { email: link.email, email_canonical: canonicalEmail(link.email) }
+  const created = await trx
+    .insertInto('person')
+    .values({ id, ...email, email_verified_at: nowMs, name, password_hash, created_at: nowMs })
+    .onConflict((known) => known.column('email_canonical').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (!created) throw new AddressTaken()
+  return id
+}
+
+/** Sets whether people can sign up to the site themselves. @throws ChangeRefused if the actor is not an owner */
+export async function setSelfSignUp(
+  database: Database,
+  actor: SiteActor,
+  on: boolean,
+): Promise<void> {
+  const { siteId, personId } = actor
+  await changeSite(database, actor, async (trx) => {
+    const roles = await findRoles(trx, siteId, personId)
+    if (!roles.includes('owner')) throw conflict('only an owner can change self sign-up')
+    await setFeature(trx, { siteId, feature: SELF_SIGN_UP, on }, actor)
+  })
+}

@@ -1,0 +1,163 @@
+import { expect } from 'chai'
+
+import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { amir, flushingSoon, june, noor, policyWith } from './support/gatehouse.ts'
+import { linkTo, mailsTo } from './support/mail-folder.ts'
+import { callTool } from './support/mcp.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const invite = mutationOf('inviteMember', 'id invitation { email name roles createdAt expiresAt }')
+const resend = 'mutation ($id: ID!) { resendInvitation(id: $id) { id } }'
+const withdraw = 'mutation ($id: ID!) { withdrawInvitation(id: $id) { deletedId } }'
+const recover = 'mutation ($id: ID!) { sendPasswordRecovery(id: $id) { id } }'
+const pending = '{ invitations { nodes { id email name roles } totalCount } }'
+const amirHere = { person: { ...amir, site: 'sit_northlight' } }
+const new1 = 'new@example.com'
+const inputOf = (email: string, ...roles: string[]) => ({
+  input: { email, name: 'Entered', roles: roles.length === 0 ? ['STUDENT'] : roles },
+})
+const DAY_MS = 86_400_000
+
+forEachDatabase('the Admin API: invitations', (start) => {
+  const clock = { aheadMs: 0 }
+  const now = () => Date.now() + clock.aheadMs
+  afterEach(() => {
+    clock.aheadMs = 0
+  })
+  const setup = { each: true, now, policy: flushingSoon }
+  const { running, run, value, refused, audited, kysely } = operatorSite(start, setup)
+  const rolesHere = async (personId: string) => {
+    const roles = kysely().selectFrom('site_role').select('role').where('person_id', '=', personId)
+    return (await roles.where('site_id', '=', 'sit_northlight').execute()).map(({ role }) => role)
+  }
+
+  // [202]
+  it('are answered, listed and audited in the same way for known and new addresses', async () => {
+    const people = async () => await kysely().selectFrom('person').selectAll().execute()
+    const before = await people()
+    const emails = ['June@OpenKitchen.example', new1]
+    for (const email of emails) {
+      const { invitation } = await value(invite, inputOf(email, 'LECTURER', 'STUDENT', 'STUDENT'))
+      const { createdAt, expiresAt, ...shown } = invitation
+      const roles = ['LECTURER', 'STUDENT']
+      expect(shown).to.deep.equal({ email: email.toLowerCase(), name: 'Entered', roles })
+      expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(7 * DAY_MS)
+    }
+    expect(await people()).to.deep.equal(before)
+    expect(await rolesHere('per_june')).to.deep.equal([])
+    const { nodes, totalCount } = await value(pending)
+    expect(totalCount).to.equal(2)
+    expect(nodes.map(({ email }: { email: string }) => email)).to.have.members([june.login, new1])
+    const [one, two] = await audited('member.invite')
+    const shapeOf = (event: object = {}) => ({ ...event, id: '', subject_id: '', occurred_at: 0 })
+    const same = { request_id: '', streamed_at: null }
+    expect({ ...shapeOf(one), ...same }).to.deep.equal({ ...shapeOf(two), ...same })
+    await linkTo(running(), june.login)
+    await linkTo(running(), new1)
+    expect(mailsTo(running(), june.login).join()).to.include('the account that you already have')
+    expect(mailsTo(running(), new1).join()).to.include('create an account with this address')
+  })
+
+  it('replace an earlier one of the address, and are sent again or withdrawn', async () => {
+    await value(invite, inputOf(new1, 'ADMIN'))
+    const { id } = await value(invite, inputOf(new1))
+    expect((await value(pending)).nodes).to.deep.equal([
+      { id, email: new1, name: 'Entered', roles: ['STUDENT'] },
+    ])
+    clock.aheadMs = 6 * DAY_MS
+    const operator = await startOperator(running())
+    expect(await operator.value(resend, { id })).to.deep.equal({ id })
+    clock.aheadMs = 12 * DAY_MS
+    const later = await startOperator(running())
+    expect((await later.value(pending)).totalCount).to.equal(1)
+    clock.aheadMs = 13 * DAY_MS
+    const last = await startOperator(running())
+    expect((await last.value(pending)).totalCount).to.equal(0)
+    expect(await last.refused(resend, { id })).to.equal('NOT_FOUND')
+    clock.aheadMs = 0
+    expect(await value(withdraw, { id })).to.deep.equal({ deletedId: id })
+    expect(await refused(withdraw, { id })).to.equal('NOT_FOUND')
+    expect(await audited('member.uninvite')).to.have.length(1)
+  })
+
+  it('of another site are unknown, and recovery links are no invitations', async () => {
+    const { id } = await value(invite, inputOf(new1))
+    const kitchen = await startOperator(running(), {
+      person: { ...amir, site: 'sit_open_kitchen' },
+    })
+    expect((await kitchen.value(pending)).totalCount).to.equal(0)
+    for (const change of [resend, withdraw]) {
+      expect(await kitchen.refused(change, { id })).to.equal('NOT_FOUND')
+    }
+    await run(recover, { id: 'per_sam' })
+    const recovery = kysely()
+      .selectFrom('one_time_link')
+      .select('id')
+      .where('kind', '=', 'recovery')
+    const { id: recoveryId } = await recovery.executeTakeFirstOrThrow()
+    expect(await refused(withdraw, { id: recoveryId })).to.equal('NOT_FOUND')
+  })
+
+  // [263]
+  it('of owners are sent by owners only', async () => {
+    const admin = await startOperator(running(), amirHere)
+    expect(await admin.refused(invite, inputOf(noor.login, 'OWNER'))).to.equal('CONFLICT roles')
+    const { id } = await value(invite, inputOf(noor.login, 'OWNER'))
+    expect(await admin.refused(resend, { id })).to.equal('CONFLICT roles')
+  })
+
+  // [203]
+  it('include a recovery mail to a member, three times a day, with the same response', async () => {
+    await kysely()
+      .updateTable('person')
+      .set({ password_hash: null })
+      .where('id', '=', 'per_noor')
+      .execute()
+    for (const id of ['per_sam', 'per_noor', 'per_theo']) {
+      expect(await value(recover, { id })).to.deep.equal({ id })
+    }
+    expect(await linkTo(running(), noor.login)).to.match(/^\/recover\//)
+    expect(mailsTo(running(), noor.login).join()).to.include('An operator of')
+    expect(await refused(recover, { id: 'per_june' })).to.equal('NOT_FOUND')
+    await run(recover, { id: 'per_sam' })
+    await run(recover, { id: 'per_sam' })
+    expect(await refused(recover, { id: 'per_sam' })).to.equal('LIMIT_REACHED')
+    const events = await audited('password.send_recovery')
+    expect(events.map(({ person_id }) => person_id)).to.include.members(['per_sam', 'per_theo'])
+  })
+
+  it('are not needed where the site lets people sign up, which only owners decide', async () => {
+    const admin = await startOperator(running(), amirHere)
+    const set = 'mutation ($on: Boolean!) { setSelfSignUp(isEnabled: $on) { site { selfSignUp } } }'
+    expect(await admin.refused(set, { on: true })).to.equal('CONFLICT')
+    for (const on of [true, true, false]) {
+      expect(await value(set, { on })).to.deep.equal({ site: { selfSignUp: on } })
+    }
+    expect(await audited('sign_up.on')).to.have.length(1)
+    expect(await audited('sign_up.off')).to.have.length(1)
+  })
+})
+
+forEachDatabase('invitations of a site in 24 hours', (start) => {
+  const policy = policyWith({ limits: { invitationsPerSiteAndDayMax: 2 } })
+  const { running, ask, run, value } = operatorSite(start, { policy })
+
+  // [205, 206]
+  it('are limited for every operator and client, also if they are withdrawn or sent again', async () => {
+    const { id } = await value(invite, inputOf('one@example.com'))
+    await run(resend, { id })
+    await run(withdraw, { id })
+    const { errors = [] } = (await ask(invite, inputOf('two@example.com'))).body
+    expect(errors[0]?.extensions).to.deep.equal({ code: 'LIMIT_REACHED' })
+    expect(errors[0]?.message).to.match(/^a site can send 2 invitations in 24 hours; send more aft/)
+    const other = await startOperator(running(), amirHere)
+    expect(await other.refused(invite, inputOf('two@example.com'))).to.equal('LIMIT_REACHED')
+    const { input: values } = inputOf('two@example.com')
+    const { body } = await callTool(other.url, 'invite_member', { values, token: other.token })
+    expect(JSON.stringify(body)).to.include('a site can send 2 invitations in 24 hours')
+    const kitchen = await startOperator(running(), {
+      person: { ...amir, site: 'sit_open_kitchen' },
+    })
+    expect((await kitchen.value(invite, inputOf('two@example.com'))).id).to.be.a('string')
+  })
+})

@@ -1,0 +1,446 @@
+import { expect } from 'chai'
+
+import { mutationOf, startOperator } from './support/admin-api.ts'
+import {
+  amir,
+  flushingSoon,
+  june,
+  noor,
+  notes,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
+import { linkTo, mailsTo } from './support/mail-folder.ts'
+import { hiddenField, linkOf, makePagePerson, type Seen, textOf } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { getTokens } from './support/relying-party.ts'
+
+const fresh = 'three horses and a tram'
+const both = { name: 'Ines Newcomer', password: fresh, repeated: fresh }
+const ines = { login: 'ines@new.example', password: fresh }
+const invite = mutationOf('inviteMember')
+const signUp = '/sign-up/northlight'
+const policyWithLimits =
+  (limits: object = {}, mail: object = {}) =>
+  (given: Parameters<typeof flushingSoon>[0]) => ({
+    ...flushingSoon(given),
+    signIn: { ...given.signIn, ...limits },
+    mail: { ...given.mail, ...mail },
+  })
+const start = async (limits?: object, mail?: object) =>
+  await startService({ policy: policyWithLimits(limits, mail) })
+
+async function invited(service: RunningService, email: string, ...roles: string[]) {
+  const operator = await startOperator(service)
+  const { id } = await operator.value(invite, {
+    input: { email, name: 'Suggested', roles: roles.length === 0 ? ['STUDENT'] : roles },
+  })
+  return { operator, id, path: await linkTo(service, email) }
+}
+
+const rolesOf = async ({ kysely }: RunningService, email: string) =>
+  (
+    await kysely
+      .selectFrom('site_role as r')
+      .innerJoin('person', 'person.id', 'r.person_id')
+      .select(['role', 'person.name'])
+      .where('email_canonical', '=', email)
+      .where('r.site_id', '=', 'sit_northlight')
+      .orderBy('role')
+      .execute()
+  ).map(({ role, name }) => `${name}: ${role}`)
+
+const peopleOf = async ({ kysely }: RunningService) =>
+  (await kysely.selectFrom('person').select('email').execute()).length
+
+describe('/invitation', () => {
+  it('creates an account with a verified address and the roles, once', async () => {
+    await using service = await start()
+    const { path } = await invited(service, ines.login, 'LECTURER', 'STUDENT')
+    const person = makePagePerson(service.url, ines)
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const { status, headers } = await fetch(service.url + path, { method })
+      expect([status, headers.get('referrer-policy')]).to.deep.equal([200, 'no-referrer'])
+    }
+    const page = await person.visit(path)
+    expect(page.text).to.include('value="Suggested"').and.include(ines.login)
+    expect(page.text).to.include('lecturer, student').and.not.include('id="code"')
+    const done = await person.send(page, path, both)
+    expect(done.text).to.include('id="joined-page"').and.include('href="/connect/northlight"')
+    expect(await rolesOf(service, ines.login)).to.deep.equal([
+      'Ines Newcomer: lecturer',
+      'Ines Newcomer: student',
+    ])
+    const row = service.kysely.selectFrom('person').select(['email', 'email_verified_at'])
+    const found = await row.where('email', '=', ines.login).executeTakeFirst()
+    expect(found?.email_verified_at).to.be.a('number')
+    expect((await person.visit('/account')).text).to.include('Ines Newcomer')
+    const { tokens } = await getTokens(service.url, {
+      person: { login: ines.login, password: fresh },
+    })
+    expect(tokens.claims()?.sub).to.match(/^per_/)
+    expect((await person.visit(path)).status).to.equal(410)
+    const [event] = await service.kysely
+      .selectFrom('audit_event')
+      .selectAll()
+      .where('action', '=', 'member.join')
+      .execute()
+    expect(event).to.include({
+      site_id: 'sit_northlight',
+      after: '{"roles":["lecturer","student"]}',
+    })
+    const secret = path.split('.').at(-1) ?? 'x'
+    expect(service.log.join()).not.to.include(secret).and.not.include('new.example')
+  })
+
+  // [207, 262]
+  it('asks a person with an account, who keeps the own name, and can decline', async () => {
+    await using service = await start()
+    const { path } = await invited(service, june.login, 'LECTURER')
+    const person = makePagePerson(service.url, june)
+    const page = await person.visit(path)
+    expect(page.text).to.include('id="join-page"').and.include('lecturer')
+    expect(await rolesOf(service, june.login)).to.deep.equal([])
+    const declined = await person.send(page, path, { answer: 'decline' })
+    expect(declined.text).to.include('You did not join')
+    expect((await person.visit(path)).status).to.equal(410)
+    expect((await person.send(page, path, { answer: 'accept' })).status).to.equal(410)
+    const again = await invited(service, june.login, 'STUDENT')
+    const newPath = await eventually(10_000, async () => {
+      const link = await linkTo(service, june.login, 2)
+      if (link === path) throw new Error('the old one')
+      return link
+    })
+    expect(again.path).to.be.a('string')
+    const joined = await person.send(await person.visit(newPath), newPath, { answer: 'accept' })
+    expect(joined.text).to.include('You are now a member')
+    expect(await rolesOf(service, june.login)).to.deep.equal(['June Okafor: student'])
+  })
+
+  // [250]
+  it('refuses another account, and leads to a sign-in with the right one', async () => {
+    await using service = await start()
+    const { path } = await invited(service, june.login)
+    const answers = { ...sam }
+    const person = makePagePerson(service.url, answers)
+    const refused = await person.visit(path)
+    expect(refused.status).to.equal(403)
+    expect(refused.text).to.include(june.login).and.include(sam.login).and.not.include('accept"')
+    const csrf = { answer: 'accept' }
+    expect((await person.send(refused, path, csrf)).status).to.equal(403)
+    expect(await rolesOf(service, june.login)).to.deep.equal([])
+    Object.assign(answers, june)
+    const right = await person.send(refused, path, { answer: 'switch' })
+    expect(right.text).to.include('id="join-page"').and.include(june.login)
+    expect((await person.send(right, path, csrf)).text).to.include('id="joined-page"')
+    const { path: forNew } = await invited(service, ines.login)
+    const forwarded = makePagePerson(service.url, sam)
+    await forwarded.visit('/account')
+    const page = await forwarded.visit(forNew)
+    expect(page.text).to.include(ines.login).and.not.include(sam.login)
+  })
+
+  // [251]
+  it('accepts one of several uses at the same time', async () => {
+    await using service = await start()
+    const { path } = await invited(service, ines.login)
+    const tabs = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const person = makePagePerson(service.url, ines)
+        return { person, page: await person.visit(path) }
+      }),
+    )
+    const before = await peopleOf(service)
+    const sent = await Promise.all(tabs.map(({ person, page }) => person.send(page, path, both)))
+    expect(sent.map(({ status }) => status).sort()).to.deep.equal([200, 410, 410])
+    expect(await peopleOf(service)).to.equal(before + 1)
+  })
+
+  // [252]
+  it('accepts no token of another kind, and none that was changed', async () => {
+    await using service = await start()
+    const { path, operator } = await invited(service, ines.login)
+    const token = path.replace('/invitation/', '')
+    const person = makePagePerson(service.url, noor)
+    const flipped = token.slice(0, -2) + (token.at(-2) === 'A' ? 'B' : 'A') + token.at(-1)
+    await operator.run('mutation { sendPasswordRecovery(id: "per_noor") { id } }')
+    const recovery = (await linkTo(service, noor.login)).replace('/recover/', '')
+    await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
+    for (const wrong of [
+      ...[`/recover/${token}`, `${signUp}/${token}`, `/invitation/${flipped}`],
+      ...[`/invitation/${recovery}`, `${signUp}/${recovery}`, '/invitation/x'],
+      `/invitation/${token.split('.')[0]}.`,
+    ]) {
+      expect((await person.visit(wrong)).status, wrong).to.equal(410)
+    }
+    expect((await person.visit(path)).status).to.equal(200)
+  })
+
+  // [253]
+  it('stops working when its sender loses the right to send it', async () => {
+    await using service = await start()
+    const { path } = await invited(service, ines.login, 'OWNER')
+    const { kysely } = service
+    const person = makePagePerson(service.url, ines)
+    const page = await person.visit(path)
+    expect(page.status).to.equal(200)
+    const ofSender = kysely.updateTable('site_role').where('person_id', '=', 'per_olivia')
+    const here = ofSender.where('site_id', '=', 'sit_northlight')
+    const account = kysely.updateTable('person').where('id', '=', 'per_olivia')
+    const harms = [
+      [here.set({ role: 'admin' }), here.set({ role: 'owner' })],
+      [here.set({ role: 'student' }), here.set({ role: 'owner' })],
+      [account.set({ disabled_at: 1 }), account.set({ disabled_at: null })],
+    ] as const
+    for (const [harm, mend] of harms) {
+      await harm.execute()
+      expect((await person.send(page, path, both)).status).to.equal(410)
+      expect((await person.visit(path)).status).to.equal(410)
+      await mend.execute()
+    }
+    expect((await person.send(page, path, both)).status).to.equal(200)
+    expect(await rolesOf(service, ines.login)).to.deep.equal(['Ines Newcomer: owner'])
+  })
+
+  // [209]
+  it('keeps the later one of a removal and an acceptance', async () => {
+    await using service = await start()
+    const { path, operator } = await invited(service, noor.login, 'LECTURER')
+    const person = makePagePerson(service.url, noor)
+    const page = await person.visit(path)
+    const remove = 'mutation { removeMember(id: "per_noor") { deletedId } }'
+    const [, joined] = await Promise.all([
+      operator.ask(remove),
+      person.send(page, path, { answer: 'accept' }),
+    ])
+    expect(joined.status).to.equal(200)
+    const roles = await rolesOf(service, noor.login)
+    expect([[], ['Noor Haddad: lecturer']].map(String)).to.include(
+      String(roles.map((role) => role.replace(/^.*:/, 'Noor Haddad:'))),
+    )
+  })
+
+  // [RFC 6749 §10.12; 261]
+  it('refuses a form of another site, browser or session', async () => {
+    await using service = await start()
+    const { path } = await invited(service, ines.login)
+    const { path: known } = await invited(service, june.login)
+    const stranger = makePagePerson(service.url, june)
+    const csrf = hiddenField((await makePagePerson(service.url, ines).visit(path)).text)
+    await stranger.visit(path)
+    for (const fields of [both, { ...both, csrf }, { ...both, csrf: '' }]) {
+      expect((await stranger.post(path, fields)).status).to.equal(403)
+    }
+    const page = await stranger.visit(known)
+    const cross = await stranger.open(known, {
+      method: 'POST',
+      headers: { 'sec-fetch-site': 'cross-site' },
+      body: new URLSearchParams({ answer: 'accept', csrf: hiddenField(page.text) }),
+    })
+    expect(cross.status).to.equal(403)
+    expect((await stranger.post(known, { answer: 'accept', csrf })).status).to.equal(403)
+    expect(await rolesOf(service, june.login)).to.deep.equal([])
+    expect((await stranger.send(page, known, { answer: 'accept' })).status).to.equal(200)
+  })
+
+  // [258]
+  it('escapes names, and explains what is wrong at the field', async () => {
+    await using service = await start()
+    const { path } = await invited(service, ines.login)
+    const person = makePagePerson(service.url, ines)
+    const page = await person.visit(path)
+    for (const name of ['x'.repeat(121), 'a\u202eb', 'a\nb', ' ']) {
+      const seen = await person.send(page, path, { ...both, name })
+      expect(seen.status).to.equal(422)
+      expect(textOf(seen, 'name-problem')).to.include('Please enter your name')
+    }
+    expect((await person.send(page, path, { ...both, name: 'a\0b' })).status).to.equal(400)
+    expect((await person.send(page, path, { ...both, name: 'x'.repeat(20_000) })).status).to.equal(
+      413,
+    )
+    const weak = await person.send(page, path, { ...both, password: 'x', repeated: 'x' })
+    expect(weak.text).to.include('at least 15').and.include('value="Ines Newcomer"')
+    const markup = '<script>alert(1)</script>'
+    const done = await person.send(page, path, { ...both, name: markup })
+    expect(done.status).to.equal(200)
+    expect((await person.visit('/account')).text).not.to.include(markup)
+  })
+
+  // [260]
+  it('is not sent more than ten times a day to one address', async () => {
+    await using service = await start({}, { messagesPerAddressMax: 2 })
+    const { operator, id } = await invited(service, ines.login)
+    const resend = 'mutation ($id: ID!) { resendInvitation(id: $id) { id } }'
+    for (const _ of [1, 2, 3]) await operator.run(resend, { id })
+    await eventually(10_000, async () => {
+      const rows = await service.kysely.selectFrom('outbox').select('id').execute()
+      expect(rows).to.have.length(0)
+    })
+    expect(mailsTo(service, ines.login)).to.have.length(2)
+  })
+})
+
+describe('/sign-up', () => {
+  async function open(service: RunningService) {
+    const operator = await startOperator(service)
+    await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
+    return operator
+  }
+  async function ask(service: RunningService, login: string) {
+    const person = makePagePerson(service.url, { login: login.trim(), password: fresh })
+    const form = await person.visit(signUp)
+    return { person, sent: await person.send(form, signUp, { login }) }
+  }
+
+  it('exists only where the site allows it, and is linked from the sign-in to its apps', async () => {
+    await using service = await start()
+    const authorize = `/oauth/authorize?${new URLSearchParams({
+      ...{ client_id: notes.clientId, redirect_uri: notes.redirectUri, response_type: 'code' },
+      ...{ scope: 'openid', state: 'x', resource: service.url },
+      code_challenge: 'x'.repeat(43),
+      code_challenge_method: 'S256',
+    })}`
+    const signInPage = async (): Promise<Seen> => {
+      const person = makePagePerson(service.url, sam)
+      const to = (await person.open(authorize)).headers.get('location') ?? ''
+      const response = await person.open(to)
+      return { status: response.status, path: to, text: await response.text() }
+    }
+    expect((await fetch(service.url + signUp)).status).to.equal(404)
+    expect(linkOf(await signInPage(), 'sign-up')).to.equal('')
+    await open(service)
+    const page = await signInPage()
+    const [, uid = ''] = /interaction\/([^/]+)/.exec(page.path) ?? []
+    const href = linkOf(page, 'sign-up')
+    expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}`)
+    const person = makePagePerson(service.url, ines)
+    await person.send(await person.visit(href), signUp, { login: ines.login })
+    const path = await linkTo(service, ines.login)
+    const done = await person.send(await person.visit(path), path, both)
+    expect(linkOf(done, 'continue')).to.equal(`/interaction/${uid}/login`)
+    expect((await fetch(`${service.url}/sign-up/open-kitchen`)).status).to.equal(404)
+  })
+
+  it('confirms the address in the same browser, or with the code', async () => {
+    await using service = await start()
+    await open(service)
+    const { sent } = await ask(service, ` ${ines.login.toUpperCase()} `)
+    expect(sent.path).to.equal('/sign-up-sent/northlight')
+    expect(sent.text).to.include('on its way to')
+    const path = await linkTo(service, ines.login)
+    const phone = makePagePerson(service.url, ines)
+    const page = await phone.visit(path)
+    const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
+    expect(wrong.status).to.equal(422)
+    expect(textOf(wrong, 'code-problem')).to.include('This is not the code')
+    const done = await phone.send(page, path, { ...both, code: textOf(sent, 'code') })
+    expect(done.text).to.include('id="joined-page"')
+    expect(await rolesOf(service, ines.login)).to.deep.equal(['Ines Newcomer: student'])
+    expect((await phone.visit('/account')).path).to.equal('/account')
+  })
+
+  // [204, 255, 256]
+  it('shows and stores the same for an address with an account, which can join with the link', async () => {
+    await using service = await start()
+    await open(service)
+    const before = await peopleOf(service)
+    const unknown = await ask(service, ines.login)
+    const known = await ask(service, 'JUNE@openkitchen.example')
+    const plain = ({ text }: Seen) =>
+      text.replace(/id="code">[^<]*</, '').replaceAll(/[a-z]+@[a-z]+\.example/g, '')
+    expect(plain(known.sent)).to.equal(plain(unknown.sent))
+    const links = await service.kysely.selectFrom('one_time_link').selectAll().execute()
+    expect(links.map(({ kind, person_id }) => [kind, person_id])).to.deep.equal([
+      ['address', null],
+      ['address', null],
+    ])
+    const path = await linkTo(service, june.login)
+    expect(mailsTo(service, june.login).join()).to.include('You already have one')
+    const person = makePagePerson(service.url, june)
+    const page = await person.visit(path)
+    expect(page.text).to.include('id="join-page"')
+    await person.send(page, path, { answer: 'accept' })
+    expect(await rolesOf(service, june.login)).to.deep.equal(['June Okafor: student'])
+    expect(await peopleOf(service)).to.equal(before)
+    // A Kelvin sign becomes a k in the stored form, so the mail must not go to another mailbox.
+    await ask(service, '\u212aate@new.example')
+    expect(await linkTo(service, 'kate@new.example')).to.include(signUp)
+  })
+
+  // [254]
+  it('treats an address that only looks like another as another', async () => {
+    await using service = await start()
+    await open(service)
+    // The letter a of the Cyrillic script. The domain is written in ASCII, as mail needs it.
+    const look = 's\u0430m@northlight.example'
+    const { person, sent } = await ask(service, look)
+    expect(sent.text).to.include(look)
+    const path = await linkTo(service, look)
+    const page = await person.visit(path)
+    expect(page.text).to.include(look)
+    expect((await person.send(page, path, both)).text).to.include('id="joined-page"')
+    expect(await rolesOf(service, look)).to.deep.equal(['Ines Newcomer: student'])
+    expect(await rolesOf(service, sam.login)).to.deep.equal(['Sam Student: student'])
+  })
+
+  // [257]
+  it('limits mails to an address silently, and requests of a network and a site', async () => {
+    await using service = await start({ signUpsPerAccountMax: 1 })
+    await open(service)
+    for (const _ of [1, 2]) expect((await ask(service, ines.login)).sent.status).to.equal(200)
+    await eventually(10_000, async () => {
+      const rows = await service.kysely.selectFrom('outbox').select('id').execute()
+      expect(rows).to.have.length(0)
+    })
+    expect(mailsTo(service, ines.login)).to.have.length(1)
+    for (const limits of [[{ signUpsPerAddressMax: 1 }], [{}, { signUpsPerSiteMax: 1 }]]) {
+      await using limited = await start(...limits)
+      await open(limited)
+      await ask(limited, 'a@new.example')
+      const { sent } = await ask(limited, 'b@new.example')
+      expect(sent.status).to.equal(429)
+      expect(sent.text).to.include('Please wait').and.include('value="b@new.example"')
+    }
+  })
+
+  // [259]
+  it('ends when the site switches it off', async () => {
+    await using service = await start()
+    const operator = await open(service)
+    const { person } = await ask(service, ines.login)
+    const path = await linkTo(service, ines.login)
+    const page = await person.visit(path)
+    const form = await person.visit(signUp)
+    await operator.run('mutation { setSelfSignUp(isEnabled: false) { id } }')
+    expect((await person.send(page, path, both)).status).to.equal(410)
+    expect((await person.visit(path)).status).to.equal(410)
+    expect((await person.send(form, signUp, { login: ines.login })).status).to.equal(404)
+    expect((await person.visit('/sign-up-sent/northlight')).status).to.equal(404)
+    await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
+    expect((await person.visit(`/sign-up/open-kitchen/${path.split('/').at(-1)}`)).status).to.equal(
+      410,
+    )
+  })
+
+  it('is switched by owners on the page of the site', async () => {
+    await using service = await start()
+    const owner = makePagePerson(service.url, {
+      login: 'olivia@northlight.example',
+      password: 'correct-horse-olivia',
+    })
+    const home = await owner.visit('/admin/northlight')
+    expect(textOf(home, 'sign-up-state')).to.equal('')
+    const action = '/admin/northlight/self-sign-up'
+    const on = await owner.send(home, action)
+    expect(on.text).to.include('create an account').and.include('People can now create an account')
+    expect((await fetch(service.url + signUp)).status).to.equal(200)
+    const off = await owner.send(on, action)
+    expect(off.text).to.include('People can no longer')
+    const admin = makePagePerson(service.url, amir)
+    const page = await admin.visit('/admin/northlight')
+    expect(page.text).to.include('Self sign-up').and.not.include('switch-sign-up')
+    const csrf = hiddenField(page.text)
+    expect((await admin.post(action, { csrf, on: 'yes' })).status).to.equal(403)
+  })
+})

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import type { CompiledQuery, KyselyPlugin, RootOperationNode } from 'kysely'
+
+import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
+import type { Database } from '../../src/platform/store/database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import type { SiteActor } from '../../src/school/changes/change.ts'
+import { makeInvitations } from '../../src/school/members/invitations.ts'
+import type { WorkerResult, WorkerTask } from '../store-worker.ts'
+import { patiently, withEveryDatabase } from '../support/database.ts'
+import { importRecords } from '../support/import.ts'
+import { race } from '../support/programs.ts'
+
+const createdAt = '2026-01-01T00:00:00Z'
+const MAX = 5
+const nowMs = Date.parse('2026-06-01T00:00:00Z')
+const actor: SiteActor = {
+  ...{ personId: 'per_olivia', siteId: 'sit_a', clientId: 'client', requestId: 'r', now: nowMs },
+}
+const person = (name: string, more: object = {}) => ({
+  ...{ type: 'person', id: `per_${name}`, name, email: `${name}@home.example`, createdAt, ...more },
+})
+const records = [
+  { type: 'site', id: 'sit_a', slug: 'a', name: 'A', createdAt },
+  person('olivia', { roles: [{ site: 'sit_a', role: 'owner', grantedAt: createdAt }] }),
+  person('june'),
+]
+const worker = join(import.meta.dirname, '../store-worker.ts')
+
+withEveryDatabase('invitations', (open, newPlace) => {
+  // [204]
+  it('run the same statements for known and unknown addresses', async () => {
+    await using database = await open()
+    await importRecords(database, records)
+    const { invite } = makeInvitations(
+      {
+        links: makeOneTimeLinks([Buffer.alloc(32)]),
+        queueMail: async () => {},
+        recovery: { sendTo: async () => {} },
+      },
+      MAX,
+    )
+    const asked = []
+    for (const email of ['june@home.example', 'nobody@home.example']) {
+      const statements: string[] = []
+      const kysely = database.kysely.withPlugin(watching(database, statements))
+      await invite({ ...database, kysely }, actor, { email, roles: ['student'] })
+      asked.push(statements)
+    }
+    expect(asked[0]).to.have.length.above(4)
+    expect(asked[0]).to.deep.equal(asked[1])
+    expect(asked.flat().filter((each) => /"person".*email_canonical/.test(each))).to.deep.equal([])
+  })
+
+  // [208]
+  it('of two processes at once are not more than the limit allows', async () => {
+    await using place = await newPlace()
+    await using shared = await openDatabase(place.location, patiently)
+    await importRecords(shared, records)
+    const tasks = [0, 1].map((number): WorkerTask => {
+      const emails = Array.from({ length: 6 }, (_, index) => `p${number}-${index}@home.example`)
+      return { task: 'invite', location: place.location, actor, emails, max: MAX }
+    })
+    expect(await race<WorkerResult>(worker, tasks)).to.deep.equal([
+      { outcomes: [] },
+      { outcomes: [] },
+    ])
+    const links = await shared.kysely.selectFrom('one_time_link').select('id').execute()
+    expect(links).to.have.length(MAX)
+  })
+})
+
+function watching({ kysely }: Database, statements: string[]): KyselyPlugin {
+  return {
+    transformQuery({ node, queryId }) {
+      const query: CompiledQuery = kysely
+        .getExecutor()
+        .compileQuery<RootOperationNode>(node, queryId)
+      statements.push(query.sql)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+}

@@ -1,0 +1,28 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import type { RunningService } from './gatehouse.ts'
+import { eventually } from './programs.ts'
+
+type Mailing = Pick<RunningService, 'config'>
+
+/** The decoded mails to an address, or to all, oldest first. */
+export function mailsTo({ config }: Mailing, to = ''): string[] {
+  const folder = join(config.dataDir, 'mail')
+  return (existsSync(folder) ? readdirSync(folder) : [])
+    .sort()
+    .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('=\r\n', ''))
+    .filter((mail) => mail.includes(`To: ${to}`))
+}
+
+/** The path of the link in the last of `count` mails to an address. */
+export async function linkTo(service: Mailing, to: string, count = 1): Promise<string> {
+  return await eventually(10_000, async () => {
+    const links = mailsTo(service, to).flatMap(
+      (mail) => /^https?:\/\/[^/]+(\/(?:invitation|sign-up|recover)\/\S+)/m.exec(mail)?.[1] ?? [],
+    )
+    const path = links.at(-1)
+    if (links.length < count || path === undefined) throw new Error(`no mail to ${to} yet`)
+    return path
+  })
+}

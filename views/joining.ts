@@ -1,0 +1,158 @@
+import { newPasswordFields, type PasswordProblems } from './account-security.ts'
+import { csrfField, problemAlert } from './forms.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
+import { codeField } from './recover.ts'
+import type { SiteLook } from './site-look.ts'
+import { stylesheet } from './stylesheet.ts'
+
+/** What every page about joining a site shows. */
+export interface JoiningView {
+  readonly siteName: string
+  readonly action: string
+  readonly csrf: string
+  readonly look: SiteLook | undefined
+}
+
+export interface SignUpPage extends JoiningView {
+  /** The interaction to continue afterwards. */
+  readonly from: string | undefined
+  readonly login: string
+  readonly problem?: string | undefined
+}
+
+/** Asks for the address of a new account. */
+export function signUpPage(page: SignUpPage): Page {
+  const { siteName, from, problem } = page
+  return {
+    title: problem ? 'Create an account: please try again' : 'Create an account',
+    id: 'sign-up-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>Create an account</h1>
+<p>to join <bdi>${siteName}</bdi>. We send you a message with a link.</p>
+${problemAlert('sign-up-problem', problem)}
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
+<label for="login">E-mail address</label>
+<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${page.login}"${problem !== undefined && html` aria-invalid="true" aria-describedby="sign-up-problem"`}>
+<div class="actions">
+<button id="sign-up-submit" type="submit">Send me the link</button>
+</div>
+</form>`,
+  }
+}
+
+export interface NewAccountPage extends JoiningView {
+  readonly email: string
+  readonly roles: readonly string[]
+  readonly name: string
+  readonly charactersMin: number
+  /** Whether this browser did not ask for the link, so the code is needed. */
+  readonly needsCode: boolean
+  readonly problems?: NewAccountProblems | undefined
+}
+
+export interface NewAccountProblems extends PasswordProblems {
+  readonly name?: string | undefined
+  readonly code?: string | undefined
+}
+
+/** Asks for the name and the password of a new account. */
+export function newAccountPage(page: NewAccountPage): Page {
+  const { problems = {}, email } = page
+  const isWrong = Object.values(problems).some(Boolean)
+  return {
+    title: isWrong ? 'Your account: please correct' : 'Your account',
+    id: 'new-account-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
+<p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>
+${problemAlert('form-problem', isWrong ? 'No account was created. Please correct what is marked below.' : undefined)}
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+<input type="hidden" name="username" autocomplete="username" value="${email}">
+${page.needsCode && codeField(problems.code)}
+<label for="name">Your name</label>
+${problems.name !== undefined && html`<p class="field-problem" id="name-problem">${problems.name}</p>`}
+<input id="name" name="name" type="text" autocomplete="name" maxlength="120" required value="${page.name}"${problems.name !== undefined && html` aria-invalid="true" aria-describedby="name-problem"`}>
+${newPasswordFields(page)}
+<div class="actions">
+<button id="save" type="submit">Create account</button>
+</div>
+</form>`,
+  }
+}
+
+export interface JoinPage extends JoiningView {
+  readonly email: string
+  readonly roles: readonly string[]
+}
+
+/** Asks a person who has an account whether to join a site. */
+export function joinPage(page: JoinPage): Page {
+  return {
+    title: `Join ${page.siteName}?`,
+    id: 'join-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>Join <bdi>${page.siteName}</bdi>?</h1>
+<p>You are signed in as <bdi>${page.email}</bdi>. ${rolesSentence(page.roles)}</p>
+<p>If you join, operators of <bdi>${page.siteName}</bdi> can see your name, your e-mail address and your picture.</p>
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+<div class="actions">
+<button id="accept" type="submit" name="answer" value="accept">Join</button>
+<button id="decline" type="submit" name="answer" value="decline" class="second">Decline</button>
+</div>
+</form>`,
+  }
+}
+
+/** Explains that a link is for another account, with a button to sign in with that account. */
+export function otherAccountPage(page: JoinPage & { readonly signedInAs: string }): Page {
+  return {
+    title: 'This link is for another account',
+    id: 'other-account-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>This link is for another account</h1>
+<p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
+who received the message can join <bdi>${page.siteName}</bdi> with it.</p>
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+<div class="actions">
+<button id="switch" type="submit" name="answer" value="switch">Sign in with another account</button>
+</div>
+</form>`,
+  }
+}
+
+export interface JoinedPage extends Pick<JoiningView, 'siteName' | 'look'> {
+  readonly isDeclined: boolean
+  readonly continueHref: string
+  readonly connectHref: string
+}
+
+/** Confirms that the person joined, or declined. */
+export function joinedPage(page: JoinedPage): Page {
+  const { siteName, isDeclined } = page
+  const [title, heading] = isDeclined
+    ? ['Declined', html`You did not join <bdi>${siteName}</bdi>`]
+    : ['Joined', html`You are now a member of <bdi>${siteName}</bdi>`]
+  return {
+    title,
+    id: 'joined-page',
+    stylesheet,
+    look: page.look,
+    body: html`<h1>${heading}</h1>
+${isDeclined ? html`<p>The link no longer works. An operator can invite you again.</p>` : html`<p>You can also <a href="${page.connectHref}">connect an assistant</a>.</p>`}
+<p><a id="continue" class="button" href="${page.continueHref}">Continue</a></p>`,
+  }
+}
+
+function rolesSentence(roles: readonly string[]): Html {
+  return html`Your role${roles.length > 1 && 's'} there: <strong>${roles.join(', ')}</strong>.`
+}
