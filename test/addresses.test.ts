@@ -1,9 +1,13 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 import { expect } from 'chai'
 
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import {
   addressOf,
   enginePages,
+  linkPages,
   nameOfSite,
   pages,
   paths,
@@ -17,7 +21,7 @@ import { sharedService } from './support/shared-service.ts'
 import { mapping } from './support/upstream.ts'
 
 const patterns: readonly string[] = Object.values({
-  ...{ ...paths, ...planPaths, ...pages, ...enginePages },
+  ...{ ...paths, ...planPaths, ...pages, ...linkPages, ...enginePages },
 })
 
 const values = {
@@ -25,6 +29,10 @@ const values = {
   ...{ person: 'the-person', file: stylesheet.file, path: 'coupons', token: 'the-token' },
   ...{ name: 'the-name', digest: 'the-digest' },
 }
+
+const mail = '1800000000000-00000000-0000-4000-8000-000000000000.eml'
+const fill = (pattern: string) =>
+  addressOf(pattern, pattern === pages.mailMessage ? { file: mail } : values)
 
 describe('every address of the table', () => {
   // Each of these settings adds pages. The upstream is never reached without a token.
@@ -37,6 +45,9 @@ describe('every address of the table', () => {
   })
 
   before(async () => {
+    const folder = join(service().config.dataDir, 'mail')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, mail), 'Subject: Hello\n\nHello\n')
     const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
     await service().kysely.insertInto('site_feature').values(feature).execute()
   })
@@ -52,7 +63,7 @@ describe('every address of the table', () => {
 
   for (const pattern of patterns) {
     it(`${pattern} is served in one spelling only (decision 3)`, async () => {
-      const found = await statuses(addressOf(pattern, values))
+      const found = await statuses(fill(pattern))
       expect(found.some((status) => status !== 404)).to.equal(true)
       for (const address of otherSpellings(pattern)) {
         expect(await statuses(address), address).to.deep.equal([404, 404])
@@ -83,7 +94,7 @@ function otherSpellings(pattern: string): string[] {
   ].map((each) => each.join('/'))
   return [...new Set([`${pattern}/`, ...shouted])]
     .filter((spelling) => !patterns.some((other) => covers(other, spelling)))
-    .map((spelling) => addressOf(spelling, values))
+    .map(fill)
 }
 
 /** `/applications/NEW` is not a spelling of `/applications/new`, but the application NEW. */

@@ -176,6 +176,8 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
   if ('problems' in read) return await refuse(read.status, { problems: read.problems })
   const isSame = links.isFor(link, visitor.browser)
   if (!isSame && !(await links.acceptsCode(database.kysely, link, formField(ctx, 'code')))) {
+    // Another browser may have used the link in the meantime.
+    if (!(await findLink(ctx, ports))) return showGone(ctx)
     const codeProblem = 'This is not the code. After five attempts, ask for a new link.'
     return await refuse(422, { codeProblem })
   }
