@@ -40,17 +40,12 @@ export interface JoiningPages extends NewPasswords, JoiningPorts, SignUpPorts {
 }
 
 type Ports = JoiningPages & { readonly joining: JoiningFlows }
-type Shared = Pick<JoiningPages, 'database' | 'signedInPages' | 'now'>
 
 const FORM_BYTES_MAX = '16kb'
 const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
 /** Creates the routes of invitations and of self sign-up. */
-export function joiningRoutes(
-  { database, signedInPages, now }: Shared,
-  given: Omit<JoiningPages, keyof Shared>,
-): Router {
-  const pages: JoiningPages = { ...given, database, signedInPages, now }
+export function joiningRoutes(pages: JoiningPages): Router {
   const router = makeRouter()
   const joining = makeJoining(pages)
   const ports = { ...pages, joining }
