@@ -52,7 +52,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const fromOthers = { keys, own: pages.client, scopeUses, noteSignOutFailure }
   const oauth = await makeOauth(config, platform, directory, fromOthers)
   const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
-  const school = await makeSchool(config, platform, directory, downloadKeys)
+  const school = await makeSchool(config, platform, downloadKeys)
   if (ops.demoPeople.length > 0) await school.storeDemoFiles()
   const { cursors } = keys
   const api = makeApi(config, platform, { directory, oauth, resource, school, discovery, cursors })

@@ -325,6 +325,8 @@ describe('mail', () => {
       `june@${'h'.repeat(250)}.example`,
       'june@-home.example',
       '@home.example',
+      'june@home．example',
+      'june@ｈome.example',
       '.june@home.example',
     ]
     await using server = await startMailServer()
@@ -387,7 +389,7 @@ describe('mail', () => {
     await using server = await startMailServer()
     await using mail = await startMail({ smtpUrl: server.url })
     for (let times = 1; times <= 15; times += 1) {
-      await mail.queue(mailOf('recovery', { to: times % 2 === 0 ? TO : TO.toUpperCase() }))
+      await mail.queue(mailOf('account_deleted', { to: times % 2 === 0 ? TO : TO.toUpperCase() }))
     }
     await soon(() => expect(mail.heard).to.have.length(15))
     expect(server.received).to.have.length(10)

@@ -91,7 +91,7 @@ describe('/recover', () => {
     expect(page.text).to.include('id="code"')
     const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
     expect(wrong.status).to.equal(422)
-    expect(wrong.text).to.include('This is not the code.')
+    expect(wrong.text).to.include('This is not the code')
     const set = await phone.send(page, path, { ...both, code: code.toLowerCase() })
     expect(set.text).to.include('id="password-set-page"').and.include('href="/account"')
   })
@@ -142,6 +142,26 @@ describe('/recover', () => {
     expect(rows.filter(({ person_id }) => person_id !== null)).to.have.length(3)
   })
 
+  it('shows the address as entered, so letter case does not reveal an account [242]', async () => {
+    await using service = await start()
+    for (const login of ['SAM@Northlight.example', 'NOBODY@Northlight.example']) {
+      expect((await ask(service, login)).sent.text).to.include(login)
+    }
+  })
+
+  it('ends the other links of the person [239]', async () => {
+    await using service = await start()
+    const first = await ask(service)
+    const path = await recoveryPath(service)
+    const page = await first.person.visit(path)
+    const second = await ask(service)
+    const other = await recoveryPath(service, 1)
+    expect(
+      (await second.person.send(await second.person.visit(other), other, both)).status,
+    ).to.equal(200)
+    expect((await first.person.send(page, path, both)).status).to.equal(410)
+  })
+
   // [236]
   it('is not used up by programs that open the link', async () => {
     await using service = await start()
@@ -171,14 +191,14 @@ describe('/recover', () => {
     const now = () => Date.now() + clock.aheadMs
     await using service = await startService({ policy: flushingSoon, now })
     const ofSam = service.kysely.updateTable('person').where('name', '=', 'Sam Student')
-    const changes = [{ disabled_at: 1 }, { email: 'new@x.example' }]
+    const changes = [{ disabled_at: 1 }, { email_canonical: 'new@x.example' }]
     for (const [done, change] of changes.entries()) {
       const { person } = await ask(service)
       const path = await recoveryPath(service, done)
       const page = await person.visit(path)
       await ofSam.set(change).execute()
       expect((await person.send(page, path, both)).status).to.equal(410)
-      await ofSam.set({ disabled_at: null, email: sam.login }).execute()
+      await ofSam.set({ disabled_at: null, email_canonical: sam.login }).execute()
       expect((await person.visit(path)).status, 'used up').to.equal(410)
     }
     const { person } = await ask(service)

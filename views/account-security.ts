@@ -8,6 +8,8 @@ export interface PasswordProblems {
   readonly current?: string | undefined
   readonly password?: string | undefined
   readonly repeated?: string | undefined
+  /** With the code of a one-time link. */
+  readonly code?: string | undefined
 }
 
 export interface SecurityPage {

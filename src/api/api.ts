@@ -27,15 +27,16 @@ export function makeServiceDiscovery({ baseUrl, service, integrations }: Config)
 }
 
 export interface ApiPorts {
+  readonly directory: Parameters<typeof adminEndpoint>[2]
   readonly oauth: Pick<Oauth, 'adviseOnScopes'>
   readonly resource: Pick<Resource, 'verifyBearer'>
-  readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress' | 'invitations'>
+  readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
   readonly discovery: Discovery
   readonly cursors: Cursors
 }
 
 export function makeApi({ baseUrl, service }: Config, platform: Platform, ports: ApiPorts) {
-  const { oauth, resource, school, discovery, cursors } = ports
+  const { directory, oauth, resource, school, discovery, cursors } = ports
   const shared = {
     baseUrl,
     platform,
@@ -46,7 +47,7 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     schemaCacheSeconds: service.documents.cacheSeconds,
   }
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
-  const admin = adminEndpoint(shared, service.adminApi, school)
+  const admin = adminEndpoint(shared, service, directory, school)
   const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

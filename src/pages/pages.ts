@@ -39,7 +39,7 @@ export function makePages(
   const { formKey } = seals
   const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
   const sessions = makeSessions(platform, settings)
-  const { freshSeconds } = service.signIn
+  const { freshSeconds, passwordCharactersMin } = service.signIn
   const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
@@ -48,18 +48,14 @@ export function makePages(
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
-  const { passwordCharactersMin } = service.signIn
   const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
   const visitorPages = {
-    database,
     links,
     recovery,
     limits: platform.requestLimits,
     queueMail,
-    signedInPages,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
     visitors: makeVisitorForms(settings),
-    now,
     hashPassword,
     passwordCharactersMin,
   }
@@ -71,8 +67,8 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      recoveryRoutes(visitorPages),
-      joiningRoutes(visitorPages),
+      recoveryRoutes(ownPages, visitorPages),
+      joiningRoutes(ownPages, visitorPages),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
       sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),

@@ -1,4 +1,4 @@
-/** Creates the parts that need the configuration: files, downloads, invitations and the delivery of posts. */
+/** Creates the parts of this folder that need the configuration: files, downloads and the delivery of posts. */
 
 import { join } from 'node:path'
 
@@ -8,16 +8,14 @@ import { makeDownloadLinks } from './files/download-links.ts'
 import { downloadRoutes } from './files/download-routes.ts'
 import { openFiles } from './files/file-storage.ts'
 import { storeBundledFiles } from './files/receive-file.ts'
-import { type InvitationPorts, makeInvitations } from './members/invitations.ts'
 import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Opens the file storage, and creates the other parts. The first key signs download links. */
+/** Opens the file storage, and creates downloads and the delivery of posts. The first key signs download links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,
-  directory: InvitationPorts,
   keys: readonly Buffer[],
 ) {
   const { database, logger, now } = platform
@@ -29,7 +27,6 @@ export async function makeSchool(
     uploadLimits: service.files,
     downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
-    invitations: makeInvitations(directory, service.limits.invitationsPerSiteAndDayMax),
     delivery: postDelivery(platform, service.posts.deliverySeconds),
     storeDemoFiles: async () => await storeBundledFiles(files, join(demoFolder, 'files'), logger),
   }

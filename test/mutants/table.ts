@@ -390,6 +390,8 @@ export const mutants: readonly Mutant[] = [
       'await links.use(trx, link, nowMs)',
     ],
     ['if (!operates(held) || (await disabled.executeTakeFirst())) return false', ''],
+  ]),
+  ...inFile('directory/people/sign-up.ts', 'joining', [
     ['const email = canonicalEmail(login)', 'const email = login'],
   ]),
   ...inFile('platform/store/oauth-state.ts', 'store/state', [

@@ -6,12 +6,17 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import type { UploadLimits } from '../../school/files/receive-file.ts'
-import type { Invitations } from '../../school/members/invitations.ts'
+import { type InvitationPorts, makeInvitations } from '../../school/members/invitations.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
+
+interface AdminSettings {
+  readonly adminApi: ApiLimits
+  readonly limits: { readonly invitationsPerSiteAndDayMax: number }
+}
 
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
@@ -20,15 +25,13 @@ import { type Admission, uploadRoute } from './upload-route.ts'
  */
 export function adminEndpoint(
   ports: EndpointPorts,
-  limits: ApiLimits,
-  {
-    files,
-    uploadLimits,
-    invitations,
-  }: { files: Files; uploadLimits: UploadLimits; invitations: Invitations },
+  { adminApi, limits }: AdminSettings,
+  mailing: InvitationPorts,
+  { files, uploadLimits }: { files: Files; uploadLimits: UploadLimits },
 ) {
   const { platform, cursors, discovery } = ports
   const { database, requestLimits, now } = platform
+  const invitations = makeInvitations(mailing, limits.invitationsPerSiteAndDayMax)
   const parts = { database, cursors, now, storage: files.storage, invitations }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
@@ -36,7 +39,7 @@ export function adminEndpoint(
   }
   const { routes, protection, execute, tryQuery } = graphqlEndpoint(ports, {
     ...admission,
-    load: async () => (await import('./admin-api.ts')).makeAdminApi(parts, limits),
+    load: async () => (await import('./admin-api.ts')).makeAdminApi(parts, adminApi),
     address: paths.adminGraphql,
     schemaAddress: paths.adminSchema,
     schemaText,

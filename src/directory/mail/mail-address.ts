@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 
 const ADDRESS_CHARACTERS_MAX = 254
 const LOCAL_PART_CHARACTERS_MAX = 64
@@ -8,8 +8,12 @@ export function isMailAddress(text: string): boolean {
   const [, local = '', domain = ''] =
     /^([^\p{C}\p{Z}\s@,;:<>()[\]\\"]+)@([^\p{C}\p{Z}\s@,;:<>()[\]\\"/?#%]+)$/u.exec(text) ?? []
   const host = domainToASCII(domain)
+  // Other spellings of a domain, such as one with full-width letters, would count as other addresses.
+  const plain = domain.toLowerCase().normalize('NFC')
+  const isPlain = plain === host || plain === domainToUnicode(host)
   return (
     local !== '' &&
+    isPlain &&
     local.length <= LOCAL_PART_CHARACTERS_MAX &&
     text.length <= ADDRESS_CHARACTERS_MAX &&
     !/^\.|\.$|\.\./.test(local) &&

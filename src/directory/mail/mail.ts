@@ -46,6 +46,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   }
   /** Limits what an address receives of each kind, because strangers can cause some messages. */
   const takeLimit = async (kind: MailKind, to: string) => {
+    if (messages[kind].limitedBefore) return
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'
     if (await requestLimits.takeTogether(limit, `${kind} ${canonicalEmail(to)}`)) {
       throw new Undeliverable('the address has received too many messages of this kind')

@@ -70,6 +70,8 @@ interface Message<Kind extends MailKind> {
   readonly forAccount?: MailKind
   /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
   readonly notice?: boolean
+  /** Whether the code that queues the message has applied the limits. */
+  readonly limitedBefore?: boolean
 }
 
 const button = (label: string, { href }: MailFrame): MailBlock => ({ label, href })
@@ -86,13 +88,16 @@ const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
 /** Every message, by kind: who asked, what to do, and what to do if it was not the recipient. */
 export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   recovery: {
+    limitedBefore: true,
     subject: (_, { place }) => `Set a new password for ${place}`,
     blocks: ({ byOperator }, frame) => [
       byOperator
         ? `An operator of ${frame.place} sent you this link to set a new password.`
         : `Someone asked for a new password for your account at ${frame.place}.`,
       button('Set a new password', frame),
-      oneUse(frame),
+      byOperator
+        ? oneUse(frame)
+        : `${oneUse(frame)} Open it in the browser in which you asked. Any other browser needs the code shown there.`,
       `If you did not ask for this, ignore this message. Your password will not change.`,
     ],
   },

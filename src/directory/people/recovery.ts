@@ -46,27 +46,29 @@ export function makeRecovery({ database, links, queueMail, limits, now }: Recove
      * @returns the seconds to wait, if the network has asked too often; undefined otherwise
      */
     async request({ login, address, browser, from }: RecoveryRequest): Promise<number | undefined> {
-      const network = await limits.takeTogether('recoveriesOfAddress', networkOf(address))
-      if (network) return network.waitSeconds
+      const network = networkOf(address)
+      const exceeded = await limits.takeTogether('recoveriesOfAddress', network)
+      if (exceeded) return exceeded.waitSeconds
       const emailCanonical = canonicalEmail(login)
-      // Strangers must not learn from an error that others have asked, so the mail is left out silently.
-      const isTooMany = await limits.takeTogether('recoveriesOfAccount', sha256(emailCanonical))
+      // Count per network, so strangers cannot block a person's recovery. They must not learn from an error that others
+      // have asked, so the mail is left out silently.
+      const asker = `${sha256(emailCanonical)}:${network}`
+      const isTooMany =
+        (await limits.takeTogether('recoveriesOfAccount', asker)) ??
+        (await limits.takeTogether('mails', `recovery ${asker}`))
       const nowMs = now()
       const person = await findEnabled(database, emailCanonical)
       const personId = isTooMany ? undefined : person?.id
       await database.kysely.transaction().execute(async (trx) => {
-        const email = person?.email ?? login
         const life = { nowMs, livesSeconds: RECOVERY_SECONDS }
         const data = from === undefined ? undefined : JSON.stringify({ from })
-        const link = { kind: 'recovery' as const, email, emailCanonical, personId, data, browser }
-        const linkId = await links.create(trx, link, life)
+        // The page shows the address as entered, so it does not reveal the one of an account.
+        const asked = { email: login, emailCanonical, personId, data, browser }
+        const linkId = await links.create(trx, { kind: 'recovery', ...asked }, life)
         const values = { byOperator: false }
         const shown = personId === undefined ? 'none' : linkId
-        await queueMail(
-          trx,
-          { kind: 'recovery', to: email, personId, linkId: shown, values },
-          nowMs,
-        )
+        const to = person?.email ?? login
+        await queueMail(trx, { kind: 'recovery', to, personId, linkId: shown, values }, nowMs)
       })
       return undefined
     },

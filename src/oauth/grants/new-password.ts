@@ -32,6 +32,12 @@ export async function storeNewPassword(
     .where('id', '=', personId)
     .execute()
   await endSessions(trx, [personId], nowMs, keptSession)
+  // An attacker who could read earlier mails must not be able to use their links.
+  await trx
+    .deleteFrom('one_time_link')
+    .where('person_id', '=', personId)
+    .where('kind', 'in', ['recovery', 'deletion'])
+    .execute()
   const reason = 'the person set a new password' as const
   const ended = endApps
     ? await endGrants(trx, { personId, grantedUntil: nowMs }, { reason, nowMs })

@@ -12,15 +12,24 @@ export interface NewPasswords {
   readonly passwordCharactersMin: number
 }
 
+/** The problem with a code. After five codes, even the right one has it. */
+const WRONG_CODE =
+  'This is not the code, or five codes were tried. In that case, ask for a new link.'
+
 type Read =
   | { readonly hash: string }
   | { readonly problems: PasswordProblems; readonly status: 422 | 503 }
 
-/** Reads the two fields of a new password from a form. Returns its hash, or what is wrong with each field. */
+/**
+ * Reads the two fields of a new password from a form. Returns its hash, or what is wrong with each field.
+ *
+ * @param admits checked before the password is hashed, because hashing is expensive
+ */
 export async function readNewPassword(
   ctx: Context,
   owner: PasswordOwner,
   { hashPassword, passwordCharactersMin }: NewPasswords,
+  admits: () => Promise<boolean> = async () => true,
 ): Promise<Read> {
   const password = formField(ctx, 'password')
   const problem = await problemOfNewPassword(password, owner, passwordCharactersMin)
@@ -29,6 +38,7 @@ export async function readNewPassword(
   if (problem !== undefined || repeated !== undefined) {
     return { problems: { password: problem, repeated }, status: 422 }
   }
+  if (!(await admits())) return { problems: { code: WRONG_CODE }, status: 422 }
   try {
     return { hash: await hashPassword(password) }
   } catch (error) {

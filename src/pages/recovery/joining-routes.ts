@@ -40,12 +40,17 @@ export interface JoiningPages extends NewPasswords, JoiningPorts, SignUpPorts {
 }
 
 type Ports = JoiningPages & { readonly joining: JoiningFlows }
+type Shared = Pick<JoiningPages, 'database' | 'signedInPages' | 'now'>
 
 const FORM_BYTES_MAX = '16kb'
 const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
 /** Creates the routes of invitations and of self sign-up. */
-export function joiningRoutes(pages: JoiningPages): Router {
+export function joiningRoutes(
+  { database, signedInPages, now }: Shared,
+  given: Omit<JoiningPages, keyof Shared>,
+): Router {
+  const pages: JoiningPages = { ...given, database, signedInPages, now }
   const router = makeRouter()
   const joining = makeJoining(pages)
   const ports = { ...pages, joining }
@@ -137,17 +142,15 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
       name: `Please enter your name, at most ${PERSON_NAME_LENGTH_MAX} letters.`,
     })
   }
-  const read = await readNewPassword(ctx, { name, email: joining.link.email }, ports)
+  const { link } = joining
+  const isSame = links.isFor(link, visitor.browser)
+  const read = await readNewPassword(
+    ctx,
+    { name, email: link.email },
+    ports,
+    async () => isSame || (await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))),
+  )
   if ('problems' in read) return await refuse(read.status, read.problems)
-  const isSame = links.isFor(joining.link, visitor.browser)
-  if (
-    !isSame &&
-    !(await links.acceptsCode(database.kysely, joining.link, formField(ctx, 'code')))
-  ) {
-    return await refuse(422, {
-      code: 'This is not the code. After five attempts, ask for a new link.',
-    })
-  }
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') return showGone(ctx)

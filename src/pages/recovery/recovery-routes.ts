@@ -14,6 +14,7 @@ import {
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { RECOVERY_SECONDS, type Recovery } from '../../directory/people/recovery.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { storeNewPassword } from '../../oauth/grants/new-password.ts'
@@ -172,14 +173,18 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
     .where('id', '=', personId)
     .executeTakeFirst()
   if (!owner) return showGone(ctx)
-  const read = await readNewPassword(ctx, owner, ports)
-  if ('problems' in read) return await refuse(read.status, { problems: read.problems })
   const isSame = links.isFor(link, visitor.browser)
-  if (!isSame && !(await links.acceptsCode(database.kysely, link, formField(ctx, 'code')))) {
+  const read = await readNewPassword(
+    ctx,
+    owner,
+    ports,
+    async () => isSame || (await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))),
+  )
+  if ('problems' in read) {
     // Another browser may have used the link in the meantime.
     if (!(await findLink(ctx, ports))) return showGone(ctx)
-    const codeProblem = 'This is not the code. After five attempts, ask for a new link.'
-    return await refuse(422, { codeProblem })
+    const { code: codeProblem } = read.problems
+    return await refuse(read.status, { problems: read.problems, codeProblem })
   }
   const actor = { personId, ...callerOf(ctx), now: now() }
   const isSet = await database.kysely.transaction().execute(async (trx) => {
@@ -191,13 +196,13 @@ async function setPassword(ctx: Context, opened: Opened, ports: RecoveryPages): 
         email_verified_at: fn.coalesce('email_verified_at', val(actor.now)),
       }))
       .where('id', '=', personId)
-      .where('email', '=', email)
+      .where('email_canonical', '=', canonicalEmail(email))
       .where('disabled_at', 'is', null)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows === 0n) return false
     const change = { personId, passwordHash: read.hash, endApps }
     await storeNewPassword(trx, { ...change, byMail: true }, actor)
-    await queueMail(trx, { kind: 'password_changed', to: email, personId, values: {} }, actor.now)
+    await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
     return true
   })
   if (!isSet) return showGone(ctx)

@@ -8,30 +8,33 @@ import { signUpPage } from '../../../views/joining.ts'
 import { linkSentPage } from '../../../views/recover.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import {
+  makeSignUp,
+  type SignUpPorts as SendPorts,
+  SIGN_UP_SECONDS,
+} from '../../directory/people/sign-up.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { Visitor, VisitorForms } from '../../platform/http/visitor-form.ts'
-import type { Database } from '../../platform/store/database.ts'
-import { type JoiningFlows, SIGN_UP_SECONDS } from '../../school/members/joining.ts'
+import type { JoiningFlows } from '../../school/members/joining.ts'
 import { readUid } from './recovery-routes.ts'
 
 const parse = bodyParser({ enableTypes: ['form'], formLimit: '16kb' })
 
-export interface SignUpPorts {
-  readonly database: Database
-  readonly links: Pick<OneTimeLinks, 'findLast' | 'codeOf'>
+export interface SignUpPorts extends SendPorts {
+  readonly links: OneTimeLinks
   /** Whether messages are waiting because the mail server does not respond. */
   readonly mailIsDelayed: () => Promise<boolean>
   readonly visitors: VisitorForms
-  readonly now: () => number
 }
 
 /** Registers the pages of self sign-up. */
 export function signUpRoutes(router: Router, ports: SignUpPorts, joining: JoiningFlows): void {
   const { database, links, visitors, now } = ports
+  const requestSignUp = makeSignUp(ports)
   const siteOf = async (ctx: Context) => {
     const site = await joining.findSignUpSite(String(ctx['params'].site))
     if (!site) throw nothingHere()
@@ -59,7 +62,7 @@ export function signUpRoutes(router: Router, ports: SignUpPorts, joining: Joinin
       return await show(ctx, visitor, { login, from, problem })
     }
     const request = { login, address: ctx.ip, browser: visitor.browser, from }
-    const waitSeconds = await joining.requestSignUp(site.id, request)
+    const waitSeconds = await requestSignUp(site.id, request)
     if (waitSeconds === undefined) {
       return seeOther(ctx, addressOf(pages.signUpSent, { site: nameOfSite(site) }))
     }

@@ -2,15 +2,11 @@
 
 import type { Kysely, Transaction } from 'kysely'
 
-import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
-import { networkOf } from '../../platform/limits/client-network.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import {
   changeSite,
@@ -27,9 +23,7 @@ import { grantRoles, subscribe } from './site-roles.ts'
 
 export interface JoiningPorts {
   readonly database: Database
-  readonly links: Pick<OneTimeLinks, 'create' | 'find' | 'use'>
-  readonly queueMail: QueueMail
-  readonly limits: Pick<Limits, 'takeTogether'>
+  readonly links: Pick<OneTimeLinks, 'find' | 'use'>
   readonly now: () => number
 }
 
@@ -49,24 +43,10 @@ export type Joiner =
   | { readonly personId: string }
   | { readonly name: string; readonly passwordHash: string }
 
-interface SignUpRequest {
-  /** The e-mail address as entered. */
-  readonly login: string
-  /** The client IP address. */
-  readonly address: string
-  /** The cookie value of the browser that asks. Other browsers need the code that it shows. */
-  readonly browser: string
-  /** The interaction to continue afterwards. */
-  readonly from: string | undefined
-}
-
 /** The maximum length of a person's name. */
 export const PERSON_NAME_LENGTH_MAX = NAME_LENGTH_MAX
 /** The schema of a person's name. */
 export const personName = line(NAME_LENGTH_MAX)
-
-/** How long the link that confirms an address works, in seconds. */
-export const SIGN_UP_SECONDS = 3600
 
 export type JoiningFlows = ReturnType<typeof makeJoining>
 
@@ -85,9 +65,6 @@ export function makeJoining(ports: JoiningPorts) {
         .executeTakeFirst()
     },
 
-    requestSignUp: async (siteId: string, request: SignUpRequest) =>
-      await requestSignUp(ports, siteId, request),
-
     /** Finds what a link offers; undefined if it no longer works. Uses nothing up. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
@@ -102,45 +79,6 @@ export function makeJoining(ports: JoiningPorts) {
       await links.use(kysely, link, now())
     },
   }
-}
-
-/**
- * Sends a mail to confirm an address. Reads no account, so known and unknown addresses get the same response from
- * the same statements. The mail to a person with an account has another text, chosen when it is sent.
- *
- * @returns the seconds to wait, if the network has asked too often or the site has too many sign-ups
- */
-async function requestSignUp(
-  { database, links, queueMail, limits, now }: JoiningPorts,
-  siteId: string,
-  request: SignUpRequest,
-): Promise<number | undefined> {
-  const { login, address, browser, from } = request
-  const reached =
-    (await limits.takeTogether('signUpsOfAddress', networkOf(address))) ??
-    (await limits.takeTogether('signUpsOfSite', siteId))
-  if (reached) return reached.waitSeconds
-  // Send to the canonical form: the mail must prove the mailbox by which accounts are told apart.
-  const email = canonicalEmail(login)
-  // Strangers must not learn from an error that others have asked, so the mail is left out silently.
-  const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
-  const nowMs = now()
-  await database.kysely.transaction().execute(async (trx) => {
-    const data = from === undefined ? undefined : JSON.stringify({ from })
-    const link = {
-      kind: 'address' as const,
-      email,
-      emailCanonical: email,
-      siteId,
-      data,
-      browser,
-    }
-    const linkId = await links.create(trx, link, { nowMs, livesSeconds: SIGN_UP_SECONDS })
-    const shown = isTooMany ? 'none' : linkId
-    const mail = { kind: 'address_confirmation', to: email, siteId, linkId: shown } as const
-    await queueMail(trx, { ...mail, values: {} }, nowMs)
-  })
-  return undefined
 }
 
 type Caller = Pick<SiteActor, 'requestId' | 'address'>
