@@ -36,7 +36,10 @@ const explanations: Readonly<Record<LimitName, readonly [at: string, counts: str
     'as above, for invalid credentials; above this limit, valid ones are rejected too',
   ],
   recoveriesOfAddress: ['password recovery', 'a request for a mail'],
-  recoveriesOfAccount: ['password recovery', 'a request for a mail to one address'],
+  recoveriesOfAccount: [
+    'password recovery',
+    'a request from one network for a mail to one address',
+  ],
   signUpsOfAddress: ['self sign-up', 'a request for a mail'],
   signUpsOfAccount: ['self sign-up', 'a request for a mail to one address'],
   signUpsOfSite: ['self sign-up', 'a request for a mail, at one site'],
