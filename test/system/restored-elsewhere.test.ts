@@ -70,7 +70,9 @@ describe('a database that was restored without restore', () => {
     // A service that runs on it says so, and keeps what shows it.
     await using service = await startService({ environment: { DATA_DIR } })
     for (const _ of [1, 2]) await mark(service)
-    expect(service.log.filter((line) => line.includes('but DATA_DIR is newer'))).to.have.length(2)
+    expect(
+      service.log.filter((line) => line.includes('but the state of DATA_DIR is newer')),
+    ).to.have.length(2)
     expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
     await run(['grants', 'end-all', '--yes'], { DATA_DIR })
     await mark(service)

@@ -27,7 +27,7 @@ const FORM_BYTES_MAX = '56kb'
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
  *   tokens have a single resource (design 3). Adds the response mode of a request object, and removes the conformance
  *   suite's scopes from other clients' requests.
- * - GET sign-out: rejects parameters that are too long, and an id_token_hint that does not name a single client.
+ * - GET sign-out: rejects parameters that are too long, and an id_token_hint that does not name exactly one client.
  * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
  */

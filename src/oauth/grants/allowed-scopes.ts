@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the scopes that the person granted and did not refuse, for a resource or, if undefined, for none. */
+/** Returns the scopes that the person granted and did not refuse: for `resource` or, without it, for no resource. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,

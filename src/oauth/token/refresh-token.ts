@@ -165,7 +165,7 @@ async function replace(
   if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
     return { family, replacedAt }
   }
-  // Another request has used this token first, so this one is a retry. Or the family has ended.
+  // Either another request used this token first, so this request is a retry, or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')
   const later = await judgeUse(ctx, again, dependencies)

@@ -104,7 +104,7 @@ const statementClock = {
 /** The pause after a statement, as a multiple of its duration. With 2, a third of the time is work. */
 const PAUSES_PER_STATEMENT = 2
 
-/** The progress of one kind of rows. */
+/** The clean-up progress for one kind of row. */
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize

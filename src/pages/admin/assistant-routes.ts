@@ -106,7 +106,7 @@ async function admitAssistant(
   const { ownCallback } = assistant
   if (ownCallback && !isOwnCallback(ownCallback, typed)) {
     return {
-      callback: `Copy the whole Callback URL that ${assistant.name} shows: it begins with ${ownCallback.prefix} and ends with one name.`,
+      callback: `Copy the whole Callback URL that ${assistant.name} shows. It is ${ownCallback.prefix} followed by an id of letters, digits, _ and -.`,
     }
   }
   const own = ownCallback ? [typed] : []

@@ -131,7 +131,7 @@ function responseOf(incoming: IncomingMessage): Response {
   return new Response(body, { status, headers: kept })
 }
 
-/** Resolves a name to all its addresses, until the signal aborts. */
+/** Resolves a name to all its addresses. An implementation may stop when the signal aborts. */
 export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
 /** Resolves a name as other programs on this machine do, with its hosts file and search list. */
