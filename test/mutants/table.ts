@@ -359,11 +359,11 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('directory/people/authenticate.ts', 'password-hook', [
     [
-      "answer === 'valid' && why === 'no password' &&",
+      "answer === 'valid' && isAsked &&",
       "answer === 'valid' &&",
       'storeHash replaces no hash; the condition saves the work',
     ],
-    ["answer === 'valid' && why", 'why'],
+    ["answer === 'valid' && isAsked", 'isAsked'],
     ['await refusalTime()', ''],
     ["answer === 'unavailable' ? { kind: 'unavailable' } : refused", 'refused'],
   ]),

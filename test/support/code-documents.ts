@@ -121,7 +121,7 @@ and \`VACUUM\` releases them while the service is stopped. PostgreSQL needs auto
     renderTable(['table', 'rows stay', 'deleted by'], rows),
     `## Personal data
 
-A [download](../how-to/accounts.md) contains at most 10 000 rows of each table, the latest. Other tables refer to nobody.`,
+A [download](../how-to/accounts.md) contains at most 10 000 rows of each table, the latest. Other tables contain no person's id.`,
     renderTable(
       ['table', 'why', 'in a download', 'when the account is deleted'],
       personalDataRows(),

@@ -104,7 +104,7 @@ type Checked =
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-/** Checks a password against the stored hash and, if that fails and there is a hook, with the platform. */
+/** Checks a password against the stored hash. If that fails, asks the platform's password check, if one is configured. */
 async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
@@ -118,7 +118,7 @@ async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
 
 /**
  * Asks the platform about a person without a password hash, and stores the hash of a valid password. Every refusal
- * takes the same time, and the platform is asked about other accounts only in appearance.
+ * takes the same time, because for all others the platform is asked about an invented address.
  */
 async function askPlatform(
   { login, password }: Typed,
@@ -127,9 +127,9 @@ async function askPlatform(
 ): Promise<Checked> {
   const { hook } = ports
   const { why, personId } = refused
-  const isAsked = why === 'no such account' || why === 'no password'
+  const isAsked = why === 'no password'
   const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
-  if (answer === 'valid' && why === 'no password' && personId !== undefined) {
+  if (answer === 'valid' && isAsked && personId !== undefined) {
     if (await hook.storeHash(personId, password)) {
       await ports.cancelDeletion(personId)
       return { kind: 'signed-in', personId }

@@ -58,8 +58,8 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
   return {
     storeHash: parts.storeHash,
     /**
-     * Asks about one sign-in. Without a question, asks about an address that nobody has, so the platform and the time
-     * do not reveal for which accounts it is asked.
+     * Asks about one sign-in. Without a question, asks about an invented address, so neither the platform nor the duration
+     * reveals which accounts have a hash.
      */
     async ask(question: Question | undefined) {
       const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })

@@ -274,7 +274,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         }
       }),
 
-    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether to look for more at once */
+    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       let hasEnded = false

@@ -66,7 +66,7 @@ export const checks = {
   'metrics.port': wrong('choose another port'),
   'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
-  'mail.folder': weak('set SMTP_URL and MAIL_FROM, because nobody receives these messages'),
+  'mail.folder': weak('set SMTP_URL and MAIL_FROM, because these messages reach no mailbox'),
   'mail.server': wrong('check SMTP_URL, its password and the certificate of the mail server'),
   'mail.waiting': wrong('check the mail server; messages are tried for three days'),
 

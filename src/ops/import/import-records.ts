@@ -166,7 +166,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   return rejected
 }
 
-/** Rejects the lines with hashes of Firebase, because nobody could sign in with them. */
+/** Rejects the lines with Firebase hashes, which cannot be checked without the signer key. */
 function rejectFirebaseHashes({ lines, rejected }: Batch): void {
   const problem =
     'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
