@@ -48,7 +48,7 @@ export async function makeOauth(
   const admitted = { integrations: integrationIds, admitsOrigin: clients.admitsOrigin }
   const grants = makeGrants(platform, admitted, lifetimes, notices)
   const { findGrant } = grants
-  const proofs = makeProofs({ baseUrl, furtherPlans }, platform, keys.secretRoot)
+  const proofs = makeProofs(baseUrl, furtherPlans, keys.secretRoot, platform)
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
     ? makeSignOuts({ database, logger, findGrant, noteFailure, sweeps, now })

@@ -18,7 +18,8 @@ export type ClientFacts = Pick<
 
 /** Converts a client to the engine's metadata. The engine enforces its `scope` at every authorization (design 2). */
 export function toClientMetadata(client: Client): ClientMetadata {
-  const { keys, logout, authMethod } = client
+  const { keys, logout, authMethod, origin, siteId, siteName, state } = client
+  const { document, patternCallback } = client
   const scopes = requestableScopes(client)
   return {
     client_id: client.clientId,
@@ -28,7 +29,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     post_logout_redirect_uris: [...(client.postLogoutRedirectUris ?? [])],
     token_endpoint_auth_method: authMethod,
     grant_types: grantTypesOf(client),
-    response_types: client.origin === 'resource_server' ? [] : ['code'],
+    response_types: origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     // The engine requires a secret, but only digests are stored. `compareSecretsByDigest` replaces its comparison.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
@@ -42,14 +43,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     }),
     ...(client.pushesRequests && { require_pushed_authorization_requests: true }),
     ...(client.bindsTokens && { dpop_bound_access_tokens: true }),
-    x_facts: {
-      origin: client.origin,
-      siteId: client.siteId,
-      siteName: client.siteName,
-      state: client.state,
-      document: client.document,
-      patternCallback: client.patternCallback,
-    } satisfies ClientFacts,
+    x_facts: { origin, siteId, siteName, state, document, patternCallback } satisfies ClientFacts,
     x_secret_digests: client.secretDigests ?? [],
   }
 }

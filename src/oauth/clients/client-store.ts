@@ -26,27 +26,23 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-/** Creates the look-up of applications, resource servers and platforms. */
-export function makeClientStore({
-  database,
-  integrations,
-  furtherPlans,
-  now,
-}: ClientStoreDependencies) {
+/**
+ * Creates the function that finds an application, a resource server or a platform, with its secret digests, URIs and
+ * scopes. A deleted application has the state `deleted`.
+ */
+export function makeClientStore(dependencies: ClientStoreDependencies) {
+  const { database, integrations, furtherPlans, now } = dependencies
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
   const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
-  return {
-    /** Finds a client with its secret digests, URIs and scopes. A deleted application has the state `deleted`. */
-    async find(clientId: string): Promise<Client | undefined> {
-      if (!canBeClientId(clientId)) return undefined
-      const vendor = vendors.get(clientId)
-      const [found, lists] = await Promise.all([
-        vendor ? readIntegration(database, vendor) : readApplication(clientId),
-        readLists(clientId, now()),
-      ])
-      return found && { ...lists, ...found }
-    },
+  return async (clientId: string): Promise<Client | undefined> => {
+    if (!canBeClientId(clientId)) return undefined
+    const vendor = vendors.get(clientId)
+    const [found, lists] = await Promise.all([
+      vendor ? readIntegration(database, vendor) : readApplication(clientId),
+      readLists(clientId, now()),
+    ])
+    return found && { ...lists, ...found }
   }
 }
 
@@ -65,8 +61,7 @@ function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
       .where('app.client_id', '=', value('clientId')),
   )
   return async (clientId: string) => {
-    const { rows } = await query({ clientId })
-    const [row] = rows
+    const [row] = (await query({ clientId })).rows
     if (!row) return undefined
     const chosen = choiceOf(row)
     const featureOff = row.kind === 'site' && row.feature_enabled_at === null

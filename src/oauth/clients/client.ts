@@ -68,16 +68,6 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   })
 }
 
-/** The metadata that a loopback client chose at its registration. */
-export interface LoopbackRegistration {
-  readonly name: string | undefined
-  readonly redirectUris: readonly string[]
-  readonly postLogoutRedirectUris?: readonly string[]
-  readonly grantTypes: readonly (typeof grantTypesServed)[number][]
-  /** The scopes for the registration response. They are not stored: the origin decides what the client may request. */
-  readonly scope: string
-}
-
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
 /**

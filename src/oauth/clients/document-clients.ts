@@ -37,8 +37,7 @@ export function makeDocumentClients(
   settings: DocumentClientSettings,
   { database, now }: { readonly database: Database; readonly now: () => number },
 ) {
-  const { metadataDocuments: policy, loopbackHosts, copies } = settings
-  const { unusedMax = UNUSED_DOCUMENTS_MAX } = settings
+  const { metadataDocuments, loopbackHosts, copies, unusedMax = UNUSED_DOCUMENTS_MAX } = settings
   // Remember failures for a few seconds, because the engine retries at once and people reload the page.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
@@ -49,19 +48,26 @@ export function makeDocumentClients(
   // Callers can invent any number of URLs, so fetches of documents in use have limits of their own.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
-  const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
+  const admitsAddress = (clientId: string) => admitsDocument(clientId, metadataDocuments)
 
   /** Stores a valid document, and removes the oldest unused ones above the limit. @returns the problem, if any */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
-    const isNew = await keep(database, address, {
+    const fetched_at = now()
+    const copy = {
       document: JSON.stringify(judgement.document),
       fingerprint: fingerprintOf(judgement.document),
-      fetched_at: now(),
-      fresh_until: now() + freshSeconds(cacheControl) * 1000,
-    })
-    if (isNew) await removeOldest(database, unusedMax)
+      fetched_at,
+      fresh_until: fetched_at + freshSeconds(cacheControl) * 1000,
+    }
+    const { first_seen_at } = await database.kysely
+      .insertInto('document_client')
+      .values({ client_id: address.href, first_seen_at: fetched_at, ...copy })
+      .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
+      .returning('first_seen_at')
+      .executeTakeFirstOrThrow()
+    if (first_seen_at === fetched_at) await removeOldest(database, unusedMax)
     return undefined
   }
 
@@ -76,10 +82,8 @@ export function makeDocumentClients(
     return await readRow(database, address.href)
   }
 
-  async function fetchAndKeep(
-    address: URL,
-    request: RequestDocument,
-  ): Promise<FetchFailure | undefined> {
+  /** Fetches and stores the document. @returns the failure, if any */
+  async function fetchAndKeep(address: URL, request: RequestDocument) {
     const isReliedOn = copies.has(address.href) || (await isInUse(database, address.href))
     const end = (isReliedOn ? reliedOn : invented).begin(address.host)
     if (!end)
@@ -178,8 +182,6 @@ function problemOfResponse({ status, headers }: Response): string | undefined {
   return isJson ? undefined : 'its media type is not JSON'
 }
 
-type DocumentRow = NonNullable<Awaited<ReturnType<typeof readRow>>>
-
 async function readRow({ kysely }: Database, clientId: string) {
   return await kysely
     .selectFrom('document_client as d')
@@ -197,7 +199,10 @@ async function readRow({ kysely }: Database, clientId: string) {
     .executeTakeFirst()
 }
 
-function clientOf(row: DocumentRow, admitted: boolean): Client {
+function clientOf(
+  row: NonNullable<Awaited<ReturnType<typeof readRow>>>,
+  admitted: boolean,
+): Client {
   const { postLogoutRedirectUris = [], ...document } = clientDocument.parse(
     JSON.parse(row.document),
   )
@@ -216,21 +221,6 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
       fingerprint: row.fingerprint,
     },
   }
-}
-
-/** Writes a copy. @returns whether the document was not stored before */
-async function keep(
-  { kysely }: Database,
-  { href }: URL,
-  copy: Pick<DocumentRow, 'document' | 'fingerprint' | 'fetched_at' | 'fresh_until'>,
-): Promise<boolean> {
-  const { first_seen_at } = await kysely
-    .insertInto('document_client')
-    .values({ client_id: href, first_seen_at: copy.fetched_at, ...copy })
-    .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
-    .returning('first_seen_at')
-    .executeTakeFirstOrThrow()
-  return Number(first_seen_at) === copy.fetched_at
 }
 
 /** Selects the documents that have neither a decision for all sites nor a grant that has not ended. */
@@ -273,8 +263,7 @@ async function removeOldest(database: Database, max: number): Promise<void> {
 }
 
 async function isInUse(database: Database, clientId: string): Promise<boolean> {
-  const { kysely } = database
-  const row = await kysely
+  const row = await database.kysely
     .selectFrom('document_client as d')
     .select('d.client_id')
     .where('d.client_id', '=', clientId)

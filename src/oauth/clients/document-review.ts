@@ -51,9 +51,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    async decidesForAll(personId: string): Promise<boolean> {
-      return await hasPlatformRole(kysely, personId)
-    },
+    decidesForAll: async (personId: string) => await hasPlatformRole(kysely, personId),
 
     /** Stores a decision and its audit event, or returns why not. Callers must check the person's role at the site. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {

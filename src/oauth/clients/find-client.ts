@@ -19,12 +19,9 @@ import { makePlatformCallbacks, type PlatformCallbackDependencies } from './plat
 export type Clients = ReturnType<typeof makeClients>
 
 /** The configuration that decides which clients are allowed. */
-export interface ClientPolicy
-  extends Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'>,
-    Pick<LoopbackClientDependencies, 'loopbackHosts'> {
-  readonly registration: LoopbackClientDependencies['registration'] &
-    PlatformCallbackDependencies['registration']
-}
+export type ClientPolicy = Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'> &
+  Pick<LoopbackClientDependencies, 'loopbackHosts' | 'registration'> &
+  Pick<PlatformCallbackDependencies, 'registration'>
 
 interface ClientSources {
   readonly networkKey: Buffer
@@ -40,14 +37,13 @@ interface ClientSources {
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
-  { integrations, furtherPlans, loopbackHosts, registration }: ClientPolicy,
+  policy: ClientPolicy,
   { networkKey, documents, own }: ClientSources,
 ) {
-  const known = makeClientStore({ database, integrations, furtherPlans, now })
+  const findKnown = makeClientStore({ ...policy, database, now })
   const records = state.adapterFor('Client')
-  const ofLoopback = { database, records, loopbackHosts, registration, networkKey, now }
-  const loopback = makeLoopbackClients(ofLoopback)
-  const callbacks = makePlatformCallbacks({ database, integrations, registration, now })
+  const loopback = makeLoopbackClients({ ...policy, database, records, networkKey, now })
+  const callbacks = makePlatformCallbacks({ ...policy, database, now })
   return {
     loopback,
     callbacks,
@@ -68,7 +64,7 @@ export function makeClients(
       if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
       if (isLoopbackClientId(clientId)) return await loopback.find(clientId)
-      const client = await known.find(clientId)
+      const client = await findKnown(clientId)
       if (!client || returnsTo === undefined || client.redirectUris.includes(returnsTo)) {
         return client
       }
@@ -125,8 +121,8 @@ export function makeKeptClients(
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known
     const client = await clients.find(clientId)
     if (!client) return undefined
-    const compiledClient = { client, metadata: toClientMetadata(client), version: live }
-    kept.set(clientId, compiledClient)
-    return compiledClient
+    const found = { client, metadata: toClientMetadata(client), version: live }
+    kept.set(clientId, found)
+    return found
   }
 }

@@ -1,19 +1,27 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
+import { networkOf } from '../../platform/limits/client-network.ts'
+import type { Database } from '../../platform/store/database.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
-import { countUnused, forgetUnused, type UnusedClientDependencies } from './unused-client-limit.ts'
+import { type Client, grantTypesServed } from './client.ts'
 
-export interface LoopbackClientDependencies extends UnusedClientDependencies {
+export interface LoopbackClientDependencies {
+  readonly database: Database
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly loopbackHosts: readonly string[]
-  readonly registration: UnusedClientDependencies['registration'] & {
+  /** Key for the digests of networks. IP addresses are not stored. */
+  readonly networkKey: Buffer
+  readonly registration: {
+    /** Lifetime of a client to which no person has consented. */
+    readonly unusedClientSeconds: number
+    readonly unusedClientsPerNetworkMax: number
     /** How long a client is kept after its last use, once a person has consented. */
     readonly idleClientSeconds: number
   }
+  readonly now: () => number
 }
 
 const ID_PREFIX = 'loopback_'
@@ -24,11 +32,13 @@ export function isLoopbackClientId(clientId: string): boolean {
   return /^loopback_[\w-]{22}$/.test(clientId)
 }
 
+const texts = z.array(z.string()).readonly()
+
 const record = z.object({
   name: z.string().optional(),
-  redirectUris: z.array(z.string()),
-  postLogoutRedirectUris: z.array(z.string()),
-  grantTypes: z.array(z.enum(grantTypesServed)),
+  redirectUris: texts,
+  postLogoutRedirectUris: texts.default([]),
+  grantTypes: z.array(z.enum(grantTypesServed)).readonly(),
   usedAtMs: z.number(),
   /** Whether no person has consented to this client yet. */
   unused: z.boolean(),
@@ -36,13 +46,16 @@ const record = z.object({
 
 type LoopbackRecord = z.infer<typeof record>
 
+/** The metadata that a loopback client chose at its registration. */
+export type LoopbackRegistration = Omit<z.input<typeof record>, 'usedAtMs' | 'unused'>
+
 /**
  * Manages clients that programs on a person's computer register for themselves. They are records in the state store,
  * which expire if they are not used (design 8). Any caller can register a client and start authorizations, so a client
  * counts as used only after a consent.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
-  const { records, loopbackHosts, registration: policy, now } = dependencies
+  const { database, records, loopbackHosts, registration: policy, now } = dependencies
   const find = async (clientId: string) =>
     record.safeParse((await records.find(clientId))?.extra).data
   // The engine's record type has no fields for our data, so the whole record is stored in `extra`.
@@ -68,25 +81,52 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       const found = await find(clientId)
       if (!found?.unused) return
       await keep(clientId, { ...found, unused: false, usedAtMs: now() })
-      await forgetUnused(clientId, dependencies)
+      await database.kysely.deleteFrom('unused_client').where('client_id', '=', clientId).execute()
     },
     /** Registers a client. Deletes the oldest unused clients of the caller's network if it has too many. */
     async register(registration: LoopbackRegistration, address: string) {
-      const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
-      await keep(clientId, {
-        name,
-        redirectUris: [...redirectUris],
-        postLogoutRedirectUris: [...postLogoutRedirectUris],
-        grantTypes: [...grantTypes],
-        usedAtMs: now(),
-        unused: true,
-      })
+      await keep(clientId, record.parse({ ...registration, usedAtMs: now(), unused: true }))
       const displaced = await countUnused(clientId, address, dependencies)
       await Promise.all(displaced.map(async (id) => await records.destroy(id)))
       return { clientId, issuedAtSeconds: Math.floor(now() / 1000) }
     },
   }
+}
+
+/**
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, stops counting the
+ * oldest clients, because rejecting new ones would let one caller block its whole network.
+ *
+ * @returns the ids of the clients that are no longer counted, which must be deleted
+ */
+async function countUnused(
+  clientId: string,
+  address: string,
+  { database: { kysely }, networkKey, registration, now }: LoopbackClientDependencies,
+): Promise<readonly string[]> {
+  const { unusedClientSeconds, unusedClientsPerNetworkMax: max } = registration
+  const digest = createHmac('sha256', networkKey).update(networkOf(address)).digest('base64url')
+  const network = digest.slice(0, 22)
+  const registered_at = now()
+  const expires_at = registered_at + unusedClientSeconds * 1000
+  await kysely
+    .insertInto('unused_client')
+    .values({ client_id: clientId, network, registered_at, expires_at })
+    .execute()
+  const displaced = await kysely
+    .selectFrom('unused_client')
+    .select('client_id')
+    .where('network', '=', network)
+    .orderBy('registered_at', 'desc')
+    .orderBy('client_id')
+    .offset(max)
+    .limit(max)
+    .execute()
+  const ids = displaced.map((row) => row.client_id)
+  if (ids.length === 0) return []
+  await kysely.deleteFrom('unused_client').where('client_id', 'in', ids).execute()
+  return ids
 }
 
 function clientOf(

@@ -91,11 +91,8 @@ export function judgeDocument(
   }
 }
 
-interface ReadDocument extends z.infer<typeof documentShape> {
-  readonly name: string | undefined
-  readonly redirectUris: readonly string[]
-  readonly grantTypes: readonly string[]
-}
+type ReadDocument = z.infer<typeof documentShape> &
+  Pick<ClientDocument, 'redirectUris' | 'grantTypes'> & { readonly name: string | undefined }
 
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
   if (read.client_id !== address.href) return 'its client_id differs from its URL'
@@ -122,8 +119,7 @@ function mayBePublic(read: ReadDocument): boolean {
 
 /** Returns a digest of the name and redirect URIs, which a consent or an approval covers. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
-  const facts = JSON.stringify([name, redirectUris.toSorted()])
-  return sha256(facts).slice(0, 22)
+  return sha256(JSON.stringify([name, redirectUris.toSorted()])).slice(0, 22)
 }
 
 const FRESH_SECONDS_MIN = 60

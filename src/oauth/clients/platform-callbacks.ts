@@ -1,5 +1,6 @@
 import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { countRows } from '../../platform/store/keyset.ts'
 import type { IntegrationRow } from './client-store.ts'
 
 export interface PlatformCallbackDependencies {
@@ -59,12 +60,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If too many other callbacks are in use, some of the new ones have just been removed.
-      const kept = await kysely
-        .selectFrom('platform_callback')
-        .select('uri')
-        .where('client_id', '=', clientId)
-        .where('uri', 'in', distinct)
-        .execute()
+      const kept = await callbacksOf(database, clientId).where('uri', 'in', distinct).execute()
       return kept.length === distinct.length
     },
 
@@ -72,10 +68,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
     async admits(clientId: string, uri: string): Promise<boolean> {
       // Check the current patterns, because removing a pattern must also disable stored callbacks.
       if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false
-      const row = await kysely
-        .selectFrom('platform_callback')
+      const row = await callbacksOf(database, clientId)
         .select('expires_at')
-        .where('client_id', '=', clientId)
         .where('uri', '=', uri)
         .executeTakeFirst()
       return row !== undefined && row.expires_at > now()
@@ -100,19 +94,16 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
   }
 }
 
+function callbacksOf({ kysely }: Database, clientId: string) {
+  return kysely.selectFrom('platform_callback').select('uri').where('client_id', '=', clientId)
+}
+
 /**
  * Marks a person's oldest used callbacks above the maximum as unused. Otherwise, one account could use up the
  * platform's maximum and block everyone else.
  */
-async function releaseOldest(
-  { kysely }: Database,
-  clientId: string,
-  personId: string,
-): Promise<void> {
-  const tooMany = await kysely
-    .selectFrom('platform_callback')
-    .select('uri')
-    .where('client_id', '=', clientId)
+async function releaseOldest(database: Database, clientId: string, personId: string) {
+  const tooMany = await callbacksOf(database, clientId)
     .where('used_by', '=', personId)
     .orderBy('used_at', 'desc')
     .orderBy('uri')
@@ -121,7 +112,7 @@ async function releaseOldest(
     .execute()
   const uris = tooMany.map(({ uri }) => uri)
   if (uris.length === 0) return
-  await kysely
+  await database.kysely
     .updateTable('platform_callback')
     .set({ used_at: null, used_by: null })
     .where('client_id', '=', clientId)
@@ -129,26 +120,14 @@ async function releaseOldest(
     .execute()
 }
 
-async function removeOldestUnused(
-  { kysely }: Database,
-  clientId: string,
-  max: number,
-): Promise<void> {
-  const { count } = await kysely
-    .selectFrom('platform_callback')
-    .select((e) => e.fn.countAll<number>().as('count'))
-    .where('client_id', '=', clientId)
-    .executeTakeFirstOrThrow()
-  const tooMany = Number(count) - max
+async function removeOldestUnused(database: Database, clientId: string, max: number) {
+  const tooMany = (await countRows(callbacksOf(database, clientId))) - max
   if (tooMany <= 0) return
-  const oldest = kysely
-    .selectFrom('platform_callback')
-    .select('uri')
-    .where('client_id', '=', clientId)
+  const oldest = callbacksOf(database, clientId)
     .where('used_at', 'is', null)
     .orderBy('registered_at')
     .limit(tooMany)
-  await kysely
+  await database.kysely
     .deleteFrom('platform_callback')
     .where('client_id', '=', clientId)
     .where('uri', 'in', oldest)

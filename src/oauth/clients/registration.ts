@@ -24,14 +24,11 @@ import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
-import {
-  describeShapeFault,
-  grantTypesServed,
-  type LoopbackRegistration,
-  readClientName,
-} from './client.ts'
+import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 import type { IntegrationRow } from './client-store.ts'
 import type { Clients } from './find-client.ts'
+import type { LoopbackRegistration } from './loopback-clients.ts'
+import type { DocumentPolicy } from './metadata-document.ts'
 
 interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
@@ -65,10 +62,10 @@ async function answerRegistration(
 ): Promise<void> {
   refuseTooMany(ctx, await clients.countRegistration(ctx.ip))
   const decision = decideRegistration(await readBody(ctx), policy)
-  const isPlatform = decision.kind === 'integration'
+  const isPlatform = 'integration' in decision
   const record = isPlatform
     ? await registerIntegration(ctx, decision, clients)
-    : await registerLoopback(ctx, decision.registration, clients)
+    : await registerLoopback(ctx, decision, clients)
   const clientId = record.client_id
   logFields(ctx).client = clientId
   const reason = isPlatform ? 'a platform that this service knows' : 'a program on a computer'
@@ -89,7 +86,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
 /** Registers the callbacks of a platform, and returns the response. It has no secret and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
-  { integration, redirectUris, byPattern, scope }: IntegrationDecision,
+  { integration, redirectUris, byPattern, scope }: Extract<Decision, { integration: unknown }>,
   clients: Clients,
 ) {
   // Reject a disabled platform here rather than at its first authorization.
@@ -115,10 +112,10 @@ async function registerIntegration(
 
 async function registerLoopback(
   ctx: Context,
-  registration: LoopbackRegistration,
+  { registration, scope }: Exclude<Decision, { integration: unknown }>,
   { loopback }: Clients,
 ) {
-  const { name, redirectUris, postLogoutRedirectUris = [], grantTypes, scope } = registration
+  const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
   const { clientId, issuedAtSeconds } = await loopback.register(registration, ctx.ip)
   return {
     client_id: clientId,
@@ -141,21 +138,8 @@ async function registerLoopback(
 interface RegistrationPolicy {
   readonly baseUrl: string
   readonly loopbackHosts: readonly string[]
-  readonly metadataDocuments: {
-    readonly hosts: readonly string[]
-    readonly openRegistration: boolean
-  }
+  readonly metadataDocuments: DocumentPolicy
   readonly integrations: readonly IntegrationRow[]
-}
-
-interface IntegrationDecision {
-  readonly kind: 'integration'
-  readonly integration: IntegrationRow
-  /** The platform's redirect URIs, and the requested ones that differ only in the port or match a pattern. */
-  readonly redirectUris: readonly string[]
-  /** The requested redirect URIs that match a pattern; they must be stored. */
-  readonly byPattern: readonly string[]
-  readonly scope: string
 }
 
 const REDIRECT_URIS_MAX = 10
@@ -174,6 +158,8 @@ const bodyShape = z.object({
 
 type RegistrationBody = z.infer<typeof bodyShape>
 
+type Decision = ReturnType<typeof decideRegistration>
+
 /**
  * Recognizes a platform or a loopback client in a registration, in the order of design 6. Clients send the same body to
  * every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines the
@@ -181,11 +167,10 @@ type RegistrationBody = z.infer<typeof bodyShape>
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
-function decideRegistration(
-  body: Readonly<Record<string, unknown>>,
-  policy: RegistrationPolicy,
-): IntegrationDecision | { kind: 'loopback'; registration: LoopbackRegistration } {
-  const parsed = bodyShape.safeParse(withoutNulls(body))
+function decideRegistration(body: Readonly<Record<string, unknown>>, policy: RegistrationPolicy) {
+  // Some clients send null for members without a value.
+  const members = Object.entries(body).filter(([, value]) => value !== null)
+  const parsed = bodyShape.safeParse(Object.fromEntries(members))
   if (!parsed.success) throw invalidClientMetadata(describeShapeFault(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')
   if ('problem' in read) throw invalidClientMetadata(read.problem)
@@ -196,39 +181,28 @@ function decideRegistration(
       read.name !== undefined && [client_name, ...other_names].includes(read.name),
   )
   const recognized = integration && recognize(redirectUris, integration)
-  if (integration && recognized) {
-    const scope = narrowed(parsed.data, 'integration')
-    return { kind: 'integration', integration, ...recognized, scope }
-  }
+  if (recognized) return { ...recognized, scope: narrowed(parsed.data, 'integration') }
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, policy.loopbackHosts)
   if (redirectUris.length > 0 && redirectUris.every(isLoopback)) {
-    const afterSignOut = (parsed.data.post_logout_redirect_uris ?? []).filter(isLoopback)
-    const own = {
+    const registration: LoopbackRegistration = {
       name: read.name,
       redirectUris: [...new Set(redirectUris)],
-      postLogoutRedirectUris: afterSignOut,
+      postLogoutRedirectUris: parsed.data.post_logout_redirect_uris?.filter(isLoopback),
+      grantTypes: readGrantTypes(parsed.data),
     }
-    return { kind: 'loopback', registration: { ...own, ...narrowLoopback(parsed.data) } }
+    return { registration, scope: narrowed(parsed.data, 'loopback') }
   }
   const foreign = redirectUris.filter((uri) => isWebAddress(uri) && !isLoopback(uri))
   if (foreign.length > 0) throw unregisteredRedirectUri(whyForeign(foreign, policy))
-  const isKnown = integration !== undefined
-  throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
-}
-
-/** Removes null members, because some clients send null for members without a value. */
-function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+  const why = whyUnknown(redirectUris.length > 0, integration !== undefined)
+  throw invalidClientMetadata(`${why}. ${otherWays(policy)}`)
 }
 
 /**
  * Selects the platform's redirect URIs among the requested ones. Returns undefined if an http or https URI is not the
  * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom schemes (design 6).
  */
-function recognize(
-  redirectUris: readonly string[],
-  row: IntegrationRow,
-): Pick<IntegrationDecision, 'redirectUris' | 'byPattern'> | undefined {
+function recognize(redirectUris: readonly string[], row: IntegrationRow) {
   const isListed = (uri: string) =>
     row.redirect_uris.some((listed) => listed === uri || differInPortOnly(uri, listed))
   const listed = redirectUris.filter(isListed)
@@ -238,10 +212,17 @@ function recognize(
   const known = [...listed, ...byPattern]
   const isForeign = redirectUris.some((uri) => isWebAddress(uri) && !known.includes(uri))
   if (isForeign || (redirectUris.length > 0 && known.length === 0)) return undefined
-  return { redirectUris: [...new Set([...row.redirect_uris, ...known])], byPattern }
+  return {
+    integration: row,
+    /** The platform's redirect URIs, and the requested ones that differ only in the port or match a pattern. */
+    redirectUris: [...new Set([...row.redirect_uris, ...known])],
+    /** The requested redirect URIs that match a pattern; they must be stored. */
+    byPattern,
+  }
 }
 
-function narrowLoopback(body: RegistrationBody) {
+/** Returns the grant types of a loopback client. @throws invalidClientMetadata if it excludes the code flow */
+function readGrantTypes(body: RegistrationBody) {
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   if (!grantTypes.includes('authorization_code')) {
     throw invalidClientMetadata('grant_types must include authorization_code')
@@ -249,7 +230,7 @@ function narrowLoopback(body: RegistrationBody) {
   if (body.response_types && !body.response_types.includes('code')) {
     throw invalidClientMetadata('response_types must include code')
   }
-  return { grantTypes, scope: narrowed(body, 'loopback') }
+  return grantTypes
 }
 
 /**
@@ -276,15 +257,13 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
   return `the redirect_uris must all be listed for a known platform, or all be loopback URIs: http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}. ${otherWays(policy)}`
 }
 
-/** Explains why a registration is neither a platform's nor a loopback client's, and what to do next. */
-function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
-  const known = isKnown
+/** Explains why a registration is neither a platform's nor a loopback client's. */
+function whyUnknown(hasAddresses: boolean, isKnown: boolean): string {
+  if (!hasAddresses)
+    return 'client_name is not a known platform, and there are no loopback redirect_uris'
+  return isKnown
     ? 'none of the redirect_uris belongs to the platform that client_name names'
     : 'redirect_uris must contain only http loopback URIs'
-  const why = hasAddresses
-    ? known
-    : 'client_name is not a known platform, and there are no loopback redirect_uris'
-  return `${why}. ${otherWays(policy)}`
 }
 
 function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {

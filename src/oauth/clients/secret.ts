@@ -16,10 +16,7 @@ export function hintOf(secret: string): string {
 /** Whether the secret matches one of the digests. Compares in constant time. */
 export function matchesSecret(secret: string, digests: readonly string[]): boolean {
   const digest = Buffer.from(sha256(secret))
-  let matches = false
-  for (const candidate of digests) {
-    const expected = Buffer.from(candidate)
-    if (expected.length === digest.length && timingSafeEqual(expected, digest)) matches = true
-  }
-  return matches
+  return digests
+    .map((candidate) => Buffer.from(candidate))
+    .some((expected) => expected.length === digest.length && timingSafeEqual(expected, digest))
 }

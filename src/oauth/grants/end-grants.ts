@@ -6,12 +6,18 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
+/** All grants of a person to one client at one site, or without a site: a connected app. */
+export interface AppLine {
+  readonly personId: string
+  readonly clientId: string
+  readonly siteId: string | undefined
+}
+
 /** The grants to end. */
 export type Ending =
   | 'everything'
   | { readonly id: string }
-  /** All grants of a person to one client at one site, or without a site. */
-  | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
+  | AppLine
   /** All grants that a person gave by this time (epoch milliseconds), at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
   /** All grants of a person at one site, to any client. */
@@ -60,13 +66,18 @@ export async function endGrantRows(
 ) {
   const ended: Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>[] = []
   for (;;) {
-    const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
+    const next = await grantsOf(kysely, ending)
+      .where('g.ended_at', 'is', null)
+      .where('g.expires_at', '>', nowMs)
+      .limit(BATCH_ROWS_MAX)
+      .execute()
     if (next.length === 0) return ended
+    const ids = next.map(({ id }) => id)
     // A grant that has ended since the query keeps its reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
-      .where('id', 'in', next)
+      .where('id', 'in', ids)
       .where('ended_at', 'is', null)
       .where('expires_at', '>', nowMs)
       .returning(['id', 'person_id', 'client_id', 'site_id'])
@@ -76,22 +87,10 @@ export async function endGrantRows(
   }
 }
 
-function isOne(ending: Ending): ending is { readonly id: string } {
-  return ending !== 'everything' && 'id' in ending
-}
-
-async function endingNext(
-  kysely: Kysely<Schema>,
-  ending: Exclude<Ending, { readonly id: string }>,
-  nowMs: number,
-): Promise<string[]> {
-  let query = kysely
-    .selectFrom('oauth_grant as g')
-    .select('g.id')
-    .where('g.ended_at', 'is', null)
-    .where('g.expires_at', '>', nowMs)
-    .limit(BATCH_ROWS_MAX)
-  if (ending === 'everything') return (await query.execute()).map(({ id }) => id)
+function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
+  let query = kysely.selectFrom('oauth_grant as g').select('g.id')
+  if (ending === 'everything') return query
+  if ('id' in ending) query = query.where('g.id', '=', ending.id)
   if ('clientId' in ending) query = query.where('g.client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
   if ('grantedUntil' in ending) query = query.where('g.granted_at', '<=', ending.grantedUntil)
@@ -110,8 +109,7 @@ async function endingNext(
       ),
     )
   }
-  const rows = await query.execute()
-  return rows.map(({ id }) => id)
+  return query
 }
 
 /**
@@ -121,11 +119,7 @@ async function endingNext(
  */
 export async function removeApp(
   { kysely }: Database,
-  line: {
-    readonly personId: string
-    readonly clientId: string
-    readonly siteId: string | undefined
-  },
+  line: AppLine,
   actor: Actor,
 ): Promise<readonly string[]> {
   return await kysely.transaction().execute(async (trx) => {
@@ -142,23 +136,15 @@ export async function removeApp(
   })
 }
 
-/** The outcome of `endEverything`. */
-export interface Ended {
-  /** Number of live grants that ended. */
-  readonly grants: number
-  /** Number of sessions, pending sign-ins, codes, one-time links and other records removed from the database. */
-  readonly records: number
-}
-
 /**
  * Ends all grants with their codes and tokens, ends every browser session, and records an audit event. Needed after a
  * restore, because the backup lacks all later uses, revocations and sign-outs. People must sign in and consent again.
  * Call it before any process accepts requests. If it fails, call it again: every step can be repeated.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
+ * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed
  */
-export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
-  const { kysely } = database
+export async function endEverything({ kysely }: Database, nowMs: number) {
   // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
@@ -166,39 +152,31 @@ export async function endEverything(database: Database, nowMs: number): Promise<
   const { numDeletedRows: links } = await kysely
     .deleteFrom('one_time_link')
     .executeTakeFirstOrThrow()
-  const records = Number(links) + (await removeRecords(database))
-  await recordAuditEvent(
-    kysely,
-    { now: nowMs },
-    {
-      action: 'grants.end_everything',
-      subject: { kind: 'service', id: 'all grants and sessions' },
-      siteId: undefined,
-      after: { grants, records },
-    },
-  )
+  const records = Number(links) + (await removeRecords(kysely))
+  const byCommand = { now: nowMs }
+  await recordAuditEvent(kysely, byCommand, {
+    action: 'grants.end_everything',
+    subject: { kind: 'service', id: 'all grants and sessions' },
+    siteId: undefined,
+    after: { grants, records },
+  })
   return { grants, records }
 }
 
 /** Removes all records of the state store from the database, except self-registered clients. */
-async function removeRecords({ kysely }: Database): Promise<number> {
+async function removeRecords(kysely: Database['kysely']): Promise<number> {
   let removed = 0
+  const next = kysely
+    .selectFrom('oauth_state')
+    .select(['model', 'id'])
+    .where('model', '<>', 'Client')
+    .limit(BATCH_ROWS_MAX)
   for (;;) {
-    const rows = await kysely
-      .selectFrom('oauth_state')
-      .select(['model', 'id'])
-      .where('model', '<>', 'Client')
-      .limit(BATCH_ROWS_MAX)
-      .execute()
-    if (rows.length === 0) return removed
-    for (const model of new Set(rows.map((row) => row.model))) {
-      const ids = rows.filter((row) => row.model === model).map(({ id }) => id)
-      const { numDeletedRows } = await kysely
-        .deleteFrom('oauth_state')
-        .where('model', '=', model)
-        .where('id', 'in', ids)
-        .executeTakeFirstOrThrow()
-      removed += Number(numDeletedRows)
-    }
+    const { numDeletedRows } = await kysely
+      .deleteFrom('oauth_state')
+      .where(({ eb, refTuple }) => eb(refTuple('model', 'id'), 'in', next.$asTuple('model', 'id')))
+      .executeTakeFirstOrThrow()
+    if (numDeletedRows === 0n) return removed
+    removed += Number(numDeletedRows)
   }
 }

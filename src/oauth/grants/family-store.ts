@@ -2,7 +2,6 @@ import type { ClaimsParameter } from 'oidc-provider'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 
 /**
  * A family of tokens: those from one code exchange and from all later refreshes, under one grant. Stored as one row,
@@ -38,29 +37,26 @@ export interface FamilyToken {
   readonly jkt?: string | undefined
 }
 
-export interface NewFamily {
-  readonly id: string
+export interface NewFamily extends Omit<Family, 'generation' | 'steps' | 'ended'> {
   readonly grantId: string
-  readonly seed: string
-  readonly token: FamilyToken
-  readonly startedAt: number
   /** Until when the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
   readonly keptUntil: number
 }
 
 export function makeFamilyStore({ kysely }: Database) {
-  const insert = compiled(kysely, (value: Valued<FamilyRow>) =>
+  type Values = Omit<NewFamily, 'token'> & { readonly token: string; readonly steps: string }
+  const insert = compiled(kysely, (value: Valued<Values>) =>
     kysely
       .insertInto('refresh_token_family')
       .values({
         id: value('id'),
-        grant_id: value('grant_id'),
+        grant_id: value('grantId'),
         seed: value('seed'),
         token: value('token'),
         generation: 0,
         steps: value('steps'),
-        started_at: value('started_at'),
-        kept_until: value('kept_until'),
+        started_at: value('startedAt'),
+        kept_until: value('keptUntil'),
       })
       .onConflict((conflict) => conflict.doNothing()),
   )
@@ -76,57 +72,21 @@ export function makeFamilyStore({ kysely }: Database) {
   )
   return {
     /** Stores a new family. @returns false if it already exists, because another exchange has used the code */
-    async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
-      const { numAffectedRows } = await insert({
-        id,
-        grant_id: grantId,
-        seed,
-        token: JSON.stringify(token),
-        steps: String(startedAt),
-        started_at: startedAt,
-        kept_until: keptUntil,
-      })
+    async begin(family: NewFamily): Promise<boolean> {
+      const token = JSON.stringify(family.token)
+      const { numAffectedRows } = await insert({ ...family, token, steps: `${family.startedAt}` })
       return numAffectedRows === 1n
     },
 
-    /** Starts the next generation. @returns false if another request has done so, or if the family has ended */
-    async step({ id, generation }: Family, steps: readonly number[]): Promise<boolean> {
-      const { numAffectedRows } = await advance({
-        id,
-        from: generation,
-        to: generation + 1,
-        steps: steps.join(' '),
-      })
+    /**
+     * Starts the generation `to`, or records a refresh that keeps the current one.
+     *
+     * @returns false if another request has started a generation, or if the family has ended
+     */
+    async step({ id, generation }: Family, to: number, steps: readonly number[]): Promise<boolean> {
+      const values = { id, from: generation, to, steps: steps.join(' ') }
+      const { numAffectedRows } = await advance(values)
       return numAffectedRows === 1n
-    },
-
-    ...boundFamilies(kysely),
-
-    /** Revokes all tokens of the family. The grant continues. */
-    async end(id: string, nowMs: number): Promise<void> {
-      await kysely
-        .updateTable('refresh_token_family')
-        .set({ ended_at: nowMs })
-        .where('id', '=', id)
-        .where('ended_at', 'is', null)
-        .execute()
-    },
-  }
-}
-
-/** Creates the operations for families whose tokens are bound to a key (DPoP). */
-function boundFamilies(kysely: Database['kysely']) {
-  return {
-    /** Records a refresh that keeps the refresh token. @returns false if the family ended or has a new generation */
-    async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
-      const { numUpdatedRows } = await kysely
-        .updateTable('refresh_token_family')
-        .set({ steps: String(nowMs) })
-        .where('id', '=', id)
-        .where('generation', '=', generation)
-        .where('ended_at', 'is', null)
-        .executeTakeFirstOrThrow()
-      return numUpdatedRows === 1n
     },
 
     /** Binds existing and future tokens to a key. @returns false if another request has changed the binding */
@@ -139,7 +99,15 @@ function boundFamilies(kysely: Database['kysely']) {
         .executeTakeFirstOrThrow()
       return numUpdatedRows === 1n
     },
+
+    /** Revokes all tokens of the family. The grant continues. */
+    async end(id: string, nowMs: number): Promise<void> {
+      await kysely
+        .updateTable('refresh_token_family')
+        .set({ ended_at: nowMs })
+        .where('id', '=', id)
+        .where('ended_at', 'is', null)
+        .execute()
+    },
   }
 }
-
-type FamilyRow = Omit<Schema['refresh_token_family'], 'generation' | 'ended_at'>

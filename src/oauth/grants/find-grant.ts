@@ -1,14 +1,13 @@
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 
-import { decideReview, decisionOf, type ReviewState } from '../../directory/sites/review-policy.ts'
+import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import type { Allowed } from './allowed-scopes.ts'
+import type { DocumentReview, SiteRole } from '../../platform/store/schema.ts'
 import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
-import type { AccessFacts, FindGrant, Grant, OptionalClaims } from './judge-access.ts'
+import type { AccessFacts, FindGrant, Grant, PersonFacts } from './judge-access.ts'
 
 /** The clients that the configuration allows. */
 export interface AdmittedClients {
@@ -19,165 +18,86 @@ export interface AdmittedClients {
 }
 
 export function makeFindGrant(database: Database, admitted: AdmittedClients): FindGrant {
-  const ask = {
-    byGrant: factsQuery(database, 'grantId'),
-    byFamily: factsQuery(database, 'familyId'),
-  }
+  const byGrant = factsQuery(database, 'grantId')
+  const byFamily = factsQuery(database, 'familyId')
   return async ({ grantId, familyId = '', callerId = '' }) => {
     if (grantId === undefined && familyId === '') return undefined
-    const rows =
-      grantId === undefined
-        ? await ask.byFamily({ grantId: '', familyId, callerId })
-        : await ask.byGrant({ grantId, familyId, callerId })
-    return factsOf(rows, admitted)
+    const ask = grantId === undefined ? byFamily : byGrant
+    const { rows } = await ask({ grantId: grantId ?? '', familyId, callerId })
+    return factsOf(
+      rows.map(({ facts }) => JSON.parse(facts)),
+      admitted,
+    )
   }
+}
+
+/** A row of the query. A property is missing if its column is null. */
+interface FactsRow {
+  readonly grant: Omit<Grant, 'allowed' | 'endedBecause'> & {
+    readonly allowed: string
+    readonly endedBecause?: EndReason
+  }
+  readonly person: PersonFacts
+  readonly personDisabledAt?: number
+  readonly role?: SiteRole
+  readonly application: {
+    readonly clientId?: string
+    readonly siteId?: string
+    readonly disabledAt?: number
+    readonly deletedAt?: number
+  }
+  readonly integrationDisabledAt?: number
+  readonly featureEnabledAt?: number
+  readonly document: {
+    readonly fingerprint?: string
+    readonly review?: DocumentReview
+    readonly reviewedFingerprint?: string
+    readonly siteReview?: DocumentReview
+    readonly siteFingerprint?: string
+  }
+  readonly family?: Omit<Family, 'token' | 'steps' | 'ended'> & {
+    readonly token: string
+    readonly steps: string
+    readonly endedAt?: number
+  }
+  readonly callerVersion?: number
 }
 
 function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFacts | undefined {
   const [row] = rows
   if (!row) return undefined
-  const review = reviewOf(row)
-  const listed = row.client_origin !== 'integration' || admitted.integrations.has(row.client_id)
+  const { grant, person, application, document, family } = row
+  const platform = decisionOf(document.review, document.reviewedFingerprint)
+  const site = decisionOf(document.siteReview, document.siteFingerprint)
+  const review = decideReview({ platform, site }, document.fingerprint ?? '')
+  const listed = grant.clientOrigin !== 'integration' || admitted.integrations.has(grant.clientId)
   return {
-    grant: grantOf(row),
-    person: {
-      id: row.person_id,
-      name: row.name,
-      email: row.email,
-      picture: row.picture ?? undefined,
-      optionalClaims: optionalClaimsOf(row),
-    },
-    personDisabled: row.disabled_at !== null,
+    grant: { ...grant, allowed: JSON.parse(grant.allowed), endedBecause: grant.endedBecause },
+    person,
+    personDisabled: row.personDisabledAt !== undefined,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
-    isApplication: row.app_client_id !== null,
+    isApplication: application.clientId !== undefined,
     clientDisabled:
-      row.app_disabled_at !== null ||
-      row.integration_disabled_at !== null ||
+      application.disabledAt !== undefined ||
+      row.integrationDisabledAt !== undefined ||
       review === 'blocked' ||
-      !admitted.admitsOrigin(row.client_id),
+      !admitted.admitsOrigin(grant.clientId),
     // Platforms exist only in the configuration, and applications only as rows. If either is missing, it was removed.
     clientDeleted:
-      row.app_deleted_at !== null ||
+      application.deletedAt !== undefined ||
       !listed ||
-      (row.client_origin === 'site' && row.app_client_id === null),
-    featureOff: row.app_site_id !== null && row.feature_enabled_at === null,
-    documentReview: row.client_origin === 'document' ? review : undefined,
-    family: familyOf(row),
-    callerVersion: row.caller_version ?? 0,
+      (grant.clientOrigin === 'site' && application.clientId === undefined),
+    featureOff: application.siteId !== undefined && row.featureEnabledAt === undefined,
+    documentReview: grant.clientOrigin === 'document' ? review : undefined,
+    family: family && {
+      ...family,
+      token: JSON.parse(family.token),
+      steps: family.steps.split(' ').map(Number),
+      ended: family.endedAt !== undefined,
+    },
+    callerVersion: row.callerVersion ?? 0,
   }
 }
-
-function reviewOf(row: FactsRow): ReviewState {
-  const platform = decisionOf(row.document_review, row.document_reviewed_fingerprint)
-  const site = decisionOf(row.site_review, row.site_review_fingerprint)
-  return decideReview({ platform, site }, row.document_fingerprint_now ?? '')
-}
-
-function optionalClaimsOf(row: FactsRow): OptionalClaims {
-  return {
-    ...(row.email_verified_at !== null && { emailVerified: true }),
-    ...(row.preferred_username !== null && { preferredUsername: row.preferred_username }),
-    ...(row.locale !== null && { locale: row.locale }),
-    ...(row.time_zone !== null && { timeZone: row.time_zone }),
-    ...(row.updated_at !== null && { updatedAt: row.updated_at }),
-  }
-}
-
-function grantOf(row: FactsRow): Grant {
-  return {
-    id: row.id,
-    personId: row.person_id,
-    clientId: row.client_id,
-    clientOrigin: row.client_origin,
-    siteId: row.site_id ?? undefined,
-    documentFingerprint: row.document_fingerprint ?? undefined,
-    allowed: JSON.parse(row.allowed) as Allowed,
-    grantedAt: row.granted_at,
-    expiresAt: row.expires_at,
-    endedBecause: row.ended_at === null ? undefined : (row.end_reason as EndReason),
-  }
-}
-
-function familyOf(row: FactsRow): Family | undefined {
-  if (row.family_id === null) return undefined
-  return {
-    id: row.family_id,
-    seed: row.family_seed ?? '',
-    token: JSON.parse(row.family_token ?? '{}'),
-    generation: row.family_generation ?? 0,
-    steps: (row.family_steps ?? '').split(' ').map(Number),
-    startedAt: row.family_started_at ?? 0,
-    ended: row.family_ended_at !== null,
-  }
-}
-
-/** The tables of the query, by alias. */
-interface Tables {
-  readonly g: 'oauth_grant'
-  readonly p: 'person'
-  readonly r: 'site_role'
-  readonly app: 'oauth_application'
-  readonly i: 'integration_override'
-  readonly sf: 'site_feature'
-  readonly d: 'document_client'
-  readonly ds: 'document_site_review'
-  readonly f: 'refresh_token_family'
-  readonly v: 'client_version'
-}
-
-const columns = {
-  id: 'g.id',
-  person_id: 'g.person_id',
-  client_id: 'g.client_id',
-  client_origin: 'g.client_origin',
-  site_id: 'g.site_id',
-  document_fingerprint: 'g.document_fingerprint',
-  allowed: 'g.allowed',
-  granted_at: 'g.granted_at',
-  expires_at: 'g.expires_at',
-  ended_at: 'g.ended_at',
-  end_reason: 'g.end_reason',
-  name: 'p.name',
-  email: 'p.email',
-  picture: 'p.picture',
-  email_verified_at: 'p.email_verified_at',
-  preferred_username: 'p.preferred_username',
-  locale: 'p.locale',
-  time_zone: 'p.time_zone',
-  updated_at: 'p.updated_at',
-  disabled_at: 'p.disabled_at',
-  role: 'r.role',
-  app_client_id: 'app.client_id',
-  app_site_id: 'app.site_id',
-  app_disabled_at: 'app.disabled_at',
-  app_deleted_at: 'app.deleted_at',
-  integration_disabled_at: 'i.disabled_at',
-  feature_enabled_at: 'sf.enabled_at',
-  document_review: 'd.review',
-  document_fingerprint_now: 'd.fingerprint',
-  document_reviewed_fingerprint: 'd.reviewed_fingerprint',
-  site_review: 'ds.review',
-  site_review_fingerprint: 'ds.fingerprint',
-  family_id: 'f.id',
-  family_seed: 'f.seed',
-  family_token: 'f.token',
-  family_generation: 'f.generation',
-  family_steps: 'f.steps',
-  family_started_at: 'f.started_at',
-  family_ended_at: 'f.ended_at',
-  caller_version: 'v.version',
-} as const
-
-type FactsRow = { readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]> }
-
-/** The type of a column. Only the grant and the person always exist, so columns of other tables may be null. */
-type ValueOf<Column> = Column extends `${infer Alias extends keyof Tables}.${infer Name}`
-  ? Cell<Tables[Alias], Name> | (Alias extends 'g' | 'p' ? never : null)
-  : never
-
-type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Schema[Table]>
-  ? Selectable<Schema[Table]>[Name]
-  : never
 
 /**
  * Creates the query for a grant and the facts that decide whether it may be used. It returns one row per role of the
@@ -185,12 +105,11 @@ type Cell<Table extends keyof Schema, Name> = Name extends keyof Selectable<Sche
  * JSON object, because drivers would spend more time on forty columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
-  const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)
   const facts = {
-    sqlite: sql.raw<string>(`json_object(${pairs.join(', ')})`),
-    postgres: sql.raw<string>(`json_build_object(${pairs.join(', ')})::text`),
+    sqlite: sql.raw(`json_patch('{}', ${factsRow('json_object')})`),
+    postgres: sql.raw(`json_strip_nulls(${factsRow('json_build_object')})::text`),
   }[engine]
-  const ask = compiled(kysely, (value: Valued<Asked>) => {
+  return compiled(kysely, (value: Valued<Record<'grantId' | 'familyId' | 'callerId', string>>) => {
     const id = {
       grantId: sql`${value('grantId')}`,
       familyId: sql`(select grant_id from refresh_token_family where id = ${value('familyId')})`,
@@ -210,14 +129,28 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
       where g.id = ${id}`
     return { compile: () => query.compile(kysely) }
   })
-  return async (asked: Asked): Promise<FactsRow[]> => {
-    const { rows } = await ask(asked)
-    return rows.map((row) => JSON.parse(row.facts) as FactsRow)
-  }
 }
 
-interface Asked {
-  readonly grantId: string
-  readonly familyId: string
-  readonly callerId: string
+/** Returns the SQL expression for a `FactsRow`. @param object the database's function that creates a JSON object */
+function factsRow(object: string): string {
+  return `${object}(
+    'grant', ${object}(
+      'id', g.id, 'personId', g.person_id, 'clientId', g.client_id, 'clientOrigin', g.client_origin,
+      'siteId', g.site_id, 'documentFingerprint', g.document_fingerprint, 'allowed', g.allowed,
+      'grantedAt', g.granted_at, 'expiresAt', g.expires_at, 'endedBecause', g.end_reason),
+    'person', ${object}(
+      'id', p.id, 'name', p.name, 'email', p.email, 'emailVerifiedAt', p.email_verified_at,
+      'picture', p.picture, 'preferredUsername', p.preferred_username, 'locale', p.locale,
+      'timeZone', p.time_zone, 'updatedAt', p.updated_at),
+    'personDisabledAt', p.disabled_at, 'role', r.role,
+    'application', ${object}('clientId', app.client_id, 'siteId', app.site_id,
+      'disabledAt', app.disabled_at, 'deletedAt', app.deleted_at),
+    'integrationDisabledAt', i.disabled_at, 'featureEnabledAt', sf.enabled_at,
+    'document', ${object}('fingerprint', d.fingerprint, 'review', d.review,
+      'reviewedFingerprint', d.reviewed_fingerprint,
+      'siteReview', ds.review, 'siteFingerprint', ds.fingerprint),
+    'family', case when f.id is not null then ${object}(
+      'id', f.id, 'seed', f.seed, 'token', f.token, 'generation', f.generation, 'steps', f.steps,
+      'startedAt', f.started_at, 'endedAt', f.ended_at) end,
+    'callerVersion', v.version)`
 }

@@ -2,16 +2,10 @@ import type { Kysely } from 'kysely'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { type ListOrder, type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import { orderBy, type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { AppLine } from './end-grants.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
-
-/** Identifies an entry in a person's list of connected apps. */
-export interface AppLine {
-  readonly personId: string
-  readonly clientId: string
-  readonly siteId: string | undefined
-}
 
 /** Origin of the client of our own pages, which is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
@@ -21,29 +15,28 @@ const NO_SITE = ''
 
 /** Creates the functions that list connected apps and their users. Repeated grants count as one connection. */
 export function makeGrantLists({ kysely }: Database, now: () => number) {
+  const grantsTo = (clientId: string) =>
+    liveGrants(kysely, now()).where('g.client_id', '=', clientId)
   return {
     /** Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages. */
     async listApps(personId: string, request: PageRequest) {
-      const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
-      const lineOf = (grant: GrantKey) => `${grant.client_id} ${grant.site_id ?? NO_SITE}`
-      const uses = await usesOf(grants, now(), lineOf)
-      const rows = page.rows.map(({ id, site_id, ...row }) => ({
+      const page = await readPage(appsOf(kysely, grants), newestFirst, request)
+      const lineOf: LineOf = ({ client_id, site_id }) => `${client_id} ${site_id ?? NO_SITE}`
+      const useOf = await usesOf(grants, now(), lineOf)
+      const rows = page.rows.map((row) => ({
         clientId: row.client_id,
         clientName: row.client_name,
         clientOrigin: row.client_origin,
-        site:
-          site_id === NO_SITE || row.site_name === null
-            ? undefined
-            : { id: site_id, name: row.site_name },
-        ...useOf(row, uses.get(id)),
+        site: row.site_name === null ? undefined : { id: row.site_id, name: row.site_name },
+        ...useOf(row),
       }))
       return { ...page, rows }
     },
 
     /** Finds the names of a connected app and its site; undefined if the app is not connected. */
     async findApp({ personId, clientId, siteId }: AppLine) {
-      const row = await liveGrants(kysely, now())
+      const row = await grantsTo(clientId)
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
         .leftJoin('site', 'site.id', 'g.site_id')
         .select((eb) => [
@@ -51,7 +44,6 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
           'site.name as site_name',
         ])
         .where('g.person_id', '=', personId)
-        .where('g.client_id', '=', clientId)
         .where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
         .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
         .executeTakeFirst()
@@ -60,38 +52,34 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
 
     /** Lists a page of the people who have connected a client of a site, newest connection first. */
     async listPeople(clientId: string, request: PageRequest) {
-      const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
+      const page = await readPage(peopleOf(kysely, grantsTo(clientId)), newestFirst, request)
       // Read usage only for the people on this page: a very large number of people may have connected the client.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects `in ()`.
       if (people.length === 0) return { ...page, rows: [] }
-      const grants = liveGrants(kysely, now())
-        .where('g.client_id', '=', clientId)
-        .where('g.person_id', 'in', people)
-      const uses = await usesOf(grants, now(), ({ person_id }) => person_id)
+      const grants = grantsTo(clientId).where('g.person_id', 'in', people)
+      const useOf = await usesOf(grants, now(), ({ person_id }) => person_id)
       const rows = page.rows.map((row) => ({
         personId: row.id,
         name: row.name,
         email: row.email,
-        ...useOf(row, uses.get(row.id)),
+        ...useOf(row),
       }))
       return { ...page, rows }
     },
 
     /** Finds the name of a person who has connected the client. */
     async findPerson(clientId: string, personId: string) {
-      return await liveGrants(kysely, now())
+      return await grantsTo(clientId)
         .innerJoin('person', 'person.id', 'g.person_id')
         .select('person.name')
-        .where('g.client_id', '=', clientId)
         .where('g.person_id', '=', personId)
         .executeTakeFirst()
     },
 
     async countPeople(clientId: string) {
-      const { people } = await liveGrants(kysely, now())
+      const { people } = await grantsTo(clientId)
         .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
-        .where('g.client_id', '=', clientId)
         .executeTakeFirstOrThrow()
       return Number(people)
     },
@@ -106,10 +94,10 @@ function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
     .where('g.expires_at', '>', nowMs)
 }
 
-function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
+function appsOf(kysely: Kysely<Schema>, grants: ReturnType<typeof liveGrants>) {
   return kysely
     .selectFrom(
-      liveGrants(kysely, nowMs)
+      grants
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
         .leftJoin('site', 'site.id', 'g.site_id')
         .select((eb) => [
@@ -124,7 +112,6 @@ function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
             'id',
           ),
         ])
-        .where('g.person_id', '=', personId)
         .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
         .where('app.deleted_at', 'is', null)
         .groupBy(['g.client_id', 'g.site_id'])
@@ -133,50 +120,30 @@ function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
     .selectAll()
 }
 
-function peopleOf(kysely: Kysely<Schema>, clientId: string, nowMs: number) {
+function peopleOf(kysely: Kysely<Schema>, grants: ReturnType<typeof liveGrants>) {
   return kysely
     .selectFrom(
-      liveGrants(kysely, nowMs)
+      grants
         .innerJoin('person', 'person.id', 'g.person_id')
         .select((eb) => [
           'person.id as id',
           'person.name as name',
           'person.email as email',
-          'person.picture as picture',
           eb.fn.min('g.granted_at').as('granted_at'),
           eb.fn.max('g.last_used_at').as('last_used_at'),
         ])
-        .where('g.client_id', '=', clientId)
         .groupBy('person.id')
         .as('list'),
     )
     .selectAll()
 }
 
-const newestFirst: ListOrder<{ readonly granted_at: number; readonly id: string }> = {
-  by: 'list.granted_at',
-  id: 'list.id',
-  direction: 'desc',
-  placeOf: (row) => [Number(row.granted_at), row.id],
-}
+const newestFirst = orderBy('granted_at', 'desc', 'list.granted_at', 'list.id')
 
-interface Uses {
-  readonly scopes: Set<string>
-  calls: number
-}
+type LineOf = (grant: Pick<Schema['oauth_grant'], 'client_id' | 'person_id' | 'site_id'>) => string
 
-interface GrantKey {
-  readonly client_id: string
-  readonly person_id: string
-  readonly site_id: string | null
-}
-
-/** Reads the scopes of these grants and counts their recent calls, by the id of their list entry. */
-async function usesOf(
-  grants: ReturnType<typeof liveGrants>,
-  nowMs: number,
-  lineOf: (grant: GrantKey) => string,
-): Promise<Map<string, Uses>> {
+/** Reads the scopes and recent calls of these grants. Returns the function that describes the use of a list entry. */
+async function usesOf(grants: ReturnType<typeof liveGrants>, nowMs: number, lineOf: LineOf) {
   const lines = grants.select(['g.client_id', 'g.person_id', 'g.site_id'])
   const [scopes, calls] = await Promise.all([
     lines
@@ -191,29 +158,24 @@ async function usesOf(
       .groupBy(['g.client_id', 'g.person_id', 'g.site_id'])
       .execute(),
   ])
-  const uses = new Map<string, Uses>()
-  const at = (grant: GrantKey) => {
-    const id = lineOf(grant)
-    const known = uses.get(id) ?? { scopes: new Set(), calls: 0 }
-    uses.set(id, known)
-    return known
+  const scopesOf = Map.groupBy(scopes, lineOf)
+  const callsOf = Map.groupBy(calls, lineOf)
+  return ({ id, granted_at, last_used_at }: Line) => {
+    const held = new Set(scopesOf.get(id)?.map(({ scope }) => scope))
+    return {
+      /** The granted scopes, in the order of the catalogue. */
+      scopes: scopeNames().filter((name) => held.has(name)),
+      /** When the oldest live grant was given, in epoch milliseconds. */
+      grantedAt: granted_at,
+      lastUsedAt: last_used_at ?? undefined,
+      /** Number of calls in the last `CALL_DAYS` days. */
+      calls: callsOf.get(id)?.reduce((sum, row) => sum + Number(row.calls), 0) ?? 0,
+    }
   }
-  for (const row of scopes) at(row).scopes.add(row.scope)
-  for (const row of calls) at(row).calls += Number(row.calls)
-  return uses
 }
 
-function useOf(
-  row: { readonly granted_at: number; readonly last_used_at: number | null },
-  uses: Uses | undefined,
-) {
-  return {
-    /** The granted scopes, in the order of the catalogue. */
-    scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
-    /** When the oldest live grant was given, in epoch milliseconds. */
-    grantedAt: Number(row.granted_at),
-    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
-    /** Number of calls in the last `CALL_DAYS` days. */
-    calls: uses?.calls ?? 0,
-  }
+interface Line {
+  readonly id: string
+  readonly granted_at: number
+  readonly last_used_at: number | null
 }

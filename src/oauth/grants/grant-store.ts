@@ -8,7 +8,7 @@ import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type Allowed, allowedByEither } from './allowed-scopes.ts'
+import { allowedByEither } from './allowed-scopes.ts'
 import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 import type { Grant } from './judge-access.ts'
 
@@ -17,17 +17,9 @@ import type { Grant } from './judge-access.ts'
  * (authorization/engine-adapter.ts). Ending a grant marks the row. This takes effect at once in every process, because
  * each use of a code or token reads the row. Even a token that is being issued at that moment is useless.
  */
-export interface NewGrant {
-  readonly id: string
-  readonly personId: string
-  readonly clientId: string
+export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'endedBecause'> {
   /** The client's name at the time of the consent, in case the client is removed later. */
   readonly clientName: string
-  readonly clientOrigin: string
-  readonly siteId: string | undefined
-  /** Fingerprint of the client's metadata document at the time of the consent; undefined without a document. */
-  readonly documentFingerprint: string | undefined
-  readonly allowed: Allowed
 }
 
 export type GrantStore = ReturnType<typeof makeGrantStore>
@@ -117,7 +109,9 @@ export function makeGrantStore(
 
 /**
  * Inserts the grant, or adds the consent to its row and prolongs it. If a person submits two consent pages at the same
- * moment, both consents count. Returns whether the grant is new.
+ * moment, both consents count.
+ *
+ * @returns false if the consent was added to the row of a grant that has not ended
  */
 async function saveRow(
   trx: Transaction<Schema>,
@@ -161,10 +155,7 @@ async function saveRow(
   return true
 }
 
-async function saveScopes(
-  trx: Transaction<Schema>,
-  { id, allowed }: NewGrant,
-): Promise<readonly string[]> {
+async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<string[]> {
   const { openid, resources } = allowed
   const named = [openid?.scope ?? '', ...Object.values(resources ?? {})].join(' ').split(' ')
   const scopes = [...new Set(named)].filter((name) => findScope(name))

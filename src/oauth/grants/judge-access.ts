@@ -25,6 +25,7 @@ export interface Grant {
   readonly clientId: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
+  /** Fingerprint of the client's metadata document at the time of the consent; undefined without a document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
   readonly grantedAt: number
@@ -32,17 +33,13 @@ export interface Grant {
   readonly endedBecause: EndReason | undefined
 }
 
+/** The data of a person that claims are made from. */
 export interface PersonFacts {
   readonly id: string
   readonly name: string
   readonly email: string
-  readonly picture: string | undefined
-  readonly optionalClaims?: OptionalClaims
-}
-
-/** Claims whose values the service may not know. */
-export interface OptionalClaims {
-  readonly emailVerified?: true
+  readonly emailVerifiedAt?: number
+  readonly picture?: string | undefined
   readonly preferredUsername?: string
   readonly locale?: string
   readonly timeZone?: string
@@ -71,16 +68,13 @@ export interface AccessFacts {
   readonly callerVersion: number
 }
 
-/** Identifies a grant, by its id or by one of its families. */
-export interface GrantQuestion {
+/** Reads a grant, by its id or by one of its families, and all facts that decide whether it may be used. */
+export type FindGrant = (question: {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined
   /** The client that sent the request. Its version is read with the grant. */
   readonly callerId?: string | undefined
-}
-
-/** Reads a grant and all facts that decide whether it may be used, in one query. */
-export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
+}) => Promise<AccessFacts | undefined>
 
 /**
  * Decides whether a grant may still be used with these scopes. Called at every use of a code or token (design 15 and

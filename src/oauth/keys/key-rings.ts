@@ -9,11 +9,10 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
-export interface KeySettings {
+export interface KeySettings extends Pick<KeyDependencies, 'policy'> {
   /** Root secrets, the current one first. If undefined, uses the secret in `dataDir`, which is created if missing. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
-  readonly policy: KeyDependencies['policy']
 }
 
 export type Keys = ReturnType<typeof openKeys>
@@ -26,11 +25,8 @@ export function openKeys(
   { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
 ) {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
-  const common = { database, secretRoot, policy, now }
-  const signing = {
-    tokens: { ...common, use: 'tokens' },
-    upstreams: { ...common, use: 'upstreams' },
-  } as const satisfies Record<KeyUse, KeyDependencies>
+  const keysFor = (use: KeyUse): KeyDependencies => ({ use, database, secretRoot, policy, now })
+  const signing = { tokens: keysFor('tokens'), upstreams: keysFor('upstreams') }
   return {
     secretRoot,
     cursors: makeCursors(secretRoot.cursorKeys),
@@ -114,23 +110,19 @@ export async function listKeys(dependencies: KeyDependencies) {
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
 }
 
-export interface Rotating {
-  readonly force?: boolean
-  /** Records the new signing key, in the same transaction as the rotation. */
-  readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
-}
-
 /**
  * Rotates the keys in one transaction: the next key starts to sign, the current one retires, a new next key is
  * published, and old retired keys are deleted.
  *
+ * @param record records the new signing key, in the same transaction
  * @returns the kid of the new signing key
  * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a verifier might not
  * know it yet. `force` skips this check, for use after a key has leaked.
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
-  { force = false, record }: Rotating,
+  force: boolean,
+  record: (transaction: Transaction<Schema>, kid: string) => Promise<void>,
 ): Promise<string> {
   const { use, database, policy, now } = dependencies
   const { table } = places[use]
@@ -148,16 +140,11 @@ export async function rotateKeys(
           `wait ${Math.ceil(waitMs / 1000)} s, or rotate with --force`,
       )
     }
-    await transaction
-      .updateTable(table)
-      .set({ state: 'retired', retired_at: now() })
-      .where('state', '=', 'current')
-      .execute()
-    await transaction
-      .updateTable(table)
-      .set({ state: 'current', current_at: now() })
-      .where('kid', '=', next.kid)
-      .execute()
+    const update = transaction.updateTable(table)
+    const retired = { state: 'retired', retired_at: now() } as const
+    await update.set(retired).where('state', '=', 'current').execute()
+    const current = { state: 'current', current_at: now() } as const
+    await update.set(current).where('kid', '=', next.kid).execute()
     await transaction.insertInto(table).values(successor).execute()
     await transaction.deleteFrom(table).where('retired_at', '<', keptSince(dependencies)).execute()
     await record(transaction, next.kid)

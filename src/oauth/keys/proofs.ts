@@ -13,11 +13,6 @@ import { paths } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 
-interface ProofSettings {
-  readonly baseUrl: string
-  readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
-}
-
 interface ProofPorts {
   readonly state: StateStore
   readonly stateMemory: { since(): number }
@@ -31,9 +26,10 @@ export type Proofs = ReturnType<typeof makeProofs>
  * verifies all others. The verifier of a disabled protocol is undefined.
  */
 export function makeProofs(
-  { baseUrl: issuer, furtherPlans }: ProofSettings,
-  ports: ProofPorts,
+  issuer: string,
+  { dpop, privateKeyJwt }: Readonly<Record<'dpop' | 'privateKeyJwt', boolean>>,
   { nonceKey }: { readonly nonceKey: Buffer },
+  ports: ProofPorts,
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
@@ -42,16 +38,14 @@ export function makeProofs(
   return {
     nonceKey,
     useOnce,
-    checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
+    checkDpop: dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
     /**
      * Creates the verifier of assertions.
      *
      * @param findKeys returns a client's public keys, fetched if it has a jwks_uri
      */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
-      furtherPlans.privateKeyJwt
-        ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now)
-        : undefined,
+      privateKeyJwt ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now) : undefined,
   }
 }
 
@@ -61,23 +55,20 @@ export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 /** Allowed difference between the client's clock and ours when an assertion is verified. */
 const CLOCK_TOLERANCE_SECONDS = 15
 
-interface UsedProof {
-  /** The key thumbprint for a DPoP proof; the client_id for an assertion. */
-  readonly whose: string
-  readonly jti: string
-  /** When the proof expires, in epoch seconds. */
-  readonly endsAtSeconds: number
-  /** The `iat` of the proof, in epoch seconds. */
-  readonly madeAtSeconds: number | undefined
-}
-
 /**
  * Stores a proof until it expires, to detect a second use.
  *
  * @returns `first` for exactly one caller; `again` for all others, and for a proof that expires too late; `forgotten`
  * if the store may have lost data since the proof was issued, so the proof may have been used before
  */
-export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
+export type UseOnce = (proof: {
+  /** The key thumbprint for a DPoP proof; the client_id for an assertion. */
+  readonly whose: string
+  readonly jti: string
+  /** The expiry and the `iat` of the proof, in epoch seconds. */
+  readonly endsAtSeconds: number
+  readonly madeAtSeconds: number | undefined
+}) => Promise<'first' | 'again' | 'forgotten'>
 
 /** Maximum time until a proof expires. A proof that expires later is rejected, because it would be stored too long. */
 const REMEMBERED_SECONDS_MAX = 86_400
@@ -116,7 +107,7 @@ export type VerifyAssertion = (presented: {
 
 function makeVerifyAssertion(
   findKeys: (clientId: string) => Promise<JSONWebKeySet>,
-  { issuer, accepted }: Pick<AssertionRules, 'issuer' | 'accepted'>,
+  { issuer, accepted }: Audiences,
   useOnce: UseOnce,
   now: () => number,
 ): VerifyAssertion {
@@ -137,10 +128,8 @@ function makeVerifyAssertion(
       if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
       const problem = problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
       if (problem !== undefined) return problem
-      const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
-      return replayProblems[
-        await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
-      ]
+      const times = { endsAtSeconds: exp + CLOCK_TOLERANCE_SECONDS, madeAtSeconds: iat }
+      return replayProblems[await useOnce({ whose: clientId, jti, ...times })]
     } catch (error) {
       // An error that is not from jose is a fault of this service or its store.
       const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
@@ -157,16 +146,10 @@ const replayProblems = {
     'the assertion may have been used before the service lost its record of used assertions: send a new one',
 } as const
 
-interface AssertionRules {
+interface Audiences {
   readonly issuer: string
   /** Accepted values of `aud` besides the issuer: the token endpoint and the current endpoint (RFC 7523 §3). */
   readonly accepted: readonly string[]
-  /**
-   * Whether the client chose a part of the FAPI 2.0 Security Profile. The profile accepts only the issuer as `aud`,
-   * and `iat` at most a minute ahead (§5.3.2.1).
-   */
-  readonly choseFapi: boolean
-  readonly nowMs: number
 }
 
 /** Maximum number of seconds that the `iat` of an assertion may be in the future. */
@@ -177,11 +160,13 @@ const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
  * another server too, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). If an
  * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *
+ * @param choseFapi whether the client chose a part of the FAPI 2.0 Security Profile, which accepts only the issuer as
+ * `aud`, and `iat` at most a minute ahead (§5.3.2.1)
  * @returns the problem, or undefined
  */
 export function problemOfAssertion(
   { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
-  { issuer, accepted, choseFapi, nowMs }: AssertionRules,
+  { issuer, accepted, choseFapi, nowMs }: Audiences & { choseFapi: boolean; nowMs: number },
 ): string | undefined {
   if (aud !== issuer) {
     if (choseFapi) return 'audience (aud) must equal the issuer URL'

@@ -11,7 +11,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { choseFapi } from '../clients/client-metadata.ts'
-import type { FamilyToken, NewFamily } from '../grants/family-store.ts'
+import type { NewFamily } from '../grants/family-store.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { AccessFacts } from '../grants/judge-access.ts'
 import type { CheckDpop } from '../keys/proofs.ts'
@@ -20,34 +20,26 @@ import { namedResources, type Resources } from './resource-indicators.ts'
 import { familyOfCode, newSeed } from './token-values.ts'
 import type { RefreshToken, Tokens } from './tokens.ts'
 
-/** An authorization code, read from the engine's record. */
-export interface AuthorizationCode {
-  readonly clientId: string
-  readonly personId: string
-  readonly grantId: string
-  /** The content of the tokens that the code is exchanged for. */
-  readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
-  /** The id of the browser's session. */
-  readonly sessionId: string | undefined
-  /** The engine's own record. */
-  readonly record: object
-}
+export type AuthorizationCode = ReturnType<typeof readCode>
 
 /** Converts the engine's record of a code. */
-export function readCode(record: object): AuthorizationCode {
+export function readCode(record: object) {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
   return {
     clientId: text('clientId') ?? '',
     personId: text('accountId') ?? '',
     grantId: text('grantId') ?? '',
+    /** The content of the tokens that the code is exchanged for. */
     token: {
       scopes: (text('scope') ?? '').split(' ').filter(Boolean),
       audience: text('resource'),
       claims: said['claims'] as ClaimsParameter | undefined,
       sid: text('sid'),
     },
+    /** The id of the browser's session. */
     sessionId: text('sessionUid'),
+    /** The engine's own record. */
     record,
   }
 }
@@ -82,9 +74,7 @@ export interface TokenEndpointParts {
   readonly signOuts: { begin(session: BegunSession): Promise<void> } | undefined
 }
 
-export interface TokenRequests extends TokenEndpointParts {
-  readonly readTokenRequest: ReadTokenRequest
-}
+export type TokenRequests = TokenEndpointParts & { readonly readTokenRequest: ReadTokenRequest }
 
 /** A session at an application that is notified when the session ends. */
 export interface BegunSession extends NewFamily {
@@ -105,7 +95,8 @@ const REPEAT_SECONDS = 5
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
-  const firstTokens = new WeakMap<object, FirstTokens>()
+  // The tokens that replace the engine's own values in the response. The engine's values are not stored.
+  const firstTokens = new WeakMap<object, { access_token: string; refresh_token?: string }>()
 
   /**
    * Stores the new family, which uses up the code, and creates its first tokens. Also begins the session for sign-out
@@ -142,8 +133,9 @@ export function makeExchange(dependencies: TokenRequests) {
 
   return {
     /**
-     * Returns the code of a token request, with `usedAt` if this use is a replay. Returns undefined if the code is
-     * unknown or its grant has ended or is missing. Rejects a wrong resource, or a missing one if it is required.
+     * Returns the code of a token request. For a replay, `usedAt` is when the code was first used, in epoch
+     * milliseconds. Returns undefined if the code is unknown or its grant has ended or is missing. Rejects a wrong
+     * resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
@@ -162,25 +154,13 @@ export function makeExchange(dependencies: TokenRequests) {
   }
 }
 
-/** The tokens that replace the engine's own values in the response. The engine's values are not stored. */
-interface FirstTokens {
-  readonly access_token: string
-  readonly refresh_token?: string
-}
-
 export type Exchange = ReturnType<typeof makeExchange>
-
-interface PresentedCode {
-  readonly code: AuthorizationCode
-  /** When the code was first used, in epoch milliseconds; only for a replay. */
-  readonly usedAt?: number
-}
 
 function codeForExchange(
   ctx: KoaContextWithOIDC,
   { code, facts }: TokenRequest,
   { resources, platform: { now } }: TokenRequests,
-): PresentedCode | undefined {
+): { readonly code: AuthorizationCode; readonly usedAt?: number } | undefined {
   const { client } = ctx.oidc
   if (!code) return undefined
   // The engine rejects the code of another client.

@@ -6,7 +6,6 @@ import {
   type AccessFacts,
   type FindGrant,
   judgeAccess,
-  type OptionalClaims,
   type PersonFacts,
 } from '../grants/judge-access.ts'
 
@@ -22,7 +21,7 @@ export const claimsByScope = {
 }
 
 /** A person whose account is enabled. */
-type SessionPerson = Omit<PersonFacts, 'picture' | 'optionalClaims'> & {
+type SessionPerson = Pick<PersonFacts, 'id' | 'name' | 'email'> & {
   /** The session of the browser; undefined if it has ended. */
   readonly session?: object | undefined
 }
@@ -47,31 +46,23 @@ export interface SuiteClaims {
 
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
-/** Returns all claims about the person of a grant, regardless of scopes. */
-export function claimsOf({
-  grant,
-  person,
-  roles,
-}: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
-  return {
-    sub: person.id,
-    name: person.name,
-    email: person.email,
-    email_verified: person.optionalClaims?.emailVerified === true,
-    ...(person.picture !== undefined && { picture: person.picture }),
-    ...standardClaims(person.optionalClaims ?? {}),
+/**
+ * Returns all claims about the person of a grant, regardless of scopes, with their standard names and units (OpenID
+ * Connect Core §5.1). Omits claims without a value.
+ */
+export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
+  const { grant, person, roles } = facts
+  const { id: sub, name, email, picture, locale, updatedAt } = person
+  const claims = {
+    ...{ sub, name, email, picture, locale },
+    email_verified: person.emailVerifiedAt !== undefined,
+    preferred_username: person.preferredUsername,
+    zoneinfo: person.timeZone,
+    updated_at: updatedAt && Math.floor(updatedAt / 1000),
     ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
   }
-}
-
-/** Converts claims to their standard names and units (OpenID Connect Core §5.1). Omits those without a value. */
-function standardClaims({ preferredUsername, locale, timeZone, updatedAt }: OptionalClaims) {
-  return {
-    ...(preferredUsername !== undefined && { preferred_username: preferredUsername }),
-    ...(locale !== undefined && { locale }),
-    ...(timeZone !== undefined && { zoneinfo: timeZone }),
-    ...(updatedAt !== undefined && { updated_at: Math.floor(updatedAt / 1000) }),
-  }
+  const known = Object.entries(claims).filter(([, value]) => value !== undefined)
+  return { sub, ...Object.fromEntries(known) }
 }
 
 /**
@@ -130,14 +121,12 @@ export function releasedClaims(
 ): Claims {
   const { openid, rejected } = allowed
   const granted = allowedScopes(allowed)
-  const released = new Set<string>()
-  for (const scope of scopes) {
-    if (!granted.includes(scope)) continue
-    for (const name of claimsByScope[scope] ?? []) released.add(name)
-  }
-  for (const name of requested) {
-    if (openid?.claims?.includes(name)) released.add(name)
-  }
+  const ofScopes = scopes
+    .filter((scope) => granted.includes(scope))
+    .flatMap((scope) => claimsByScope[scope] ?? [])
+  const released = new Set(
+    ofScopes.concat(requested.filter((name) => openid?.claims?.includes(name))),
+  )
   for (const name of rejected?.openid?.claims ?? []) released.delete(name)
   const named = [...released].filter((name) => Object.hasOwn(known, name))
   return { sub: known.sub, ...Object.fromEntries(named.map((name) => [name, known[name]])) }

@@ -48,16 +48,15 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
   const use = await findUse(ctx, dependencies)
   refuseTooMany(ctx, platform.requestLimits.take('refreshes', personKey(use)))
   const bindTo = await newBinding(ctx, use, proven, dependencies)
+  // A family that is bound to a key keeps its refresh token (FAPI 2.0 Security Profile §5.3.2.1). An attacker cannot use
+  // the token without the client's key or secret. Each use extends its lifetime.
   const isKept = use.family.token.jkt !== undefined && use.generation === use.family.generation
-  const renewed = isKept
-    ? await keep(ctx, use, dependencies)
-    : await replace(ctx, use, dependencies)
-  const { family, replacedAt } = renewed
+  const generation = isKept ? use.generation : use.generation + 1
+  const { family, replacedAt } = await renew(ctx, { ...use, isKept }, dependencies)
   if (bindTo !== undefined) await bindFamily(ctx, use, bindTo, dependencies)
   const isBound = (bindTo ?? family.token.jkt) !== undefined
   const allowed = allowedScopes(use.grant.allowed, use.family.token.audience)
   const scopes = use.granted.filter((scope) => allowed.includes(scope))
-  const generation = isKept ? use.generation : use.generation + 1
   const issuedAtSeconds = Math.floor(replacedAt / 1000)
   ctx.body = {
     access_token: tokens.values.writeAccessToken(
@@ -129,42 +128,25 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-interface Renewed {
-  readonly family: Family
-  /** The time of this refresh or of the one that it repeats, in epoch milliseconds. */
-  readonly replacedAt: number
-}
-
 /**
- * Keeps the refresh token of a family that is bound to a key, instead of replacing it (FAPI 2.0 Security Profile
- * §5.3.2.1). An attacker cannot use the token without the client's key or secret. Each use extends its lifetime.
+ * Stores the refresh, unless it repeats an earlier one.
+ *
+ * @returns the family, and the time of this refresh or of the earlier one, in epoch milliseconds
  */
-async function keep(
+async function renew(
   ctx: KoaContextWithOIDC,
-  use: Use,
+  use: Use & { readonly isKept: boolean },
   dependencies: TokenRequests,
-): Promise<Renewed> {
-  const { grants, platform } = dependencies
-  const { family } = use
-  await judgeUse(ctx, use, dependencies)
-  const replacedAt = platform.now()
-  if (await grants.families.touch(family, replacedAt)) return { family, replacedAt }
-  throw invalidGrant('a concurrent request changed the refresh token')
-}
-
-async function replace(
-  ctx: KoaContextWithOIDC,
-  use: Use,
-  dependencies: TokenRequests,
-): Promise<Renewed> {
+): Promise<{ readonly family: Family; readonly replacedAt: number }> {
   const { grants, tokens, lifetimes, platform } = dependencies
-  const { family } = use
+  const { family, isKept } = use
   const repeats = await judgeUse(ctx, use, dependencies)
   if (repeats !== undefined) return { family, replacedAt: repeats }
   const replacedAt = platform.now()
-  if (await grants.families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
-    return { family, replacedAt }
-  }
+  const to = isKept ? family.generation : family.generation + 1
+  const steps = isKept ? [replacedAt] : stepsAfter(family, lifetimes, replacedAt)
+  if (await grants.families.step(family, to, steps)) return { family, replacedAt }
+  if (isKept) throw invalidGrant('a concurrent request changed the refresh token')
   // Either another request used this token first, so this request is a retry, or the family has ended.
   const again = await tokens.findRefreshToken(use.value)
   if (!again) throw invalidGrant('the refresh token is unknown')

@@ -19,26 +19,16 @@ export type TokenValues = ReturnType<typeof makeTokenValues>
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
+  /** Generation of the refresh token, or of the one that was issued with the access token. */
+  readonly generation: number
   /** Whether this service issued the token, according to the seed of the token's family. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
-export interface RefreshTokenClaim extends TokenClaim {
-  readonly generation: number
-}
-
-export interface AccessTokenClaim extends TokenClaim {
-  /** Generation of the refresh token that was issued with this token. */
-  readonly generation: number
-  readonly issuedAtSeconds: number
-  /** Selects the scopes of the token from those of its family. */
-  scopesOf(scopes: readonly string[]): string[]
-}
-
 // Token formats: SHA-256 family ids and HMAC-SHA-256 MACs in base64url, and base-36 numbers without leading zeros.
-const refreshTokenFormat = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
+const refreshTokenFormat = /^([\w-]{43}\.(?:0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
 const accessTokenFormat =
-  /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
+  /^([\w-]{43}\.(?:0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
 /** Creates the functions that write and parse tokens. @param secrets the current one first; all verify tokens */
@@ -47,18 +37,21 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
-  const genuine = (text: string, mac: string) => {
+  const claimOf = (text: string, mac: string): TokenClaim => {
+    const [familyId = '', generation = ''] = text.split('.')
     const said = Buffer.from(mac)
-    return ({ seed }: Pick<Family, 'seed'>) =>
-      keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed))))
+    return {
+      familyId,
+      generation: Number.parseInt(generation, BASE),
+      isGenuine: ({ seed }) =>
+        keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed)))),
+    }
   }
   return {
     /** Parses a refresh token without verifying it. Returns undefined for any other format. */
-    readRefreshToken(value: string): RefreshTokenClaim | undefined {
-      const [, text, familyId, generation = '', mac = ''] = refreshTokenFormat.exec(value) ?? []
-      if (text === undefined || familyId === undefined) return undefined
-      const isGenuine = genuine(text, mac)
-      return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
+    readRefreshToken(value: string): TokenClaim | undefined {
+      const [, text, mac = ''] = refreshTokenFormat.exec(value) ?? []
+      return text === undefined ? undefined : claimOf(text, mac)
     },
 
     /** Returns the refresh token of a generation. Every process derives the same text. */
@@ -68,16 +61,14 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
     },
 
     /** Parses an access token without verifying it. Returns undefined for any other format. */
-    readAccessToken(value: string): AccessTokenClaim | undefined {
-      const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
-        accessTokenFormat.exec(value) ?? []
-      if (text === undefined || familyId === undefined) return undefined
+    readAccessToken(value: string) {
+      const [, text, issuedAt = '', some = '', mac = ''] = accessTokenFormat.exec(value) ?? []
+      if (text === undefined) return undefined
       return {
-        familyId,
-        generation: Number.parseInt(generation, BASE),
+        ...claimOf(text, mac),
         issuedAtSeconds: Number.parseInt(issuedAt, BASE),
-        isGenuine: genuine(text, mac),
-        scopesOf: (scopes) => (some === '' ? [...scopes] : chosen(scopes, some)),
+        /** Selects the scopes of the token from those of its family. */
+        scopesOf: (scopes: readonly string[]) => (some === '' ? [...scopes] : chosen(scopes, some)),
       }
     },
 
@@ -93,9 +84,9 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
   }
 }
 
-/** The parts that differ between the access tokens of a family. */
-export interface IssuedAccessToken
-  extends Pick<AccessTokenClaim, 'generation' | 'issuedAtSeconds'> {
+interface IssuedAccessToken {
+  readonly generation: number
+  readonly issuedAtSeconds: number
   /** The scopes of the token. */
   readonly has: readonly string[]
 }
@@ -117,12 +108,12 @@ function macOf(key: KeyObject, text: string, seed: string): string {
 /** Encodes the scopes of a token as bits in base 36, one bit per scope of the family. Returns '' for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
-  let bits = 0n
+  // The extra high bit keeps the number above zero, because the token format allows no leading zero.
+  let bits = 1n << BigInt(scopes.length)
   for (const [position, scope] of scopes.entries()) {
     if (has.includes(scope)) bits |= 1n << BigInt(position)
   }
-  // The extra high bit keeps the number above zero, because the token format allows no leading zero.
-  return (bits | (1n << BigInt(scopes.length))).toString(BASE)
+  return bits.toString(BASE)
 }
 
 function chosen(scopes: readonly string[], some: string): string[] {

@@ -29,14 +29,12 @@ export async function rotateSigningKeys(
     const dependencies = keysOf(config, { database, now })[use]
     // With a wrong secret, this fails before anything is changed.
     await loadKeyRing(dependencies)
-    const kid = await rotateKeys(dependencies, {
-      force,
-      record: async (transaction, signing) =>
-        await recordCommand(transaction, now(), {
-          action: 'signing_key.rotated',
-          subject: { kind: 'signing_key', id: signing },
-          after: { for: use, forced: force },
-        }),
+    const kid = await rotateKeys(dependencies, force, async (transaction, signing) => {
+      await recordCommand(transaction, now(), {
+        action: 'signing_key.rotated',
+        subject: { kind: 'signing_key', id: signing },
+        after: { for: use, forced: force },
+      })
     })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
