@@ -82,29 +82,22 @@ export function readClientCredentials(
   return { problem: 'client_id differs from the one in the Authorization header' }
 }
 
-/** Reads a client assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7523 §2.2). */
+/** Reads an unverified assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7523 §2.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
   named: string | undefined,
 ): ClientCredentials {
   if (type !== ASSERTION_TYPE) return { problem: `client_assertion_type must be ${ASSERTION_TYPE}` }
-  const clientId = subjectOf(assertion)
-  if (clientId === undefined)
+  let clientId: unknown
+  try {
+    clientId = decodeJwt(assertion).sub
+  } catch {}
+  if (typeof clientId !== 'string')
     return { problem: 'the client_assertion must be a JWT with a subject' }
   if (named !== undefined && named !== clientId)
     return { problem: 'client_id differs from the subject of the client_assertion' }
   return { clientId, secret: undefined, assertion }
-}
-
-function subjectOf(assertion: string): string | undefined {
-  try {
-    // The assertion is not verified yet, so its subject may have any type.
-    const { sub }: { readonly sub?: unknown } = decodeJwt(assertion)
-    return typeof sub === 'string' ? sub : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Reads HTTP Basic credentials, which are form-encoded before the base64 encoding (RFC 6749 §2.3.1). */

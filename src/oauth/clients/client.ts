@@ -10,7 +10,8 @@ import type { ClientKeys } from './optional-protocols.ts'
 /** An OAuth client: an application, a resource server, a platform, a self-registered client or our own pages. */
 export interface Client {
   readonly clientId: string
-  readonly origin: AnyOrigin
+  /** Resource servers get no tokens (design 13). `first_party` is the client of our own pages. */
+  readonly origin: ClientOrigin | 'resource_server' | 'first_party'
   readonly name: string
   /** The site that the application belongs to; undefined for other clients. */
   readonly siteId?: string | undefined
@@ -50,9 +51,6 @@ export interface DocumentState {
   /** Digest of the name and redirect URIs, which a consent covers. */
   readonly fingerprint: string
 }
-
-/** The origins with a scope policy, resource servers (which get no tokens, design 13), and our own pages. */
-export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
 /** `off`: the client gets no new authorizations. `deleted`: authorization requests treat the client as unknown. */
 export type ClientState = 'active' | 'off' | 'deleted'

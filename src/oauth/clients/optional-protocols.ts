@@ -34,9 +34,8 @@ export function lacksProtocol(
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,
 ): boolean {
   if (authMethod === 'private_key_jwt' && !privateKeyJwt) return true
-  return (
-    (pushesRequests === true && !pushedAuthorizationRequests) || (bindsTokens === true && !dpop)
-  )
+  if (pushesRequests === true && !pushedAuthorizationRequests) return true
+  return bindsTokens === true && !dpop
 }
 
 /** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, other rules of the profile apply too. */

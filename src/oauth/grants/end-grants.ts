@@ -20,9 +20,7 @@ export type Ending =
   | AppLine
   /** All grants that a person gave by this time (epoch milliseconds), at any site. */
   | { readonly personId: string; readonly grantedUntil: number }
-  /** All grants of a person at one site, to any client. */
   | { readonly personId: string; readonly siteId: string }
-  /** All grants to a client, from one person or from all. */
   | { readonly clientId: string; readonly personId?: string }
   /** All grants to a client that include at least one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }

@@ -100,7 +100,13 @@ export type KeyRow = Awaited<ReturnType<typeof listKeys>>[number]
 export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
   const found = await readKeyRing(dependencies)
   if (found.keys.length > 0) return found
-  await makeFirstKeys(dependencies)
+  const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
+  await dependencies.database.kysely
+    .insertInto(places[dependencies.use].table)
+    .values([{ ...current, state: 'current', current_at: current.created_at }, next])
+    // If several processes create the first keys at the same time, the first write wins.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
   return await readKeyRing(dependencies)
 }
 
@@ -183,16 +189,6 @@ async function selectRing(dependencies: KeyDependencies) {
     .orderBy('kid')
     .execute()
   return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
-}
-
-/** Creates the first keys. If several processes do so at the same time, the first write wins. */
-async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
-  const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
-  await dependencies.database.kysely
-    .insertInto(places[dependencies.use].table)
-    .values([{ ...current, state: 'current', current_at: current.created_at }, next])
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
 }
 
 async function makeKey({ use, secretRoot, now }: KeyDependencies) {

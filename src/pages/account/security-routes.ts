@@ -4,7 +4,7 @@ import { type PasswordProblems, securityPage } from '../../../views/account-secu
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
-import { storeNewPassword } from '../../oauth/grants/end-access.ts'
+import { storeNewPassword } from '../../oauth/grants/new-password.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'

@@ -17,7 +17,7 @@ import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { RECOVERY_SECONDS, type Recovery } from '../../directory/people/recovery.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
-import { storeNewPassword } from '../../oauth/grants/end-access.ts'
+import { storeNewPassword } from '../../oauth/grants/new-password.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, linkPages, pages, promptPages } from '../../platform/http/paths.ts'
