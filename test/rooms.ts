@@ -44,7 +44,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
       people: `authenticate browser-sessions one-time-links password-formats password-rules
-        password person-store recovery sign-up`,
+        password person-store link-requests`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
@@ -114,7 +114,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       applications: '',
       assistants: '',
       mail: 'mail-routes',
-      recovery: '',
+      'signed-out': '',
       'relying-party': '',
     },
   },

@@ -86,7 +86,7 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
       {
         links: makeOneTimeLinks([Buffer.alloc(32)]),
         queueMail: async () => {},
-        recovery: { sendTo: async () => {} },
+        linkRequests: { recoveryOf: async () => {} },
       },
       max,
     )

@@ -14,36 +14,6 @@ export interface JoiningView {
   readonly look: SiteLook | undefined
 }
 
-export interface SignUpPage extends JoiningView {
-  /** The interaction to continue afterwards. */
-  readonly from: string | undefined
-  readonly login: string
-  readonly problem?: string | undefined
-}
-
-/** Asks for the address of a new account. */
-export function signUpPage(page: SignUpPage): Page {
-  const { siteName, from, problem } = page
-  return {
-    title: problem ? 'Create an account: please try again' : 'Create an account',
-    id: 'sign-up-page',
-    stylesheet,
-    look: page.look,
-    body: html`<h1>Create an account</h1>
-<p>to join <bdi>${siteName}</bdi>. We send you a message with a link.</p>
-${problemAlert('sign-up-problem', problem)}
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
-<label for="login">E-mail address</label>
-<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${page.login}"${problem !== undefined && html` aria-invalid="true" aria-describedby="sign-up-problem"`}>
-<div class="actions">
-<button id="sign-up-submit" type="submit">Send me the link</button>
-</div>
-</form>`,
-  }
-}
-
 export interface NewAccountPage extends JoiningView {
   readonly email: string
   readonly roles: readonly string[]
@@ -56,7 +26,6 @@ export interface NewAccountPage extends JoiningView {
 
 export interface NewAccountProblems extends PasswordProblems {
   readonly name?: string | undefined
-  readonly code?: string | undefined
 }
 
 /** Asks for the name and the password of a new account. */

@@ -5,7 +5,8 @@ import type { Page } from './layout.ts'
 import type { SiteLook } from './site-look.ts'
 import { stylesheet } from './stylesheet.ts'
 
-export interface RecoverPage {
+/** The form in which a person asks for a link by mail. */
+export interface AddressForm {
   readonly action: string
   readonly csrf: string
   /** The interaction to continue afterwards. */
@@ -15,24 +16,40 @@ export interface RecoverPage {
 }
 
 /** Asks for the address of the account whose password is not known. */
-export function recoverPage({ action, csrf, from, login, problem }: RecoverPage): Page {
+export function recoverPage(form: AddressForm): Page {
   return {
-    title: problem ? 'New password: please try again' : 'New password',
+    title: form.problem ? 'New password: please try again' : 'New password',
     id: 'recover-page',
     stylesheet,
     body: html`<h1>Set a new password</h1>
 <p>Enter the e-mail address of your account. We send you a message with a link.</p>
-${problemAlert('recover-problem', problem)}
+${addressForm(form)}`,
+  }
+}
+
+/** Asks for the address of a new account, which joins a site. */
+export function signUpPage(form: AddressForm, siteName: string): Page {
+  return {
+    title: form.problem ? 'Create an account: please try again' : 'Create an account',
+    id: 'sign-up-page',
+    stylesheet,
+    body: html`<h1>Create an account</h1>
+<p>to join <bdi>${siteName}</bdi>. We send you a message with a link.</p>
+${addressForm(form)}`,
+  }
+}
+
+function addressForm({ action, csrf, from, login, problem }: AddressForm): Html {
+  return html`${problemAlert('address-problem', problem)}
 <form method="post" action="${action}">
 ${csrfField(csrf)}
 ${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
 <label for="login">E-mail address</label>
-<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${login}">
+<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${login}"${problem !== undefined && html` aria-invalid="true" aria-describedby="address-problem"`}>
 <div class="actions">
-<button id="recover-submit" type="submit">Send me the link</button>
+<button id="ask" type="submit">Send me the link</button>
 </div>
-</form>`,
-  }
+</form>`
 }
 
 export interface LinkSentPage {
@@ -69,7 +86,6 @@ export interface NewPasswordPage {
   readonly charactersMin: number
   /** Whether this browser did not ask for the link, so the code is needed. */
   readonly needsCode: boolean
-  readonly codeProblem?: string | undefined
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean
   readonly look?: SiteLook | undefined
@@ -77,8 +93,8 @@ export interface NewPasswordPage {
 
 /** Asks for the new password. */
 export function newPasswordPage(page: NewPasswordPage): Page {
-  const { problems = {}, codeProblem } = page
-  const isWrong = codeProblem !== undefined || Object.values(problems).some(Boolean)
+  const { problems = {} } = page
+  const isWrong = Object.values(problems).some(Boolean)
   return {
     title: isWrong ? 'New password: please correct' : 'New password',
     id: 'new-password-page',
@@ -90,7 +106,7 @@ ${problemAlert('form-problem', isWrong ? 'Your password was not changed. Please 
 <form method="post" action="${page.action}">
 ${csrfField(page.csrf)}
 <input type="hidden" name="username" autocomplete="username" value="${page.email}">
-${page.needsCode && codeField(codeProblem)}
+${page.needsCode && codeField(problems.code)}
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
 <div class="actions">

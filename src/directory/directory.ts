@@ -8,6 +8,7 @@ import { makeBrowserSessions, type SessionLifetimes } from './people/browser-ses
 import { makeCancelDeletion } from './people/cancel-deletion.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
+import { makeLinkRequests } from './people/link-requests.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type PasswordHookSettings,
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
-import { makeRecovery } from './people/recovery.ts'
 import { makeRenewHash } from './people/renew-hash.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
@@ -66,14 +66,14 @@ export function makeDirectory(
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
-  const recovery = makeRecovery({ database, links, queueMail, limits: requestLimits, now })
+  const asked = { database, links, queueMail, limits: requestLimits, now }
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   return {
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,
     notices: mail.notices,
-    recovery,
+    linkRequests: makeLinkRequests(asked),
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {
       findPerson: people.findPerson,

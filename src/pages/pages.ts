@@ -15,12 +15,13 @@ import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
-import { joiningRoutes } from './recovery/joining-routes.ts'
-import { recoveryRoutes } from './recovery/recovery-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
 import { ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
+import { deletionRoutes } from './signed-out/deletion-routes.ts'
+import { joiningRoutes } from './signed-out/joining-routes.ts'
+import { recoveryRoutes } from './signed-out/recovery-routes.ts'
 
 export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
   readonly keys: Keys
@@ -30,7 +31,7 @@ export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
 export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, links, recovery, queueMail }: Directory,
+  { people, browserSessions, signIn, links, linkRequests, queueMail }: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { loopbackHosts, furtherPlans } = service
@@ -50,14 +51,16 @@ export function makePages(
   const { hashPassword } = people
   const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
   const visitorPages = {
+    database,
     links,
-    recovery,
-    limits: platform.requestLimits,
+    linkRequests,
     queueMail,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
     visitors: makeVisitorForms(settings),
+    signedInPages,
     hashPassword,
     passwordCharactersMin,
+    now,
   }
   return {
     client: ownClient(baseUrl, service.name),
@@ -67,12 +70,13 @@ export function makePages(
       connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      recoveryRoutes(ownPages, visitorPages),
-      joiningRoutes(ownPages, visitorPages),
+      recoveryRoutes(visitorPages),
+      joiningRoutes(visitorPages),
+      deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
       accountRoutes(ownPages, api.member),
       securityRoutes(ownPages, security),
       sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),
-      dataRoutes(ownPages, visitorPages, service.lifetimes),
+      dataRoutes(ownPages, visitorPages),
       adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
     ],
   }

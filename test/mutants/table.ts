@@ -391,8 +391,8 @@ export const mutants: readonly Mutant[] = [
     ],
     ['if (!operates(held) || (await disabled.executeTakeFirst())) return false', ''],
   ]),
-  ...inFile('directory/people/sign-up.ts', 'joining', [
-    ['const email = canonicalEmail(login)', 'const email = login'],
+  ...inFile('directory/people/link-requests.ts', 'joining', [
+    ['const email = canonicalEmail(request.login)', 'const email = request.login'],
   ]),
   ...inFile('platform/store/oauth-state.ts', 'store/state', [
     ["new Set([...onceModels, 'Session'])", 'new Set(onceModels)'],

@@ -38,7 +38,7 @@ withEveryDatabase('invitations', (open, newPlace) => {
       {
         links: makeOneTimeLinks([Buffer.alloc(32)]),
         queueMail: async () => {},
-        recovery: { sendTo: async () => {} },
+        linkRequests: { recoveryOf: async () => {} },
       },
       MAX,
     )

@@ -3,13 +3,7 @@ import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
 import { trusted } from '../../views/html.ts'
-import {
-  joinedPage,
-  joinPage,
-  newAccountPage,
-  otherAccountPage,
-  signUpPage,
-} from '../../views/joining.ts'
+import { joinedPage, joinPage, newAccountPage, otherAccountPage } from '../../views/joining.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
 import { mailFolderPage } from '../../views/mail-folder.ts'
 import { memberApiPage } from '../../views/member-api.ts'
@@ -19,6 +13,7 @@ import {
   newPasswordPage,
   passwordSetPage,
   recoverPage,
+  signUpPage,
 } from '../../views/recover.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
@@ -122,8 +117,8 @@ function joiningPages(text: string): Record<string, View> {
   const problems = { name: text, code: text, password: text, repeated: text }
   const end = { siteName: text, look: undefined, continueHref: '/account', connectHref: '/connect' }
   return {
-    'sign-up': signUpPage({ ...view, from: 'a-uid', login: text }),
-    'sign-up-again': signUpPage({ ...view, from: undefined, login: text, problem: text }),
+    'sign-up': signUpPage({ ...view, from: 'a-uid', login: text }, text),
+    'sign-up-again': signUpPage({ ...view, from: undefined, login: text, problem: text }, text),
     'new-account': newAccountPage({ ...account, needsCode: false }),
     'new-account-again': newAccountPage({ ...account, problems }),
     join: joinPage(link),
@@ -152,7 +147,7 @@ function recoveryPages(text: string): Record<string, View> {
     'recovery-delayed': linkSentPage({ ...sent, isCertain: true, isDelayed: true }),
     'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
     'new-password-again': newPasswordPage({
-      ...{ ...set, needsCode: true, endApps: false, codeProblem: text, problems: wrong },
+      ...{ ...set, needsCode: true, endApps: false, problems: { ...wrong, code: text } },
     }),
     'password-set': passwordSetPage({ continueHref: `/interaction/${text}` }),
     'link-gone': linkGonePage({ againHref: `/recover?${text}` }),

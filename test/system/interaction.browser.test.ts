@@ -68,7 +68,7 @@ describe('the interaction pages in a browser', () => {
     await page.goto(authorizeUrl(url).href)
     await page.click('#recover')
     await page.fill('#login', amir.login)
-    await page.click('#recover-submit')
+    await page.click('#ask')
     await page.waitForSelector('#code')
     await page.goto(url + (await linkTo(service(), amir.login)))
     await page.fill('#password', 'three horses and a tram')

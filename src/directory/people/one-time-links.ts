@@ -22,7 +22,7 @@ export interface OneTimeLink {
   readonly browserDigest: string | undefined
 }
 
-interface NewLink {
+export interface NewLink {
   readonly kind: OneTimeLinkKind
   readonly email: string
   readonly emailCanonical: string

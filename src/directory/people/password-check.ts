@@ -72,7 +72,7 @@ function scrypt(
   password: string,
   firebaseSignerKey: string | undefined,
 ): Buffer {
-  const options = { N, r, p, maxmem: 129 * r * (N + p + 1) }
+  const options = { N, r, p, maxmem: 128 * r * (N + p + 2) }
   if (!isFirebase) return scryptSync(password, salt, expected.length, options)
   if (firebaseSignerKey === undefined) throw new Error('FIREBASE_SIGNER_KEY is not set')
   // Firebase encrypts its signer key with the derived key, and stores the result.

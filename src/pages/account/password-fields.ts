@@ -13,7 +13,7 @@ export interface NewPasswords {
 }
 
 /** The problem with a code. After five codes, even the right one has it. */
-const WRONG_CODE =
+export const WRONG_CODE =
   'This is not the code, or five codes were tried. In that case, ask for a new link.'
 
 type Read =

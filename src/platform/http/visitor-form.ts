@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
+import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 
 import { checkFormToken, refuseNul } from './page-form.ts'
@@ -15,6 +16,9 @@ export interface Visitor {
 }
 
 const ID_BYTES = 24
+const FORM_BYTES_MAX = '16kb'
+
+const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
 /** Creates the functions for pages with forms that people use before they sign in. */
 export function makeVisitorForms({
@@ -43,9 +47,10 @@ export function makeVisitorForms({
       return visitorOf(browser)
     },
 
-    /** Returns the visitor who submitted a form. @throws foreignForm, nulInRequest */
-    submitted(ctx: Context): Visitor {
+    /** Reads a submitted form, and returns the visitor. @throws foreignForm, nulInRequest */
+    async submitted(ctx: Context): Promise<Visitor> {
       ctx.set('Referrer-Policy', 'no-referrer')
+      await parse(ctx, async () => {})
       const visitor = visitorOf(ctx.cookies.get(cookie) ?? '')
       checkFormToken(ctx, visitor.csrf)
       refuseNul(ctx)

@@ -7,9 +7,9 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
 import type { QueueMail } from '../../directory/mail/messages.ts'
+import type { LinkRequests } from '../../directory/people/link-requests.ts'
 import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
-import type { Recovery } from '../../directory/people/recovery.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
@@ -45,7 +45,7 @@ export interface InvitationData {
 export interface InvitationPorts {
   readonly links: Pick<OneTimeLinks, 'create'>
   readonly queueMail: QueueMail
-  readonly recovery: Pick<Recovery, 'sendTo'>
+  readonly linkRequests: Pick<LinkRequests, 'recoveryOf'>
 }
 
 type LimitedPorts = InvitationPorts & { readonly perSiteAndDayMax: number }
@@ -169,7 +169,7 @@ async function sendRecovery(
         `a member can be sent ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
       )
     }
-    await ports.recovery.sendTo(trx, { personId, siteId }, actor.now)
+    await ports.linkRequests.recoveryOf(trx, { personId, siteId }, actor.now)
     await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
   })
 }

@@ -1,6 +1,5 @@
 /** Creates the pages on which people join a site, with an invitation or by signing up themselves. */
 
-import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
@@ -11,8 +10,6 @@ import {
   newAccountPage,
   otherAccountPage,
 } from '../../../views/joining.ts'
-import { linkGonePage } from '../../../views/recover.ts'
-import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -23,7 +20,6 @@ import type { Visitor } from '../../platform/http/visitor-form.ts'
 import {
   type Joining,
   type JoiningFlows,
-  type JoiningPorts,
   makeJoining,
   PERSON_NAME_LENGTH_MAX,
   personName,
@@ -31,26 +27,18 @@ import {
 import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
-import { continueHref } from './recovery-routes.ts'
+import { continueHref } from './ask-routes.ts'
+import { mayUse, showGone } from './link-routes.ts'
 import { type SignUpPorts, signUpRoutes } from './sign-up-routes.ts'
 
-export interface JoiningPages extends NewPasswords, JoiningPorts, SignUpPorts {
-  readonly links: OneTimeLinks
+export interface JoiningPages extends NewPasswords, SignUpPorts {
   readonly signedInPages: SignedInPages
 }
 
 type Ports = JoiningPages & { readonly joining: JoiningFlows }
-type Shared = Pick<JoiningPages, 'database' | 'signedInPages' | 'now'>
-
-const FORM_BYTES_MAX = '16kb'
-const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
 /** Creates the routes of invitations and of self sign-up. */
-export function joiningRoutes(
-  { database, signedInPages, now }: Shared,
-  given: Omit<JoiningPages, keyof Shared>,
-): Router {
-  const pages: JoiningPages = { ...given, database, signedInPages, now }
+export function joiningRoutes(pages: JoiningPages): Router {
   const router = makeRouter()
   const joining = makeJoining(pages)
   const ports = { ...pages, joining }
@@ -70,8 +58,7 @@ export function joiningRoutes(
       const found = await findJoining(ctx, kind, ports)
       if (!found) return showGone(ctx)
       if (found.accountId === undefined) {
-        await parse(ctx, nothingNext)
-        const visitor = ports.visitors.submitted(ctx)
+        const visitor = await ports.visitors.submitted(ctx)
         return await createAccount(ctx, { visitor, joining: found }, ports)
       }
       ctx.set('Referrer-Policy', 'no-referrer')
@@ -93,11 +80,6 @@ async function findJoining(
   const { token, site } = ctx['params'] as Record<string, string>
   const found = await joining.find(kind, String(token))
   return found && (kind === 'invitation' || site === nameOfSite(found.site)) ? found : undefined
-}
-
-function showGone(ctx: Context): void {
-  ctx.status = 410
-  sendPage(ctx, linkGonePage({ againHref: undefined }))
 }
 
 /** What all pages about one link show. */
@@ -129,7 +111,6 @@ async function showForm(
 }
 
 async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promise<void> {
-  const { database, links } = ports
   const { visitor, joining } = opened
   const typed = formField(ctx, 'name')
   const refuse = async (status: number, problems: NewAccountProblems) => {
@@ -143,13 +124,9 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
     })
   }
   const { link } = joining
-  const isSame = links.isFor(link, visitor.browser)
-  const read = await readNewPassword(
-    ctx,
-    { name, email: link.email },
-    ports,
-    async () => isSame || (await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))),
-  )
+  const isSame = ports.links.isFor(link, visitor.browser)
+  const admits = async () => await mayUse(ctx, ports, link, visitor)
+  const read = await readNewPassword(ctx, { name, email: link.email }, ports, admits)
   if ('problems' in read) return await refuse(read.status, read.problems)
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
@@ -189,8 +166,7 @@ async function answerQuestion(ctx: Context, asked: Asked, ports: Ports) {
   if (outcome === 'joined') {
     return await outcomePage(joining, { isDeclined: false, isSame: true }, ports)
   }
-  ctx.status = 410
-  return linkGonePage({ againHref: undefined })
+  return showGone(ctx)
 }
 
 async function outcomePage(

@@ -1,0 +1,149 @@
+import type { Kysely } from 'kysely'
+
+import { networkOf } from '../../platform/limits/client-network.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Mail, QueueMail } from '../mail/messages.ts'
+import type { NewLink, OneTimeLinks } from './one-time-links.ts'
+import { canonicalEmail } from './person-store.ts'
+
+interface LinkRequestPorts {
+  readonly database: Database
+  readonly links: Pick<OneTimeLinks, 'create'>
+  readonly queueMail: QueueMail
+  readonly limits: Pick<Limits, 'takeTogether'>
+  readonly now: () => number
+}
+
+/** A request for a link by mail, from a browser without a session. */
+export interface LinkRequest {
+  /** The e-mail address as entered. */
+  readonly login: string
+  /** The client IP address. */
+  readonly address: string
+  /** The cookie value of the browser that asks. Other browsers need the code that it shows. */
+  readonly browser: string
+  /** The interaction to continue afterwards. */
+  readonly from: string | undefined
+}
+
+export type LinkRequests = ReturnType<typeof makeLinkRequests>
+
+/** How long the link of a recovery mail works. */
+export const RECOVERY_SECONDS = 1200
+/** How long the link that confirms the address of a new account works. */
+export const SIGN_UP_SECONDS = 3600
+
+/** The link of a message that is not sent, because it does not exist. */
+const NO_LINK = 'none'
+
+/**
+ * Creates the functions that send one-time links to people who are not signed in. Known and unknown addresses get the
+ * same response from the same statements: each stores a link and a message. Strangers must not learn from an error that
+ * others have asked for an address, so above its limit, the message is left out silently.
+ */
+export function makeLinkRequests(ports: LinkRequestPorts) {
+  const { database, limits, now } = ports
+  return {
+    /**
+     * Sends a recovery mail to the account with this address, if there is one.
+     *
+     * @returns the seconds to wait, if the network has asked too often; undefined otherwise
+     */
+    async recovery(request: LinkRequest): Promise<number | undefined> {
+      const { login, address } = request
+      const network = networkOf(address)
+      const exceeded = await limits.takeTogether('recoveriesOfAddress', network)
+      if (exceeded) return exceeded.waitSeconds
+      const emailCanonical = canonicalEmail(login)
+      // Count per network, so strangers cannot block a person's recovery.
+      const asker = `${sha256(emailCanonical)}:${network}`
+      const isTooMany =
+        (await limits.takeTogether('recoveriesOfAccount', asker)) ??
+        (await limits.takeTogether('mails', `recovery ${asker}`))
+      const person = await findEnabled(database, emailCanonical)
+      const personId = isTooMany ? undefined : person?.id
+      // The page shows the address as entered, so it does not reveal the one of an account.
+      const link = { kind: 'recovery' as const, email: login, emailCanonical, personId }
+      const mail = { kind: 'recovery' as const, to: person?.email ?? login, personId }
+      const sending = { ...mail, values: { byOperator: false } }
+      await send(ports, { link, mail: sending, isSent: personId !== undefined }, request, {
+        nowMs: now(),
+        livesSeconds: RECOVERY_SECONDS,
+      })
+      return undefined
+    },
+
+    /**
+     * Sends a mail to confirm the address of a new account. Reads no account. The mail to a person with an account has
+     * another text, chosen when it is sent.
+     *
+     * @returns the seconds to wait, if the network has asked too often or the site has too many sign-ups
+     */
+    async signUp(siteId: string, request: LinkRequest): Promise<number | undefined> {
+      const reached =
+        (await limits.takeTogether('signUpsOfAddress', networkOf(request.address))) ??
+        (await limits.takeTogether('signUpsOfSite', siteId))
+      if (reached) return reached.waitSeconds
+      // Send to the canonical form: the mail must prove the mailbox by which accounts are told apart.
+      const email = canonicalEmail(request.login)
+      const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
+      const link = { kind: 'address' as const, email, emailCanonical: email, siteId }
+      const mail = { kind: 'address_confirmation' as const, to: email, siteId, values: {} }
+      await send(ports, { link, mail, isSent: !isTooMany }, request, {
+        nowMs: now(),
+        livesSeconds: SIGN_UP_SECONDS,
+      })
+      return undefined
+    },
+
+    /** Sends a recovery mail to a person, in the transaction of an operator who asked for it. Any browser may use it. */
+    async recoveryOf(
+      trx: Kysely<Schema>,
+      { personId, siteId }: { readonly personId: string; readonly siteId: string },
+      nowMs: number,
+    ): Promise<void> {
+      const { email, email_canonical: emailCanonical } = await trx
+        .selectFrom('person')
+        .select(['email', 'email_canonical'])
+        .where('id', '=', personId)
+        .executeTakeFirstOrThrow()
+      const link = { kind: 'recovery' as const, email, emailCanonical, personId, siteId }
+      const linkId = await ports.links.create(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
+      const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
+      await ports.queueMail(trx, { ...mail, values: { byOperator: true } }, nowMs)
+    },
+  }
+}
+
+interface Sending {
+  readonly link: NewLink
+  readonly mail: Mail
+  readonly isSent: boolean
+}
+
+/** Stores the link and its message, with the same statements whether the message is sent or not. */
+async function send(
+  { database, links, queueMail }: LinkRequestPorts,
+  { link, mail, isSent }: Sending,
+  { browser, from }: LinkRequest,
+  life: { readonly nowMs: number; readonly livesSeconds: number },
+): Promise<void> {
+  const data = from === undefined ? undefined : JSON.stringify({ from })
+  await database.kysely.transaction().execute(async (trx) => {
+    const id = await links.create(trx, { ...link, data, browser }, life)
+    await queueMail(trx, { ...mail, linkId: isSent ? id : NO_LINK }, life.nowMs)
+  })
+}
+
+/** Finds the account with an address, unless it is disabled. */
+async function findEnabled({ kysely }: Database, emailCanonical: string) {
+  return await kysely
+    .selectFrom('person')
+    .select(['id', 'email'])
+    .where('email_canonical', '=', emailCanonical)
+    .where('disabled_at', 'is', null)
+    .executeTakeFirst()
+}

@@ -1,0 +1,92 @@
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import type { Page } from '../../../views/layout.ts'
+import { type AddressForm, linkSentPage } from '../../../views/recover.ts'
+import type { SiteLook } from '../../../views/site-look.ts'
+import { isMailAddress } from '../../directory/mail/mail-address.ts'
+import type { LinkRequest } from '../../directory/people/link-requests.ts'
+import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
+import { seeOther, sendPage } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { addressOf, pages, promptPages } from '../../platform/http/paths.ts'
+import type { LinkPorts } from './link-routes.ts'
+
+export interface AskPorts extends LinkPorts {
+  /** Whether messages are waiting because the mail server does not respond. */
+  readonly mailIsDelayed: () => Promise<boolean>
+}
+
+/** What a person can ask for: a link of a kind, on a page with the route `ask`, confirmed on one with `sent`. */
+interface Asking {
+  readonly kind: 'recovery' | 'address'
+  readonly ask: string
+  readonly sent: string
+  readonly livesSeconds: number
+  /** Whether a message is sent in any case, so the page may say so. */
+  readonly isCertain: boolean
+  /** Reads the parameters of the path. Throws a refusal if the page does not exist. */
+  readonly open: (ctx: Context) => Promise<Asked>
+}
+
+interface Asked {
+  readonly askHref: string
+  readonly sentHref: string
+  readonly look?: SiteLook | undefined
+  readonly page: (form: AddressForm) => Page
+  /** Sends the mail, or returns how many seconds to wait. */
+  readonly request: (request: LinkRequest) => Promise<number | undefined>
+}
+
+/** Registers the pages on which a person asks for a link by mail, and reads that it was sent. */
+export function askRoutes(
+  router: Router,
+  { database: { kysely }, links, mailIsDelayed, visitors, now }: AskPorts,
+  { kind, ask, sent, livesSeconds, isCertain, open }: Asking,
+): void {
+  router.get(ask, async (ctx) => {
+    const { askHref: action, look, page } = await open(ctx)
+    const from = readUid(ctx.query['from'])
+    sendPage(ctx, { ...page({ action, csrf: visitors.enter(ctx).csrf, login: '', from }), look })
+  })
+  router.post(ask, async (ctx) => {
+    const { browser, csrf } = await visitors.submitted(ctx)
+    const { askHref: action, sentHref, look, page, request } = await open(ctx)
+    const [login, from] = [formField(ctx, 'login').trim(), readUid(formField(ctx, 'from'))]
+    const refuse = (status: number, problem: string) => {
+      ctx.status = status
+      sendPage(ctx, { ...page({ action, csrf, login, from, problem }), look })
+    }
+    if (!isMailAddress(login)) return refuse(422, 'Please enter your e-mail address.')
+    const waitSeconds = await request({ login, address: ctx.ip, browser, from })
+    if (waitSeconds === undefined) return seeOther(ctx, sentHref)
+    ctx.set('Retry-After', String(waitSeconds))
+    refuse(429, `Too many requests. Please wait ${Math.ceil(waitSeconds / 60)} min.`)
+  })
+  router.get(sent, async (ctx) => {
+    const { browser } = visitors.enter(ctx)
+    const { askHref: againHref, look } = await open(ctx)
+    const link = await links.findLast(kysely, kind, { browser, nowMs: now() })
+    if (!link) return seeOther(ctx, againHref)
+    const [code, isDelayed] = [links.codeOf(link), await mailIsDelayed()]
+    const { email: login } = link
+    const minutes = livesSeconds / 60
+    sendPage(ctx, {
+      ...linkSentPage({ login, isCertain, code, minutes, againHref, isDelayed }),
+      look,
+    })
+  })
+}
+
+const UID = /^[\w-]{1,64}$/
+
+/** Reads the id of an interaction from a parameter; undefined if it is not one. */
+function readUid(value: unknown): string | undefined {
+  return typeof value === 'string' && UID.test(value) ? value : undefined
+}
+
+/** Returns the page of the interaction from which the person asked for a link. */
+export function continueHref({ data }: OneTimeLink): string {
+  const { from } = data === undefined ? {} : (JSON.parse(data) as { from?: string })
+  return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
+}

@@ -1,0 +1,58 @@
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import { deletionPage, deletionScheduledPage } from '../../../views/account-data.ts'
+import { sendPage } from '../../platform/http/page.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import { listSolelyOwned } from '../../school/members/last-owner.ts'
+import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
+import { WRONG_CODE } from '../account/password-fields.ts'
+import { type LinkPorts, linkRoutes, mayUse, type OpenedLink } from './link-routes.ts'
+
+/**
+ * Creates the page on which a person confirms the deletion of the account. It needs no session, only the link.
+ *
+ * @param accountDeletionSeconds how long the person can cancel the deletion by signing in
+ */
+export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number): Router {
+  const router = makeRouter()
+  const { database, links } = ports
+  const show = async (ctx: Context, { visitor, link }: OpenedLink, problem?: string) => {
+    if (problem !== undefined) ctx.status = 422
+    const page = deletionPage({
+      action: ctx.path,
+      csrf: visitor.csrf,
+      email: link.email,
+      needsCode: !links.isFor(link, visitor.browser),
+      problem,
+      owned: (await listSolelyOwned(database.kysely, link.personId)).map(({ name }) => name),
+      days: Math.round(accountDeletionSeconds / 86_400),
+    })
+    sendPage(ctx, page)
+  }
+  linkRoutes(router, 'deletion', ports, {
+    againHref: pages.data,
+    show,
+    async submit(ctx, opened) {
+      const { link, visitor } = opened
+      if (!(await mayUse(ctx, ports, link, visitor))) {
+        await show(ctx, opened, WRONG_CODE)
+        return undefined
+      }
+      const { personId } = link
+      const actor = { personId, ...callerOf(ctx), now: ports.now() }
+      const dueAt = actor.now + accountDeletionSeconds * 1000
+      const owned = await database.kysely.transaction().execute(async (trx) => {
+        if (!(await links.use(trx, link, actor.now))) return undefined
+        return await scheduleDeletion(trx, database, { personId, dueAt }, actor)
+      })
+      if (!owned) return 'gone'
+      if (owned.length > 0) await show(ctx, opened)
+      else sendPage(ctx, deletionScheduledPage({ dueAt, keepHref: `${pages.data}?done=kept` }))
+      return undefined
+    },
+  })
+  return router
+}

@@ -1,0 +1,73 @@
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import { linkGonePage } from '../../../views/recover.ts'
+import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { sendPage } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { linkPages } from '../../platform/http/paths.ts'
+import type { Visitor, VisitorForms } from '../../platform/http/visitor-form.ts'
+import type { Database } from '../../platform/store/database.ts'
+
+export interface LinkPorts {
+  readonly database: Database
+  readonly links: OneTimeLinks
+  readonly visitors: VisitorForms
+  readonly now: () => number
+}
+
+/** A link of a person, opened in a browser. */
+export interface OpenedLink {
+  readonly visitor: Visitor
+  readonly link: OneTimeLink & { readonly personId: string }
+}
+
+interface LinkForm {
+  /** Where to ask for a new link. */
+  readonly againHref: string
+  readonly show: (ctx: Context, opened: OpenedLink) => Promise<void>
+  /** Uses the link and responds. Returns `gone` if the link was used in the meantime. */
+  readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
+}
+
+/** Registers the page that a mailed link opens, and its form. Opening it uses nothing up, because mail scanners do. */
+export function linkRoutes(
+  router: Router,
+  kind: 'recovery' | 'deletion',
+  { database: { kysely }, links, visitors, now }: LinkPorts,
+  { againHref, show, submit }: LinkForm,
+): void {
+  const open = async (ctx: Context, visitor: Visitor) => {
+    const token = String(ctx['params'].token)
+    const link = await links.find(kysely, kind, { token, nowMs: now() })
+    return link?.personId === undefined
+      ? undefined
+      : { visitor, link: { ...link, personId: link.personId } }
+  }
+  router.get(linkPages[kind], async (ctx) => {
+    const opened = await open(ctx, visitors.enter(ctx))
+    if (!opened) return showGone(ctx, againHref)
+    await show(ctx, opened)
+  })
+  router.post(linkPages[kind], async (ctx) => {
+    const opened = await open(ctx, await visitors.submitted(ctx))
+    if (!opened || (await submit(ctx, opened)) === 'gone') showGone(ctx, againHref)
+  })
+}
+
+/** Says that a link no longer works. `againHref` is where to ask for a new one. */
+export function showGone(ctx: Context, againHref?: string): undefined {
+  ctx.status = 410
+  sendPage(ctx, linkGonePage({ againHref }))
+}
+
+/** Whether a submitted form may use a link: it came from the browser that asked, or has the code that one shows. */
+export async function mayUse(
+  ctx: Context,
+  { links, database }: Pick<LinkPorts, 'links' | 'database'>,
+  link: OneTimeLink,
+  { browser }: Visitor,
+): Promise<boolean> {
+  if (links.isFor(link, browser)) return true
+  return await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))
+}
