@@ -39,7 +39,7 @@ forEachDatabase('the data of a person', (start) => {
       .select('id')
       .where('email', '=', whose.login)
       .executeTakeFirstOrThrow()
-    const path = await mailedPath(service, page, `${id}.`)
+    const path = await mailedPath(service, '/account/deletion', `${id}.`)
     return { person, asked, path }
   }
   const confirm = async (service: RunningService, whose = sam) => {

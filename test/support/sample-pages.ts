@@ -156,7 +156,7 @@ function recoveryPages(text: string): Record<string, View> {
 
 /** The pages of the deletion of an account, in every state, with `text` as every value of others. */
 function deletionPages(text: string): Record<string, View> {
-  const page = { action: `/account/data/${text}`, csrf: text, email: text, days: 7 }
+  const page = { action: `/account/deletion/${text}`, csrf: text, email: text, days: 7 }
   return {
     deletion: deletionPage({ ...page, needsCode: false, problem: undefined, owned: [] }),
     'deletion-again': deletionPage({ ...page, needsCode: true, problem: text, owned: [] }),

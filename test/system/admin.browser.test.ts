@@ -76,7 +76,7 @@ describe('/admin and /account in a browser', () => {
     await page.locator('#delete').press('Enter')
     await page.locator('#code').waitFor()
     await look(page, 'deletion-requested')
-    await page.goto(service().url + (await mailedPath(service(), '/account/data')))
+    await page.goto(service().url + (await mailedPath(service(), '/account/deletion')))
     await page.locator('#deletion-page').waitFor()
     await page.locator('#confirm').press('Enter')
     await page.locator('#deletion-scheduled-page').waitFor()

@@ -167,7 +167,7 @@ export const linkPages = {
   recovery: '/recover/:token',
   invitation: '/invitation/:token',
   address: '/sign-up/:site/:token',
-  deletion: '/account/data/:token',
+  deletion: '/account/deletion/:token',
 } as const
 
 /** Pages that the engine serves below its two browser paths. */
