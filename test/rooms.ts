@@ -43,8 +43,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
-      people: `authenticate browser-sessions one-time-links password-formats password-rules
-        password person-store link-requests`,
+      people: `authenticate browser-sessions link-requests one-time-links password-formats
+        password-rules password person-store`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },
@@ -114,8 +114,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       applications: '',
       assistants: '',
       mail: 'mail-routes',
-      'signed-out': '',
       'relying-party': '',
+      'signed-out': '',
     },
   },
   ops: {
