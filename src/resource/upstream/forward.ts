@@ -184,46 +184,21 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
 // override the method, URL or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a browser or
 // proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
-const requestHeaders = [
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'content-encoding',
-  'content-language',
-  'content-length',
-  'content-type',
-  'idempotency-key',
-  'if-match',
-  'if-modified-since',
-  'if-none-match',
-  'if-range',
-  'if-unmodified-since',
-  'prefer',
-  'range',
-  'traceparent',
-  'tracestate',
-] as const
+const requestHeaders = namesIn(`
+  accept accept-encoding accept-language content-encoding content-language content-length content-type
+  idempotency-key if-match if-modified-since if-none-match if-range if-unmodified-since prefer range
+  traceparent tracestate
+`)
 
-const responseHeaders = [
-  'accept-ranges',
-  'content-disposition',
-  'content-encoding',
-  'content-language',
-  'content-length',
-  'content-range',
-  'content-type',
-  'etag',
-  'last-modified',
-  'preference-applied',
-  'retry-after',
-  'x-total-count',
-] as const
+const responseHeaders = namesIn(`
+  accept-ranges content-disposition content-encoding content-language content-length content-range
+  content-type etag last-modified preference-applied retry-after x-total-count
+`)
 
-function pick(headers: IncomingHttpHeaders, names: readonly string[]): OutgoingHttpHeaders {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = headers[name]
-      return value === undefined ? [] : [[name, value]]
-    }),
-  )
+function namesIn(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/))
+}
+
+function pick(headers: IncomingHttpHeaders, names: ReadonlySet<string>): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.has(name)))
 }

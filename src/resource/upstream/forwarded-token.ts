@@ -3,33 +3,27 @@ import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
 import type { JWK } from 'oidc-provider'
 
-interface ForwardedToken {
-  readonly audience: string
-  readonly personId: string
-  readonly siteId: string
-  readonly roles: readonly string[]
-  readonly clientId: string
-  readonly scopes: readonly string[]
-}
-
-export type SignForwarded = (token: ForwardedToken) => Promise<string>
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 const LIVES_SECONDS = 60
 
 /**
- * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). This service never accepts these tokens itself:
+ * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). A signed token has the person, site and client of
+ * the caller's token, and those of the upstream's scopes that the caller's token has. This service never accepts these tokens itself:
  * its own tokens are opaque, and the engine does not have this key.
  */
-export function makeSignForwarded(
-  jwk: JWK | undefined,
-  issuer: string,
-  now: () => number,
-): SignForwarded {
+export function makeSignForwarded(jwk: JWK | undefined, issuer: string, now: () => number) {
   if (!jwk) return () => Promise.reject(new Error('the key ring for upstreams is empty'))
   const { crv = '', x = '', y = '', d = '', kid = '' } = jwk
   const imported = importJWK({ kty: 'EC', crv, x, y, d }, 'ES256')
   const header = { typ: 'at+jwt', alg: 'ES256', kid }
-  return async ({ audience, personId, siteId, roles, clientId, scopes }) => {
+  return async (
+    { personId, siteId, roles, clientId, scopes }: AccessToken,
+    audience: string,
+    upstreamScopes: readonly string[],
+  ): Promise<string> => {
+    // Tokens with operator scopes always have a site.
+    if (siteId === undefined) throw new Error('a token without a site reached the upstream route')
     const iat = Math.floor(now() / 1000)
     const claims = {
       iss: issuer,
@@ -38,7 +32,7 @@ export function makeSignForwarded(
       client_id: clientId,
       org_id: siteId,
       roles: [...roles],
-      scope: scopes.join(' '),
+      scope: upstreamScopes.filter((scope) => scopes.includes(scope)).join(' '),
       iat,
       exp: iat + LIVES_SECONDS,
       jti: randomUUID(),

@@ -11,9 +11,9 @@ import { answerUncached } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { refuse, verdictOf } from '../resource-server/protect.ts'
-import { demandScopes, type Granted, type ResourceParts } from '../resource-server/verify-bearer.ts'
+import { demandScopes, type ResourceParts } from '../resource-server/verify-bearer.ts'
 import { forward } from './forward.ts'
-import { makeSignForwarded, publicKeys, type SignForwarded } from './forwarded-token.ts'
+import { makeSignForwarded, publicKeys } from './forwarded-token.ts'
 import { isUnambiguousPath } from './unambiguous-path.ts'
 
 const reading: readonly string[] = ['GET', 'HEAD']
@@ -43,39 +43,38 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
   return { address: `${prefix}${path}`, scopes }
 }
 
-/** Returns a function that creates the upstream route and its published keys. The first private key signs. */
+/**
+ * Returns a function that creates the route `/admin/api/…` and its published keys; the first private key signs. The
+ * route checks the token and its scope like the Admin API, and forwards the request to the mapped URL
+ * (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
+ */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
-    const { baseUrl, platform } = parts
-    const sign = makeSignForwarded(keys[0], baseUrl, platform.now)
-    return { route: upstreamRoute({ ...parts, upstreams, sign }), published: publicKeys(keys) }
+    const sign = makeSignForwarded(keys[0], parts.baseUrl, parts.platform.now)
+    const cors = openCors([...reading, ...writing])
+    const route: Middleware = async (ctx, next) => {
+      const { path } = ctx
+      if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
+      nameRoute(ctx, paths.upstream)
+      // In a browser, responses from an upstream must not act on behalf of this origin.
+      ctx.set('Content-Security-Policy', 'sandbox')
+      await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts, { upstreams, sign })))
+    }
+    return { route, published: publicKeys(keys) }
   }
 }
 
-interface UpstreamParts extends ResourceParts {
+interface Forwarding {
   readonly upstreams: readonly Upstream[]
   /** Signs the token that replaces the caller's token. */
-  readonly sign: SignForwarded
+  readonly sign: ReturnType<typeof makeSignForwarded>
 }
 
-/**
- * Creates the route `/admin/api/…`. It checks the token and its scope like the Admin API, and forwards the request to
- * the mapped URL (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
- */
-function upstreamRoute(parts: UpstreamParts): Middleware {
-  const cors = openCors([...reading, ...writing])
-  return async (ctx, next) => {
-    const { path } = ctx
-    if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
-    nameRoute(ctx, paths.upstream)
-    // In a browser, responses from an upstream must not act on behalf of this origin.
-    ctx.set('Content-Security-Policy', 'sandbox')
-    await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts)))
-  }
-}
-
-async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
-  const { platform, oauth, verdicts, resourceMetadataUrl, baseUrl, upstreams, sign } = parts
+async function answer(
+  ctx: Context,
+  { platform, oauth, verdicts, resourceMetadataUrl, baseUrl }: ResourceParts,
+  { upstreams, sign }: Forwarding,
+): Promise<void> {
   if (ctx.path === withoutSlash) throw nothingMapped()
   const rest = ctx.path.slice(prefix.length)
   if (!isUnambiguousPath(rest)) throw nonCanonicalPath()
@@ -92,7 +91,7 @@ async function answer(ctx: Context, parts: UpstreamParts): Promise<void> {
   const { address, answerWithinSeconds, bodyBytesMax } = upstream
   const wanted = {
     address: address + rest.slice(upstream.path.length),
-    token: await signedToken(verdict.token, upstream, sign),
+    token: await sign(verdict.token, upstream.audience, scopeUseOf(upstream).scopes),
     baseUrl,
     answerWithinMs: answerWithinSeconds * 1000,
     bodyBytesMax,
@@ -112,21 +111,4 @@ function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
   const allowed = scopes.map(([method]) => method).join(', ')
   ctx.set('Allow', allowed)
   throw methodNotAllowed(allowed)
-}
-
-async function signedToken(
-  { personId, siteId, roles, scopes, clientId }: Granted['token'],
-  upstream: Upstream,
-  sign: SignForwarded,
-): Promise<string> {
-  // Tokens with operator scopes always have a site.
-  if (siteId === undefined) throw new Error('a token without a site reached the upstream route')
-  return await sign({
-    audience: upstream.audience,
-    personId,
-    siteId,
-    roles,
-    clientId,
-    scopes: scopeUseOf(upstream).scopes.filter((scope) => scopes.includes(scope)),
-  })
 }
