@@ -3,19 +3,16 @@ import type { Context, Middleware } from 'koa'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import {
   type AuthenticatingClient,
-  authenticateClient,
   type ClientCredentials,
   readClientCredentials,
-  reasonNotToCheckTokens,
 } from '../../oauth/clients/authenticate-client.ts'
-import { canBeClientId } from '../../oauth/clients/client.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { answerUncached } from '../../platform/http/router.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { identityOf } from './identity-headers.ts'
-import { mayIntrospect } from './introspection-route.ts'
+import { authenticateChecker, mayIntrospect } from './introspection-route.ts'
 import type { Judged } from './judge-token.ts'
 import { refuse } from './protect.ts'
 import {
@@ -47,8 +44,7 @@ const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
 
 async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
-  const { headersDistinct } = ctx.req
-  const sent = headersDistinct[CLIENT_HEADER] ?? []
+  const sent = ctx.req.headersDistinct[CLIENT_HEADER] ?? []
   const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
   const { platform, oauth, verdicts, resourceMetadataUrl } = parts
@@ -60,14 +56,10 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const proxy = await authenticateProxy(ctx, credentials, version, parts)
   if (!proxy) return
   platform.requestLimits.count('guardedRequests', proxy.clientId)
-  const wanted = readWantedScopes({
-    path: ctx.path,
-    query: ctx.querystring,
-    headers: headersDistinct[SCOPE_HEADER] ?? [],
-  })
+  const headers = ctx.req.headersDistinct[SCOPE_HEADER] ?? []
+  const wanted = readWantedScopes({ path: ctx.path, query: ctx.querystring, headers })
   if ('problem' in wanted) {
-    const body = { error: 'invalid_scope', error_description: wanted.problem }
-    return sendJsonError(ctx, 400, body)
+    return sendJsonError(ctx, 400, { error: 'invalid_scope', error_description: wanted.problem })
   }
   const { scopes } = wanted
   const shown = verdictFor(proxy, judged)
@@ -101,8 +93,7 @@ async function judgeRequest(
 ): Promise<Judged | Unjudged> {
   const bearer = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
   if ('kind' in bearer) return bearer
-  const callerId = canBeClientId(clientId) ? clientId : undefined
-  return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId })
+  return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId: clientId })
 }
 
 /** Returns the verdict on a token for this proxy. Bound tokens, and those it may not introspect, are invalid. */
@@ -125,14 +116,9 @@ async function authenticateProxy(
   version: number | undefined,
   { oauth }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {
-  const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
-  const { client, refused } = await authenticateClient(credentials, find)
-  logFields(ctx).client = client?.clientId
-  const isServer = client?.origin === 'resource_server'
-  const reason =
-    refused ?? (isServer ? reasonNotToCheckTokens(client) : 'the client is not a resource server')
-  if (reason === undefined) return client
-  refuseProxy(ctx, reason)
+  const { client, refused } = await authenticateChecker(ctx, credentials, version, oauth)
+  if (refused === undefined && client?.origin === 'resource_server') return client
+  refuseProxy(ctx, refused ?? 'the client is not a resource server')
   return undefined
 }
 
@@ -151,7 +137,7 @@ function refuseProxy(ctx: Context, reason: string): void {
   sendJsonError(ctx, 400, body)
 }
 
-export interface ScopeSources {
+interface ScopeSources {
   readonly path: string
   readonly query: string
   /** The values of X-Forward-Auth-Scope. */
@@ -163,11 +149,7 @@ export interface ScopeSources {
  * `forwardAuthFor`, the path and query are those of the guarded request. The caller controls them, so only the header
  * counts there. A caller that sends the header can only add requirements for its own token.
  */
-export function readWantedScopes({
-  path,
-  query,
-  headers,
-}: ScopeSources): { readonly scopes: readonly string[] } | { readonly problem: string } {
+export function readWantedScopes({ path, query, headers }: ScopeSources) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]

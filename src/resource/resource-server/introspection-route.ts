@@ -8,7 +8,6 @@ import {
   readClientCredentials,
   reasonNotToCheckTokens,
 } from '../../oauth/clients/authenticate-client.ts'
-import { canBeClientId } from '../../oauth/clients/client.ts'
 import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
 import { hasSecretInBrowser, SECRET_IN_BROWSER } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
@@ -60,11 +59,10 @@ async function answerCaller(
   const { platform, verdicts, baseUrl } = parts
   const problem = repetitionIn(form, ['token', 'token_type_hint'])
   const value = problem === undefined ? parameterOf(form, 'token') : undefined
-  const callerId = canBeClientId(credentials.clientId) ? credentials.clientId : undefined
   const judged =
     value === undefined
       ? undefined
-      : await verdicts.judgeAnyToken(value, likelyKind(value, form), callerId)
+      : await verdicts.judgeAnyToken(value, likelyKind(value, form), credentials.clientId)
   const caller = await authenticate(ctx, credentials, judged?.token?.callerVersion, parts)
   if (!caller) return
   platform.requestLimits.count('requestsOfClient', caller.clientId)
@@ -135,6 +133,19 @@ function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
+/** Authenticates a client that checks a token. `refused` is the reason if it may not, for the log. */
+export async function authenticateChecker(
+  ctx: Context,
+  credentials: Question['credentials'],
+  version: number | undefined,
+  { authorization, verifyAssertion }: ResourceParts['oauth'],
+) {
+  const find = async (clientId: string) => await authorization.findClient(clientId, version)
+  const { client, refused } = await authenticateClient(credentials, find, verifyAssertion)
+  logFields(ctx).client = client?.clientId
+  return { client, refused: refused ?? reasonNotToCheckTokens(client) }
+}
+
 /** Authenticates the caller. @returns undefined if the request was rejected */
 async function authenticate(
   ctx: Context,
@@ -142,16 +153,13 @@ async function authenticate(
   version: number | undefined,
   { oauth, baseUrl }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {
-  const find = async (clientId: string) => await oauth.authorization.findClient(clientId, version)
-  const { client, refused } = await authenticateClient(credentials, find, oauth.verifyAssertion)
-  logFields(ctx).client = client?.clientId
+  const { client, refused } = await authenticateChecker(ctx, credentials, version, oauth)
   if (hasSecretInBrowser(ctx, client)) {
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description: SECRET_IN_BROWSER })
     return undefined
   }
-  const reason = refused ?? reasonNotToCheckTokens(client)
-  if (reason === undefined) return client
-  logFields(ctx).detail = reason
+  if (refused === undefined) return client
+  logFields(ctx).detail = refused
   const error_description = CLIENT_NOT_AUTHENTICATED
   // The challenge must use the scheme that the client used (RFC 6749 §5.2).
   if (ctx.headers.authorization !== undefined) {

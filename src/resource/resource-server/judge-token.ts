@@ -1,3 +1,4 @@
+import { canBeClientId } from '../../oauth/clients/client.ts'
 import { judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
 import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
@@ -47,8 +48,9 @@ export function makeTokenJudges(
     if (value.length > TOKEN_LENGTH_MAX || !tokenForm.test(value)) {
       return { kind: 'worthless', reason: 'the token is malformed' }
     }
+    const caller = canBeClientId(callerId ?? '') ? callerId : undefined
     for (const find of finders) {
-      const token = await find(value, callerId)
+      const token = await find(value, caller)
       if (!token) continue
       const reason = reasonAgainst(token, { ...settings, unbound, nowMs: settings.now() })
       return reason === undefined ? { kind: 'good', token } : { kind: 'worthless', reason, token }

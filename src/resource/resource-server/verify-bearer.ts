@@ -91,36 +91,28 @@ export function makeVerdicts(
   return { judgeAccessToken, judgeAnyToken, verifyBearer, countUse }
 }
 
-export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
-  const { checkDpop } = dependencies
-  const offer: { readonly dpop?: DpopChallenge } = checkDpop ? { dpop: 'offered' } : {}
+export function makeVerifyBearer({
+  judgeAccessToken,
+  checkDpop,
+  countUse,
+}: VerdictDependencies): VerifyBearer {
+  const offer = checkDpop && ({ dpop: 'offered' } as const)
   return async (request) => {
     const sent = readToken(request.authorization, checkDpop !== undefined)
     if ('kind' in sent) return { ...sent, ...offer }
     try {
-      return await judgeSent(sent, request, dependencies)
+      // Accept only tokens whose audience is this origin.
+      const judged = await judgeAccessToken(sent.value, { unbound: false })
+      if (judged.kind === 'worthless') return { ...invalidBecause(judged), ...offer }
+      const { token } = judged
+      const { fault, nextNonce } = await judgeBinding({ ...sent, token }, request, checkDpop)
+      if (fault) return { kind: 'invalid', ...fault, token, dpop: 'demanded', nextNonce }
+      countUse(token.grant.id)
+      return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
   }
-}
-
-async function judgeSent(
-  sent: SentToken,
-  request: BearerRequest,
-  { judgeAccessToken, checkDpop, countUse }: VerdictDependencies,
-): Promise<Verdict> {
-  // Accept only tokens whose audience is this origin.
-  const judged = await judgeAccessToken(sent.value, { unbound: false })
-  if (judged.kind === 'worthless') {
-    const offer = checkDpop && ({ dpop: 'offered' } as const)
-    return { ...invalidBecause(judged), ...offer }
-  }
-  const { token } = judged
-  const { fault, nextNonce } = await judgeBinding({ ...sent, token }, request, checkDpop)
-  if (fault) return { kind: 'invalid', ...fault, token, dpop: 'demanded', nextNonce }
-  countUse(token.grant.id)
-  return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
 }
 
 /** Reads the access token from the Authorization header, or returns a verdict if it is missing or malformed. */
