@@ -68,9 +68,18 @@ type ${payload} {
 `
 }
 
-/** Copies the `@needs` of a block of mutations to each mutation. Adds an idempotency key to each `Create…` input. */
+/** Kinds of objects whose `Update…` input takes the fields of the `Create…` input, all of them optional. */
+const updatable = /^(?:extend )?input Create(Course|DigitalProduct|Event|Post)Input \{\n([^}]*)\}/gm
+
+/**
+ * Copies the `@needs` of a block of mutations to each mutation, and fields of `Create…` inputs to `Update…` inputs. Adds
+ * an idempotency key to each `Create…` input.
+ */
 function repeatParts(text: string): string {
-  return text
+  const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {
+    return `\nextend input Update${type}Input {\n${fields.replace(/!$| = .*$/gm, '')}}\n`
+  })
+  return (text + updates.join(''))
     .replace(
       /^((?:extend )?type Mutation) (@needs.*) (\{[^}]*)/gm,
       (_, type: string, needs: string, block: string) =>
