@@ -4,6 +4,8 @@ import {
   type ExecutionResult,
   type GraphQLArgument,
   type GraphQLError,
+  type GraphQLField,
+  type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLNamedType,
   type GraphQLSchema,
@@ -12,22 +14,18 @@ import {
   isInputObjectType,
   isListType,
   isNonNullType,
+  isObjectType,
   Kind,
   parse,
-  TypeInfo,
-  typeFromAST,
-  type VariableDefinitionNode,
   validate,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
+import { once } from '../graphql/graphql-api.ts'
 import {
   describeArguments,
   type FixedDocument,
   type JsonSchema,
-  once,
   plainSchema,
   type Tool,
   type ToolCall,
@@ -44,17 +42,23 @@ export const pageArgumentWords: Readonly<Record<string, string>> = {
 export const FOREIGN_CURSOR =
   'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
+/** Formats the selection for a list: one page of nodes. */
+export function pageOf(nodes: string): string {
+  return `nodes { ${nodes} } pageInfo { hasNextPage endCursor } totalCount`
+}
+
 /** The definition of a tool that runs one fixed document of an API, in this process. */
-export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
+export interface DocumentDefinition
+  extends Pick<Tool, 'name' | 'title' | 'description'>,
+    Partial<Pick<Tool, 'effect'>> {
   /** The scopes of the document. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
-  readonly document: string
-  /** Path to the part of the result that the tool returns. */
-  readonly pick: readonly string[]
-  /** Whether the change removes or overwrites data. */
-  readonly destroys?: true
+  /** The fields from the root to the one that the tool returns. The tool takes the arguments of the last field. */
+  readonly path: readonly string[]
+  /** The selection for the last field. */
+  readonly selection: string
   /** The tool that lists valid ids and slugs, for error messages. */
-  readonly listedBy?: string
+  readonly listedBy?: string | undefined
 }
 
 /** The API that runs the documents of tools. */
@@ -67,27 +71,26 @@ export interface DocumentApi {
   ) => Promise<ExecutionResult>
 }
 
-/** Creates the function that creates tools of an API, with arguments derived from their documents. */
+/** Creates the function that creates tools of an API, with arguments and their descriptions from the schema. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
-    const { scopes, document, pick, destroys, listedBy, ...described } = definition
-    const read = once(() => readDocument(api.schema(), document))
-    const taken = once(() => argumentsOf(read()))
+    const { name, title, description, effect = 'reads', scopes, path, listedBy } = definition
+    const declared = once(() => fieldAt(api.schema(), effect, path)?.args ?? [])
+    const document = once(() => documentOf(definition, declared()))
+    const taken = once(() => declared().flatMap(fieldsOfInput))
     const input = once(() => argumentsSchema(taken()))
-    const changes = document.startsWith('mutation')
     return {
-      ...described,
-      effect: effectOf(changes, destroys === true),
+      ...{ name, title, description, effect, input },
       access: { kind: 'scopes', needed: scopes },
-      input,
-      runs: { document: read, pick },
+      runs: { document: once(() => readDocument(api.schema(), document())), pick: path },
       async run(values, call) {
         const given = checkNames(values ?? {}, taken(), input())
-        const variables = variablesFor(read(), changes ? withKey(given, input()) : given)
-        const { data, errors } = await api.execute(call, document, variables)
+        const keyed = effect === 'reads' ? given : withKey(given, input())
+        const variables = declared().some(isInput) ? { input: keyed } : keyed
+        const { data, errors } = await api.execute(call, document(), variables)
         const [problem] = errors ?? []
         if (problem) throw new ToolProblem(sentenceOf(problem, input(), listedBy))
-        const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
+        const answer = path.reduce((value, field) => value[field] as Answer, data as Answer)
         if (answer === null) throw new ToolProblem(`${NOTHING} ${hintFor(listedBy)}`.trim())
         return answer
       },
@@ -95,9 +98,41 @@ export function makeDocumentTool(api: DocumentApi) {
   }
 }
 
-function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
-  if (!changes) return 'reads'
-  return destroys ? 'destroys' : 'changes'
+/** Finds the last field of a path from the root type. Returns undefined for an empty path. */
+function fieldAt(schema: GraphQLSchema, effect: Tool['effect'], path: readonly string[]) {
+  const root = effect === 'reads' ? schema.getQueryType() : schema.getMutationType()
+  let type: GraphQLNamedType | null | undefined = root
+  let field: GraphQLField<unknown, unknown> | undefined
+  for (const name of path) {
+    field = isObjectType(type) ? type.getFields()[name] : undefined
+    type = field && getNamedType(field.type)
+  }
+  return field
+}
+
+/** Formats the document of a tool: `query ($id: ID!) { post(id: $id) { title } }`. */
+function documentOf(
+  { effect = 'reads', path, selection }: DocumentDefinition,
+  declared: readonly GraphQLArgument[],
+): string {
+  const inBrackets = (parts: readonly string[]) => (parts.length > 0 ? `(${parts.join(', ')})` : '')
+  const variables = inBrackets(declared.map(({ name, type }) => `$${name}: ${type}`))
+  const passed = inBrackets(declared.map(({ name }) => `${name}: $${name}`))
+  const fields = path.map((field) => `{ ${field}`).join(' ') + passed
+  const kind = effect === 'reads' ? 'query' : 'mutation'
+  return `${kind} ${variables} ${fields} { ${selection} }${' }'.repeat(path.length)}`
+}
+
+/** An argument of a tool: an argument of its field, or a field of the argument `input`. */
+type ToolArgument = GraphQLArgument | GraphQLInputField
+
+function isInput({ name }: GraphQLArgument): boolean {
+  return name === 'input'
+}
+
+function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
+  const type = getNamedType(argument.type)
+  return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]
 }
 
 /** The message for an id, slug or order number that does not exist at the site. */
@@ -157,28 +192,6 @@ function sentenceOf(
 /** Maximum length of a message. GraphQL's messages repeat the invalid value, which may be very long. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** Formats the declaration of variables in a document: `$id: ID!, $at: DateTime`. */
-export function declared(variables: Readonly<Record<string, string>>): string {
-  return Object.entries(variables)
-    .map(([name, type]) => `$${name}: ${type}`)
-    .join(', ')
-}
-
-/** Formats the arguments of a field that takes these variables: `id: $id, at: $at`. */
-export function passed(variables: Readonly<Record<string, string>>): string {
-  return Object.keys(variables)
-    .map((name) => `${name}: $${name}`)
-    .join(', ')
-}
-
-/** An argument of a tool: a variable of its document, or a field of the variable `input`. */
-interface ToolArgument {
-  readonly name: string
-  readonly type: GraphQLInputType
-  readonly description: string | null | undefined
-  readonly defaultValue: unknown
-}
-
 function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   const required = taken.filter(
     ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
@@ -188,51 +201,6 @@ function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
     properties: Object.fromEntries(taken.map((argument) => [argument.name, schemaOf(argument)])),
     ...(required.length > 0 && { required: required.map(({ name }) => name) }),
   })
-}
-
-/** Converts the arguments of a call to the variables of a document, including the fields of `$input`. */
-function variablesFor(
-  { operation }: FixedDocument,
-  values: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const names = (operation.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
-  if (!names.includes('input')) return { ...values }
-  const beside = names.filter((name) => name !== 'input')
-  const own = Object.entries(values)
-  return {
-    ...Object.fromEntries(own.filter(([name]) => beside.includes(name))),
-    input: Object.fromEntries(own.filter(([name]) => !beside.includes(name))),
-  }
-}
-
-/** Derives the arguments of a tool from its document, and their descriptions from the schema. */
-function argumentsOf(document: FixedDocument): ToolArgument[] {
-  const { schema, operation } = document
-  return (operation.variableDefinitions ?? []).flatMap((definition) => {
-    const type = typeFromAST(schema, definition.type as never) as GraphQLInputType | undefined
-    if (!type) throw new Error('a variable of a tool has no type')
-    const named = getNamedType(type)
-    const name = definition.variable.name.value
-    if (name === 'input' && isInputObjectType(named)) return Object.values(named.getFields())
-    return { name, type, ...describedArgument(definition, document) }
-  })
-}
-
-/** Finds the description and default of the argument that a variable is passed to. */
-function describedArgument(
-  { variable }: VariableDefinitionNode,
-  { schema, operation }: FixedDocument,
-): Pick<ToolArgument, 'description' | 'defaultValue'> {
-  let said: GraphQLArgument | undefined
-  const types = new TypeInfo(schema)
-  const look = visitWithTypeInfo(types, {
-    Argument({ value }) {
-      const isIt = value.kind === Kind.VARIABLE && value.name.value === variable.name.value
-      if (isIt) said ??= types.getArgument() ?? undefined
-    },
-  })
-  visit(operation, look)
-  return said ?? { description: undefined, defaultValue: undefined }
 }
 
 function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {

@@ -18,10 +18,11 @@ import {
 } from '../../resource/resource-server/protect.ts'
 import type { Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
+import { once } from '../graphql/graphql-api.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
-import { once, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
+import type { ToolAddress, ToolCall, ToolParts } from './tool.ts'
 import {
   addressFor,
   judgeToolAccess,

@@ -50,8 +50,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     const host: unknown = ctx.state['presentedHost']
     const origin = ctx.get('Origin')
     ctx.vary('Origin')
-    const refuse = (message: string) =>
-      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message })
+    const refuse = (message: string) => sendFault(ctx, 403, INVALID_REQUEST, message)
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
       refuse('Host is not allowed; connect to the public address of the service')
     } else if (origin && !admission.admitsOrigin(origin)) {

@@ -1,7 +1,8 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
+import { once } from '../graphql/graphql-api.ts'
 import { makeMemberSchema, memberCaller } from '../member-api/member-api.ts'
-import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
-import { once, signedInCaller, type Tool, ToolProblem } from './tool.ts'
+import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
+import { signedInCaller, type Tool, ToolProblem } from './tool.ts'
 
 const documentTool = makeDocumentTool({
   schema: once(makeMemberSchema),
@@ -18,29 +19,8 @@ const documentTool = makeDocumentTool({
 
 /** Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API (design 23). */
 function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
-  const scope = definition.document.startsWith('mutation') ? MEMBER_WRITE : MEMBER_READ
+  const scope = definition.effect === undefined ? MEMBER_READ : MEMBER_WRITE
   return documentTool({ ...definition, scopes: [scope] })
-}
-
-const page = 'pageInfo { hasNextPage endCursor } totalCount'
-
-interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** The field of the viewer. `nodes` is the selection for each node. */
-  readonly list: string
-  readonly nodes: string
-  /** The arguments of the field with their types, except those for paging. */
-  readonly filters: Readonly<Record<string, string>>
-}
-
-function purchaseList({ list, nodes, filters, ...described }: PurchaseListDefinition): Tool {
-  const all = { first: 'Int', after: 'String', ...filters }
-  return memberTool({
-    ...described,
-    document: `query (${declared(all)}) { viewer {
-      ${list}(${passed(all)}) { nodes { ${nodes} } ${page} }
-    } }`,
-    pick: ['viewer', list],
-  })
 }
 
 const notification = 'id topic title body link createdAt readAt'
@@ -53,66 +33,61 @@ export const memberTools: readonly Tool[] = [
     description:
       'Returns the id, name and e-mail address of the person who signed in, and all sites where they have ' +
       'a role.',
-    document: 'query { viewer { id name email schools { id slug name roles } } }',
-    pick: ['viewer'],
+    path: ['viewer'],
+    selection: 'id name email schools { id slug name roles }',
   }),
-  purchaseList({
+  memberTool({
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:
       'Lists the courses that the signed-in member bought, with the end of access and the watch progress. ' +
       'For the courses whose access ends next, use access: ACTIVE with sort: EXPIRE_DATE.',
-    list: 'enrolledCourses',
-    filters: { sort: 'EnrolledCourseSort', access: 'CourseAccess' },
-    nodes: `id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
-    lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }`,
+    path: ['viewer', 'enrolledCourses'],
+    selection:
+      pageOf(`id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
+    lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }`),
   }),
-  purchaseList({
+  memberTool({
     name: 'list_digital_products',
     title: 'My digital products',
     description:
       'Lists the digital products that the signed-in member bought, with download URLs that are valid for ' +
       'a few minutes.',
-    list: 'digitalProducts',
-    filters: { sort: 'PurchaseSort' },
-    nodes: 'id slug title summary fileName downloadUrl purchasedAt',
+    path: ['viewer', 'digitalProducts'],
+    selection: pageOf('id slug title summary fileName downloadUrl purchasedAt'),
   }),
-  purchaseList({
+  memberTool({
     name: 'list_consulting_services',
     title: 'My consultations',
     description:
       'Lists the consulting services that the signed-in member bought, with their times.',
-    list: 'consultingServices',
-    filters: { sort: 'PurchaseSort' },
-    nodes: 'id slug title summary durationMinutes purchasedAt scheduledAt',
+    path: ['viewer', 'consultingServices'],
+    selection: pageOf('id slug title summary durationMinutes purchasedAt scheduledAt'),
   }),
-  purchaseList({
+  memberTool({
     name: 'list_event_registrations',
     title: 'My events',
     description:
       'Lists the events that the signed-in member registered for, with venue and URL. For the next ' +
       'events, use when: UPCOMING with sort: START.',
-    list: 'eventRegistrations',
-    filters: { sort: 'EventRegistrationSort', when: 'EventTime', cancelled: 'Boolean' },
-    nodes: 'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
+    path: ['viewer', 'eventRegistrations'],
+    selection: pageOf(
+      'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
+    ),
   }),
   memberTool({
     name: 'list_notifications',
     title: 'My notifications',
     description: "Lists the signed-in member's notifications, newest first.",
-    document: `query ($first: Int, $after: String, $unreadOnly: Boolean, $topic: String) {
-      notifications(first: $first, after: $after, unreadOnly: $unreadOnly, topic: $topic) {
-        nodes { ${notification} } ${page}
-      }
-    }`,
-    pick: ['notifications'],
+    path: ['notifications'],
+    selection: pageOf(notification),
   }),
   memberTool({
     name: 'get_unread_notification_count',
     title: 'Count unread notifications',
     description: "Returns the number of the signed-in member's unread notifications.",
-    document: 'query { unreadNotificationCount }',
-    pick: [],
+    path: [],
+    selection: 'unreadNotificationCount',
   }),
   memberTool({
     name: 'list_notification_subscriptions',
@@ -120,8 +95,8 @@ export const memberTools: readonly Tool[] = [
     description:
       "Lists the topics and channels of the signed-in member's notifications. " +
       'Pass an id to update_notification_subscription to turn a subscription on or off.',
-    document: `query { notificationSubscriptions { ${subscription} } }`,
-    pick: [],
+    path: [],
+    selection: `notificationSubscriptions { ${subscription} }`,
   }),
   memberTool({
     name: 'mark_notification_read',
@@ -130,17 +105,17 @@ export const memberTools: readonly Tool[] = [
     description:
       "Marks one of the signed-in member's notifications as read, by an id from list_notifications. " +
       'Repeating the call changes nothing.',
-    document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
-      notification { ${notification} } unreadNotificationCount
-    } }`,
-    pick: ['markNotificationRead'],
+    effect: 'changes',
+    path: ['markNotificationRead'],
+    selection: `notification { ${notification} } unreadNotificationCount`,
   }),
   memberTool({
     name: 'mark_all_notifications_read',
     title: 'Mark all notifications as read',
     description: "Marks all of the signed-in member's notifications as read.",
-    document: 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
-    pick: ['markAllNotificationsRead'],
+    effect: 'changes',
+    path: ['markAllNotificationsRead'],
+    selection: 'markedCount unreadNotificationCount',
   }),
   memberTool({
     name: 'update_notification_subscription',
@@ -149,11 +124,8 @@ export const memberTools: readonly Tool[] = [
     description:
       'Turns one notification subscription of the signed-in member on or off, by an id from ' +
       'list_notification_subscriptions.',
-    document: `mutation ($id: ID!, $enabled: Boolean!) {
-      updateNotificationSubscription(id: $id, enabled: $enabled) {
-        notificationSubscription { ${subscription} }
-      }
-    }`,
-    pick: ['updateNotificationSubscription'],
+    effect: 'changes',
+    path: ['updateNotificationSubscription'],
+    selection: `notificationSubscription { ${subscription} }`,
   }),
 ]

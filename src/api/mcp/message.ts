@@ -29,12 +29,11 @@ export async function readMessage(
   const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
   const message = text === undefined ? undefined : parseMessage(text)
   if (!message) {
-    const fault = { status: 400, code: PARSE_ERROR, message: 'the body must be JSON in UTF-8' }
-    return sendFault(ctx, fault)
+    return sendFault(ctx, 400, PARSE_ERROR, 'the body must be JSON in UTF-8')
   }
   const problem = messageProblem(message.value)
   if (problem === undefined) return message
-  return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
+  return sendFault(ctx, 400, INVALID_REQUEST, problem)
 }
 
 /** Maximum nesting, far deeper than any argument. JSON.stringify runs out of stack at a few thousand levels. */
@@ -61,14 +60,8 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
-interface Fault {
-  readonly status: number
-  readonly code: number
-  readonly message: string
-}
-
 /** Sends a JSON-RPC error with the id null, for a message whose id was not read (JSON-RPC 2.0 §5). */
-export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
+export function sendFault(ctx: Context, status: number, code: number, message: string): undefined {
   logFields(ctx).error = message
   ctx.status = status
   ctx.set('Cache-Control', 'no-store')

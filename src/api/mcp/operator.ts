@@ -1,21 +1,18 @@
 import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { makeAdminSchema } from '../admin-api/admin-api.ts'
 import { adminCaller } from '../admin-api/context.ts'
-import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
-import { once, signedInCaller, type Tool } from './tool.ts'
-
-type Described = Pick<Tool, 'name' | 'title' | 'description'>
+import { once } from '../graphql/graphql-api.ts'
+import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
+import { signedInCaller, type Tool } from './tool.ts'
 
 /** Creates a tool for operators of a site. It runs one fixed document of the Admin API (design 15 and 23). */
-export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
+const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
   execute: async (call, document, variables) => {
     const caller = adminCaller(signedInCaller(call), call.request)
     return await call.parts.executeAdmin(document, variables, caller)
   },
 })
-
-const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
 /** The tools that list the ids and slugs of an area. */
 const listOfArea: Readonly<Record<string, string>> = {
@@ -30,41 +27,28 @@ const listOfArea: Readonly<Record<string, string>> = {
   students: 'list_site_students and list_site_courses',
 }
 
-interface ListDefinition extends Described {
-  /** The root field. `filters` are its arguments except those for paging; `nodes` is the selection for each node. */
-  readonly list: string
-  readonly filters: Readonly<Record<string, string>>
-  readonly nodes: string
-}
-
-interface FindDefinition extends Described {
+interface FindDefinition
+  extends Pick<DocumentDefinition, 'name' | 'title' | 'description' | 'selection'> {
   readonly field: string
-  readonly by: Readonly<Record<string, string>>
-  readonly selection: string
   /** Another area whose read scope the tool needs. */
   readonly also?: string
 }
 
-interface ChangeDefinition
-  extends Pick<Tool, 'name' | 'description'>,
-    Pick<DocumentDefinition, 'destroys'> {
-  /** The title; by default, the name in words. */
-  readonly title?: string
-  /** The arguments of the field; by default, one `input` of the type named after the field. */
-  readonly takes?: Readonly<Record<string, string>>
-  /** The selection for the result; by default, the id. */
-  readonly selection?: string
+/** Creates a tool that returns one object of an area. */
+export function find(area: string, { field, also, ...described }: FindDefinition): Tool {
+  return operatorTool({
+    ...described,
+    scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
+    path: [field],
+    listedBy: listOfArea[area],
+  })
 }
-
-/** The common part of the definitions of mutations that remove an object by id. */
-export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
 
 interface ReadDefinition {
   /** The name of an object, for tool names and texts. */
   readonly noun: string
-  readonly filters: Readonly<Record<string, string>>
-  /** The arguments that select one object; by default, the id. */
-  readonly by?: Readonly<Record<string, string>>
+  /** The arguments that select one object, for its description; by default, the id. */
+  readonly by?: string
   readonly selection: string
   /** Additional fields of a single object. */
   readonly details?: string
@@ -72,117 +56,77 @@ interface ReadDefinition {
   readonly order?: string
 }
 
-/** Creates the functions that create the tools of an area. */
-export function toolsOf(area: string) {
-  const listedBy = listOfArea[area]
-  const listed = listedBy === undefined ? {} : { listedBy }
-
-  function list({ list: field, filters, nodes, ...described }: ListDefinition): Tool {
-    const all = { first: 'Int', after: 'String', ...filters }
-    return operatorTool({
-      ...described,
+/** Creates the tools that list and get one kind of object: `list_site_orders` and `get_site_order`. */
+export function readBoth(area: string, definition: ReadDefinition): Tool[] {
+  const { noun, by = 'id', selection, details = '', order = '' } = definition
+  const words = noun.replaceAll('_', ' ')
+  const field = camelCase(noun)
+  return [
+    operatorTool({
+      name: `list_site_${noun}s`,
+      title: `List ${words}s of the site`,
+      description: `Lists the ${words}s of the token's site${order}.`,
       scopes: [readScope(area)],
-      document: `query (${declared(all)}) { ${field}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
-      pick: [field],
-    })
-  }
+      path: [`${field}s`],
+      selection: pageOf(selection),
+    }),
+    find(area, {
+      name: `get_site_${noun}`,
+      title: `Get ${withArticle(words)} of the site`,
+      description: `Returns ${withArticle(words)} of the token's site by ${by}.`,
+      field,
+      selection: `${selection} ${details}`,
+    }),
+  ]
+}
 
-  function find({ field, by, selection, also, ...described }: FindDefinition): Tool {
-    return operatorTool({
-      ...described,
-      ...listed,
-      scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
-      document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
-      pick: [field],
-    })
-  }
+/** The description of a tool, and the properties that differ from those its name implies. */
+type ChangeDefinition = Pick<DocumentDefinition, 'description'> &
+  Partial<Pick<DocumentDefinition, 'title' | 'effect' | 'selection'>>
 
-  /** Creates a tool that runs the mutation with the same name. The result contains only what the write scope covers. */
-  function change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
-    const field = camelCase(described.name)
-    const taken = takes ?? { input: `${capitalized(field)}Input!` }
+/** The verbs of tools that neither remove nor overwrite data. */
+const addingVerbs: ReadonlySet<string> = new Set([
+  ...['assign', 'create', 'enrol', 'invite', 'publish', 'register', 'restore'],
+])
+
+/**
+ * Creates the tools of an area that run the mutations with the same names, from their descriptions. A result contains
+ * only what the write scope covers.
+ */
+export function changes(
+  area: string,
+  definitions: Readonly<Record<string, string | ChangeDefinition>>,
+): Tool[] {
+  return Object.entries(definitions).map(([name, definition]) => {
+    const [verb = ''] = name.split('_')
     return operatorTool({
-      title: titleOf(described.name),
-      ...described,
-      ...listed,
+      title: titleOf(name),
+      effect: addingVerbs.has(verb) ? 'changes' : 'destroys',
+      selection: verb === 'delete' || verb === 'remove' ? 'deletedId' : 'id',
+      ...(typeof definition === 'string' ? { description: definition } : definition),
+      name,
       scopes: [writeScope(area)],
-      document: `mutation (${declared(taken)}) { ${field}(${passed(taken)}) { ${selection} } }`,
-      pick: [field],
+      path: [camelCase(name)],
+      listedBy: listOfArea[area],
     })
-  }
-
-  /** Creates the tools that list and get one kind of object: `list_site_orders` and `get_site_order`. */
-  function readBoth(definition: ReadDefinition): Tool[] {
-    const { noun, filters, by = { id: 'ID!' }, selection, details = '', order = '' } = definition
-    const words = noun.replaceAll('_', ' ')
-    const field = camelCase(noun)
-    return [
-      list({
-        name: `list_site_${noun}s`,
-        title: `List ${words}s of the site`,
-        description: `Lists the ${words}s of the token's site${order}.`,
-        list: `${field}s`,
-        filters,
-        nodes: selection,
-      }),
-      find({
-        name: `get_site_${noun}`,
-        title: `Get ${withArticle(words)} of the site`,
-        description: `Returns ${withArticle(words)} of the token's site by ${Object.keys(by).join(' or ')}.`,
-        field,
-        by,
-        selection: `${selection} ${details}`,
-      }),
-    ]
-  }
-  return { list, find, change, readBoth }
+  })
 }
 
 /** Creates the tools for a kind of item with a publication state, such as `course`. */
 export function itemTools(noun: string, selection: string): Tool[] {
-  const { readBoth, change } = toolsOf(`${noun}s`)
-  const sort = `${capitalized(camelCase(noun))}Sort`
+  const area = `${noun}s`
   const words = noun.replaceAll('_', ' ')
   const one = withArticle(words)
-  const byId = { takes: { id: 'ID!' } } as const
+  const stay = 'Existing enrolments, purchases and registrations stay valid.'
   return [
-    ...readBoth({
-      noun,
-      filters: { search: 'String', state: 'ReleaseState', sort },
-      by: { id: 'ID', slug: 'String' },
-      selection,
-      order: ', including drafts',
-    }),
-    change({
-      name: `create_${noun}`,
-      description: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
-    }),
-    change({
-      name: `update_${noun}`,
-      description: `Changes ${one}. Omit an argument to keep its current value.`,
-      destroys: true,
-    }),
-    change({
-      name: `publish_${noun}`,
-      description: `Publishes ${one}, now or at a given time.`,
-      takes: { id: 'ID!', at: 'DateTime' },
-    }),
-    change({
-      name: `unpublish_${noun}`,
-      description: `Returns ${one} to draft. Existing enrolments, purchases and registrations stay valid.`,
-      ...byId,
-      destroys: true,
-    }),
-    change({
-      name: `archive_${noun}`,
-      description: `Archives ${one}. Existing enrolments, purchases and registrations stay valid. restore_${noun} undoes this.`,
-      ...byId,
-      destroys: true,
-    }),
-    change({
-      name: `restore_${noun}`,
-      description: `Restores an archived ${words} to its earlier state.`,
-      ...byId,
+    ...readBoth(area, { noun, by: 'id or slug', selection, order: ', including drafts' }),
+    ...changes(area, {
+      [`create_${noun}`]: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
+      [`update_${noun}`]: `Changes ${one}. Omit an argument to keep its current value.`,
+      [`publish_${noun}`]: `Publishes ${one}, now or at a given time.`,
+      [`unpublish_${noun}`]: `Returns ${one} to draft. ${stay}`,
+      [`archive_${noun}`]: `Archives ${one}. ${stay} restore_${noun} undoes this.`,
+      [`restore_${noun}`]: `Restores an archived ${words} to its earlier state.`,
     }),
   ]
 }

@@ -6,7 +6,7 @@ import { memberTools } from './member-tools.ts'
 import { operatorTools } from './operator-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
-import { describeTool, once, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
+import { describeTool, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
 import { addressFor, audienceOf, isOpen, isServedAt } from './tool-access.ts'
 
 /** All tools of the service, in the order of tools/list. */
@@ -25,9 +25,6 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
   return tool && isServedAt(address, tool) ? tool : undefined
 }
 
-const describedByName = once(
-  () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
-)
 /** A list of tools, and its JSON, which is long and therefore created only once. */
 interface ListedTools {
   readonly tools: ToolDescription[]
@@ -47,7 +44,7 @@ export function listedTools(caller: AccessToken | undefined, address: ToolAddres
   const tools = toolCatalogue
     .filter((tool) => isServedAt(address, tool))
     .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
-    .flatMap(({ name }) => describedByName().get(name) ?? [])
+    .map(describeTool)
   const listed = { tools, text: JSON.stringify(tools) }
   listsByScopes.set(key, listed)
   return listed

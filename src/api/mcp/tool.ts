@@ -8,6 +8,7 @@ import { pages } from '../../platform/http/paths.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
+import { once } from '../graphql/graphql-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 
 /** The kind of person that an agent acts for. */
@@ -154,15 +155,6 @@ export function describeTool({ name, title, description, effect, input }: Tool):
       ...(!reads && { idempotentHint: true }),
       openWorldHint: false,
     },
-  }
-}
-
-/** Returns a function that creates a value at its first call and returns the same value at later calls. */
-export function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
   }
 }
 
