@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'gra
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
-import { type Execute, type GraphqlApi, makeGraphqlApi } from '../graphql/graphql-api.ts'
+import { type Execute, makeGraphqlApi } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import {
@@ -41,14 +41,12 @@ const resolvers = [
 export type ExecuteAdmin = Execute<AdminCaller>
 
 /** Creates the Admin API, independent of HTTP. */
-export function makeAdminApi(
-  parts: AdminParts,
-  limits: ApiLimits,
-): GraphqlApi<AdminCaller, AdminContext> {
+export function makeAdminApi(parts: AdminParts, limits: ApiLimits) {
   const schema = makeAdminSchema()
-  return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), (caller) => ({
-    ...{ caller, parts, oneOfMany: makeOneOfMany() },
-  }))
+  const contextFor = (caller: AdminCaller): AdminContext => {
+    return { caller, parts, oneOfMany: makeOneOfMany() }
+  }
+  return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), contextFor)
 }
 
 /** Creates the executable schema from the published text and our resolvers. @throws Error if they do not match */

@@ -19,8 +19,8 @@ export interface AdminParts {
   readonly invitations: Invitations
 }
 
-/** The context of one request. A type alias, because graphql-http does not accept an interface. */
-export type AdminContext = {
+/** The context of one request. */
+export interface AdminContext {
   readonly caller: AdminCaller
   readonly parts: AdminParts
   readonly oneOfMany: OneOfMany

@@ -1,16 +1,13 @@
 import {
   type DocumentNode,
   type GraphQLField,
-  GraphQLList,
-  GraphQLNonNull,
   type GraphQLSchema,
-  GraphQLString,
   getOperationAST,
   Kind,
+  type OperationDefinitionNode,
   parse,
   separateOperations,
   TypeInfo,
-  valueFromAST,
   visit,
   visitWithTypeInfo,
 } from 'graphql'
@@ -20,17 +17,15 @@ import { schemaText } from './schema-text.ts'
 
 /** Creates the function that collects the `@needs` scopes of an operation, including those of skipped fields. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
-  const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
+  const known = new WeakMap<OperationDefinitionNode, readonly string[]>()
   return (document, operationName) => {
     const operation = getOperationAST(document, operationName)
     if (!operation) return []
-    const name = operation.name?.value ?? ''
-    const ofDocument = known.get(document) ?? new Map<string, readonly string[]>()
-    known.set(document, ofDocument)
-    const before = ofDocument.get(name)
+    const before = known.get(operation)
     if (before) return before
-    const needed = scopesIn(separateOperations(document)[name] ?? document, schema)
-    ofDocument.set(name, needed)
+    const own = separateOperations(document)[operation.name?.value ?? ''] ?? document
+    const needed = scopesIn(own, schema)
+    known.set(operation, needed)
     return needed
   }
 }
@@ -60,14 +55,12 @@ export function scopesOfAdminApi(): ReadonlySet<string> {
   return scopes
 }
 
-const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))
-
 /** Returns the scopes in the `@needs` directive of a field. */
 export function scopesOfField(
   field: Pick<GraphQLField<unknown, unknown>, 'astNode'> | null | undefined,
 ): readonly string[] {
   const needs = field?.astNode?.directives?.find(({ name }) => name.value === 'needs')
-  const value = needs?.arguments?.find(({ name }) => name.value === 'scopes')?.value
-  if (value?.kind !== Kind.LIST) return []
-  return (valueFromAST(value, NAMES) as string[] | undefined) ?? []
+  const scopes = needs?.arguments?.[0]?.value
+  if (scopes?.kind !== Kind.LIST) return []
+  return scopes.values.flatMap((scope) => (scope.kind === Kind.STRING ? scope.value : []))
 }

@@ -18,48 +18,32 @@ import {
   type PeopleQuestion,
   type SitePerson,
 } from '../../school/members/people-list.ts'
-import { findMember, type HeldRole, listHeldRoles } from '../../school/members/site-roles.ts'
+import { findMember, listHeldRoles } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, deletes, found, listed, updates } from './resolver-factories.ts'
-
-type RoleName = Uppercase<SiteRole>
-
-interface NamedRoles {
-  readonly roles: readonly RoleName[]
-}
-
-type NamedInvitation = Omit<NewInvitation, 'roles'> & NamedRoles
-type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 
 /** Resolvers for people of the site and their roles (scopes `members:read` and `members:write`). */
 export const memberResolvers = {
   Query: {
-    members: listed('members', (database, { role, ...question }: MemberQuestion) =>
-      listPeople(database, { ...question, role: role && roleOf(role) }),
-    ),
+    members: listed('members', listPeople),
     member: personWith(),
     invitations: listed('invitations', listInvitations),
   },
   Mutation: {
     inviteMember: async (
       _source: unknown,
-      { input }: { readonly input: NamedInvitation },
+      { input }: { readonly input: NewInvitation },
       context: AdminContext,
     ) => {
       const { database, invitations } = context.parts
-      const invitation = { ...input, roles: input.roles.map(roleOf) }
-      return invited(await invitations.invite(database, actorOf(context), invitation), context)
+      return invited(await invitations.invite(database, actorOf(context), input), context)
     },
     resendInvitation: inviting('resend', invited),
     withdrawInvitation: inviting('withdraw', (deletedId) => ({ deletedId })),
     sendPasswordRecovery: inviting('sendRecovery', (id) => ({ id })),
-    setMemberRoles: updates(
-      (database, actor, { id, roles }: NamedRoles & { readonly id: string }) =>
-        setMemberRoles(database, actor, { id, roles: roles.map(roleOf) }),
-      rolesAfter,
-    ),
+    setMemberRoles: updates(setMemberRoles, rolesAfter),
     removeMember: deletes(removeMember),
   },
   Member: {
@@ -68,15 +52,9 @@ export const memberResolvers = {
   } satisfies Record<string, AdminResolver<SitePerson>>,
   Invitation: {
     name: ({ data }) => readOffer(data).name,
-    roles: ({ data }) => readOffer(data).roles.map((role) => role.toUpperCase()),
+    roles: ({ data }) => readOffer(data).roles,
   } satisfies Record<string, AdminResolver<{ readonly data: string | null }>>,
-  HeldRole: {
-    role: ({ role }) => role.toUpperCase(),
-  } satisfies Record<string, AdminResolver<HeldRole>>,
-}
-
-function roleOf(name: RoleName): SiteRole {
-  return name.toLowerCase() as SiteRole
+  SiteRole: { OWNER: 'owner', ADMIN: 'admin', LECTURER: 'lecturer', STUDENT: 'student' },
 }
 
 function invited(id: string, { caller: { siteId }, parts: { database, now } }: AdminContext) {

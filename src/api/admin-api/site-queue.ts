@@ -5,14 +5,8 @@ import { tooManyRequests } from '../../platform/http/errors.ts'
 /** Maximum number of unfinished tasks in a queue. By default, a document may have 30 aliases. */
 const WAITING_MAX = 120
 
-interface Queue {
-  /** Fulfilled as soon as the last task in the queue has settled. */
-  last: Promise<unknown>
-  waiting: number
-}
-
-/** The queues with unfinished tasks, by site and kind. */
-const queues = new Map<string, Queue>()
+/** The unfinished tasks, by site and kind. Each promise is fulfilled as soon as its task has settled. */
+const queues = new Map<string, Promise<unknown>[]>()
 
 /**
  * Runs a task after all earlier tasks in its queue, because one document can start many tasks that read a million rows
@@ -25,26 +19,16 @@ export async function runInTurn<Result>(
   queueName: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const queue = queues.get(queueName) ?? { last: Promise.resolve(), waiting: 0 }
-  if (queue.waiting >= WAITING_MAX) throw tooManyRequests()
-  const isFirst = queue.waiting === 0
-  const mine = isFirst ? work() : after(queue.last, work)
-  queue.waiting += 1
-  queue.last = mine.catch(() => {})
+  const queue = queues.get(queueName) ?? []
+  if (queue.length >= WAITING_MAX) throw tooManyRequests()
+  const last = queue.at(-1)
+  const mine = last ? last.then(() => setImmediate()).then(work) : work()
+  queue.push(mine.catch(() => {}))
   queues.set(queueName, queue)
   try {
     return await mine
   } finally {
-    queue.waiting -= 1
-    if (queue.waiting === 0) queues.delete(queueName)
+    queue.shift()
+    if (queue.length === 0) queues.delete(queueName)
   }
-}
-
-async function after<Result>(
-  before: Promise<unknown>,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  await before
-  await setImmediate()
-  return await work()
 }

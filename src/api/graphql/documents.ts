@@ -81,26 +81,20 @@ function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits):
   if (nestsDeeperThan(source, limits.nestingMax)) {
     return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
   }
-  const parsed = parseWithin(source, limits.documentTokensMax)
-  if (parsed instanceof GraphQLError) {
+  let parsed: DocumentNode
+  try {
+    parsed = parse(source, { maxTokens: limits.documentTokensMax })
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error
     // graphql-js has no error code for its token limit, so match the message.
-    return parsed.message.includes('Parsing aborted')
+    return error.message.includes('Parsing aborted')
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
-      : { kind: 'invalid', errors: [parsed] }
+      : { kind: 'invalid', errors: [error] }
   }
   const exceeded = findExceededLimit(parsed, limits)
   if (exceeded) return { kind: 'refused', error: exceeded }
   const errors = validate(schema, parsed)
   return errors.length > 0 ? { kind: 'invalid', errors } : { kind: 'valid', document: parsed }
-}
-
-function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLError {
-  try {
-    return parse(source, { maxTokens })
-  } catch (error) {
-    if (error instanceof GraphQLError) return error
-    throw error
-  }
 }
 
 /** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts those in strings. */

@@ -1,7 +1,6 @@
 /** Serves the GraphQL APIs over HTTP, with their pages and schemas, and checks tokens and limits. */
 
 import type { Context } from 'koa'
-import type Router from 'koa-router'
 
 import type { Page } from '../../../views/layout.ts'
 import { openCors } from '../../platform/http/cors.ts'
@@ -19,12 +18,12 @@ import {
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../../resource/resource-server/verify-bearer.ts'
+import type { makeDiscovery } from '../discovery/discovery.ts'
+import type { ProtectedResource } from '../discovery/protected-resource.ts'
 import type { CostLimit } from './cost.ts'
-import type { ContextRecord, Execute, GraphqlApi } from './graphql-api.ts'
-import { type CallerOf, makeHttpHandler } from './http-handler.ts'
+import { type Execute, type GraphqlApi, once } from './graphql-api.ts'
+import { type CallerOf, handleRequest } from './http-handler.ts'
 import { makeTryQuery, type Person } from './query-page.ts'
-
-type Resource = 'origin' | 'admin' | 'mcp' | 'mcpMember' | 'mcpAdmin'
 
 /** Dependencies that the endpoints of the Member API, the Admin API and the tools share. */
 export interface EndpointPorts {
@@ -37,26 +36,20 @@ export interface EndpointPorts {
   readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
   readonly adviseOnScopes: AdviseOnScopes
-  readonly discovery: {
-    /** Returns the URL of the metadata of a protected resource, for challenges (RFC 9728 §5.1; design 5). */
-    readonly metadataUrl: (resource: Resource) => string
-    readonly scopesOf: (resource: Resource) => readonly string[]
-    /** Returns the short version of /auth.md. */
-    readonly authGuide: () => string
-  }
+  readonly discovery: ReturnType<typeof makeDiscovery>
   readonly schemaCacheSeconds: number
 }
 
-interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
+interface GraphqlEndpoint<Caller> {
   /** Creates the API. Called once, at the first request that needs it. */
-  readonly load: () => Promise<GraphqlApi<Caller, ApiContext>>
+  readonly load: () => Promise<GraphqlApi<Caller>>
   readonly address: string
   readonly schemaAddress: string
   readonly schemaText: string
   /** The page that browsers get instead of the API. */
   readonly page: Page
   readonly costLimit: CostLimit
-  readonly resource: Resource
+  readonly resource: ProtectedResource
   /** Returns the scopes that a challenge requests. */
   readonly askedScopes: () => readonly string[]
   /** Returns the verdict, or a refusal for a token without access to this API. Called before the body is read. */
@@ -65,16 +58,12 @@ interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
 }
 
 /** Creates the HTTP routes of an API, and the functions that run documents for tools and for the query page. */
-export function graphqlEndpoint<Caller extends Person, ApiContext extends ContextRecord>(
+export function graphqlEndpoint<Caller extends Person>(
   { discovery, adviseOnScopes, verifyBearer, schemaCacheSeconds }: EndpointPorts,
-  endpoint: GraphqlEndpoint<Caller, ApiContext>,
+  endpoint: GraphqlEndpoint<Caller>,
 ) {
   const { askedScopes, costLimit, resource } = endpoint
-  let loading: ReturnType<typeof endpoint.load> | undefined
-  const api = () => {
-    loading ??= endpoint.load()
-    return loading
-  }
+  const load = once(endpoint.load)
   const protection: Protection = {
     resourceMetadataUrl: discovery.metadataUrl(resource),
     adviseOnScopes,
@@ -82,44 +71,40 @@ export function graphqlEndpoint<Caller extends Person, ApiContext extends Contex
       return askedScopes()
     },
   }
-  const execute: Execute<Caller> = async (...asked) => await (await api()).execute(...asked)
+  const execute: Execute<Caller> = async (...asked) => await (await load()).execute(...asked)
   const router = makeRouter()
   router.get(endpoint.schemaAddress, openCors(['GET']), (ctx) => {
     ctx.set('Cache-Control', `public, max-age=${schemaCacheSeconds}`)
     ctx.type = 'text/plain; charset=utf-8'
     ctx.body = endpoint.schemaText
   })
-  serveRequests(router, { ...endpoint, load: api }, { verifyBearer, protection })
-  return { routes: router, protection, execute, tryQuery: makeTryQuery(api, costLimit) }
+  router.all(endpoint.address, openCors(['GET', 'POST']), async (ctx) => {
+    await serve(ctx, { ...endpoint, load }, { verifyBearer, protection })
+  })
+  return { routes: router, protection, execute, tryQuery: makeTryQuery(load, costLimit) }
 }
 
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/** Registers the route that runs one operation per request. CSRF is impossible, because the API uses no cookies. */
-function serveRequests<Caller, ApiContext extends ContextRecord>(
-  router: Router,
-  endpoint: GraphqlEndpoint<Caller, ApiContext>,
+/** Runs the operation of a request. CSRF is impossible, because the API uses no cookies. */
+async function serve<Caller>(
+  ctx: Context,
+  { load, page, admit, callerOf, costLimit }: GraphqlEndpoint<Caller>,
   { verifyBearer, protection }: { verifyBearer: VerifyBearer; protection: Protection },
-): void {
-  const { load, page, admit, callerOf, costLimit } = endpoint
-  let handling: Promise<ReturnType<typeof makeHttpHandler<Caller, ApiContext>>> | undefined
-  router.all(endpoint.address, openCors(['GET', 'POST']), async (ctx) => {
-    if (wantsPage(ctx)) return sendPublicPage(ctx, page)
-    if (ctx.method !== 'POST' && ctx.method !== 'GET') {
-      ctx.set('Allow', 'GET, POST')
-      throw methodNotAllowed('GET and POST')
-    }
-    if (ctx.url.length > ADDRESS_CHARACTERS_MAX) throw addressTooLong(ADDRESS_CHARACTERS_MAX)
-    ctx.set('Cache-Control', 'no-store')
-    const verdict = admit(await verdictOf(ctx, verifyBearer))
-    if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-    const exceeded = costLimit.limits.exceeded(costLimit.name, personKey(verdict.token))
-    if (answerTooMany(ctx, exceeded, 'graphql')) return
-    handling ??= load().then((api) => makeHttpHandler(api, callerOf, costLimit, protection))
-    const handle = await handling
-    await handle(ctx, verdict.token)
-  })
+): Promise<void> {
+  if (wantsPage(ctx)) return sendPublicPage(ctx, page)
+  if (ctx.method !== 'POST' && ctx.method !== 'GET') {
+    ctx.set('Allow', 'GET, POST')
+    throw methodNotAllowed('GET and POST')
+  }
+  if (ctx.url.length > ADDRESS_CHARACTERS_MAX) throw addressTooLong(ADDRESS_CHARACTERS_MAX)
+  ctx.set('Cache-Control', 'no-store')
+  const verdict = admit(await verdictOf(ctx, verifyBearer))
+  if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
+  const exceeded = costLimit.limits.exceeded(costLimit.name, personKey(verdict.token))
+  if (answerTooMany(ctx, exceeded, 'graphql')) return
+  await handleRequest(ctx, verdict, { api: await load(), callerOf, costLimit, protection })
 }
 
 /** Whether a browser requests a page. A program that accepts any type gets JSON. Adds `Vary: Accept`. */

@@ -18,9 +18,6 @@ export type ScopesNeeded = (
   operationName: string | null | undefined,
 ) => readonly string[]
 
-/** The context type that graphql-http requires: a type alias, not an interface. */
-export type ContextRecord = Record<PropertyKey, unknown>
-
 /** The selected operation of a prepared document, and its variables. */
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
@@ -37,34 +34,35 @@ export type Execute<Caller> = (
 ) => Promise<ExecutionResult>
 
 /** A GraphQL API, independent of HTTP. Created once, with a cache of prepared documents. */
-export type GraphqlApi<Caller, Context extends ContextRecord> = ReturnType<
-  typeof makeGraphqlApi<Caller, Context>
->
+export type GraphqlApi<Caller> = ReturnType<typeof makeGraphqlApi<Caller>>
 
 /** Creates a GraphQL API. @param contextFor creates the context of one request */
-export function makeGraphqlApi<Caller, Context extends ContextRecord>(
+export function makeGraphqlApi<Caller>(
   schema: GraphQLSchema,
   limits: ApiLimits,
   scopesNeeded: ScopesNeeded,
-  contextFor: (caller: Caller) => Context,
+  contextFor: (caller: Caller) => object,
 ) {
   const prepare = makePrepareDocument(schema, limits)
   const costOf = makeCostOf(schema)
-  const argumentsFor = (
+  /** Runs one operation of a prepared document. The result includes internal errors. */
+  const perform = async (
     document: DocumentNode,
-    { operationName, variables }: Request,
+    { operationName = null, variables = null }: Request,
     caller: Caller,
-  ) => ({
-    schema,
-    document,
-    operationName: operationName ?? null,
-    variableValues: variables ?? null,
-    contextValue: contextFor(caller),
-  })
+  ) => {
+    const contextValue = contextFor(caller)
+    return await execute({
+      schema,
+      document,
+      operationName,
+      variableValues: variables,
+      contextValue,
+    })
+  }
   /** Runs one operation of a prepared document. Returns and throws like `Execute`. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
-    const result = await execute(argumentsFor(document, request, caller))
-    throwRefusal(result)
+    const result = await perform(document, request, caller)
     const [fault] = faultsIn(result)
     if (fault) throw fault.originalError ?? fault
     return result
@@ -81,7 +79,7 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
     limits,
     scopesNeeded,
     prepare,
-    argumentsFor,
+    perform,
     run,
     execute: executeOwn,
     /** Estimates the cost of an operation and counts its changes. `excess` is the error if the cost is too high. */
@@ -95,15 +93,25 @@ export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   }
 }
 
-/** Returns the errors to hide from callers: those that a resolver threw and that are not GraphQL errors. */
+/**
+ * Returns the errors to hide from callers: those that a resolver threw and that are not GraphQL errors.
+ *
+ * @throws the first refusal of a resolver, if any, such as storageUnavailable. So no partial result is sent.
+ */
 export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
-  return errors.filter(
+  const faults = errors.filter(
     ({ originalError }) => originalError && !(originalError instanceof GraphQLError),
   )
+  const refused = faults.find(({ originalError }) => isRefusal(originalError))
+  if (refused) throw refused.originalError
+  return faults
 }
 
-/** Throws the first refusal of a resolver, if any, such as storageUnavailable. So no partial result is sent. */
-export function throwRefusal(result: ExecutionResult): void {
-  for (const { originalError } of faultsIn(result))
-    if (isRefusal(originalError)) throw originalError
+/** Returns a function that creates a value at its first call and returns the same value at later calls. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }

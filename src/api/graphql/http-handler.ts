@@ -1,11 +1,5 @@
-import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
-import {
-  createHandler,
-  parseRequestParams,
-  type Request,
-  type RequestParams,
-  type Response,
-} from 'graphql-http'
+import { type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
+import { parseRequestParams, type RequestParams } from 'graphql-http'
 import type { Context } from 'koa'
 
 import { sendError } from '../../platform/http/error-handler.ts'
@@ -14,55 +8,62 @@ import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type Protection, refuse } from '../../resource/resource-server/protect.ts'
-import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
+import { demandScopes, type Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'
-import { type ContextRecord, faultsIn, type GraphqlApi, throwRefusal } from './graphql-api.ts'
-
-/** The state of one request inside graphql-http. */
-interface Exchange<Caller> {
-  readonly ctx: Context
-  readonly token: Granted['token']
-  readonly caller: Caller
-  /** Sends the response instead of graphql-http. */
-  refuse?: () => unknown
-  /** The cost of the operation, once it is known. */
-  cost?: number
-  /** Whether the request has `extensions: { limits: true }`. */
-  showsLimits?: boolean
-}
+import { faultsIn, type GraphqlApi } from './graphql-api.ts'
 
 /** Creates the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
-/** Creates the handler of requests with a verified token. It checks the scopes that the document needs. */
-export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
-  api: GraphqlApi<Caller, ApiContext>,
-  callerOf: CallerOf<Caller>,
-  costLimit: CostLimit,
-  protection: Protection,
-) {
-  const handle = makeHandler(api, costLimit, protection)
-  return async (ctx: Context, token: Granted['token']): Promise<void> => {
-    const exchange: Exchange<Caller> = { ctx, token, caller: callerOf(token, ctx) }
-    const [body, init] = await handle({
-      method: ctx.method,
-      url: ctx.url,
-      headers: ctx.headers,
-      body: await readBody(ctx, api.limits.bodyBytesMax),
-      raw: exchange,
-      context: undefined,
-    })
-    if (exchange.refuse) {
-      await exchange.refuse()
-    } else if (body === null) {
-      sendRefusal(ctx, init.status)
-    } else {
-      ctx.status = init.status
-      ctx.set(init.headers ?? {})
-      ctx.body = body
-    }
+interface Handling<Caller> {
+  readonly api: GraphqlApi<Caller>
+  readonly callerOf: CallerOf<Caller>
+  readonly costLimit: CostLimit
+  readonly protection: Protection
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const GRAPHQL_TYPE = 'application/graphql-response+json; charset=utf-8'
+
+/** Handles a request with a verified token. Checks the limits, and the scopes that the document needs. */
+export async function handleRequest<Caller>(
+  ctx: Context,
+  { token }: Granted,
+  { api, callerOf, costLimit, protection }: Handling<Caller>,
+): Promise<void> {
+  const body = await readBody(ctx, api.limits.bodyBytesMax)
+  const type = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
+  if (type === false) return sendRefusal(ctx, 406)
+  // In application/json, the errors of a document have the status 200 (GraphQL over HTTP, Status Codes).
+  const rejectedStatus = type === JSON_TYPE ? 200 : 400
+  const params = await readParameters(ctx, body)
+  if (!params) return
+  const prepared = api.prepare(params.query)
+  if (!prepared.isKept) countPreparing(token, costLimit)
+  if (prepared.kind === 'refused') return sendResult(ctx, 400, { errors: [prepared.error] }, type)
+  if (prepared.kind === 'invalid') {
+    logFields(ctx).outcome = 'errors'
+    return sendResult(ctx, rejectedStatus, { errors: prepared.errors }, type)
   }
+  const { document } = prepared
+  const operation = getOperationAST(document, params.operationName)
+  // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
+  if (ctx.method === 'GET' && operation?.operation === 'mutation') return sendRefusal(ctx, 405)
+  const needed = api.scopesNeeded(document, params.operationName)
+  const verdict = demandScopes({ kind: 'granted', token }, needed)
+  if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
+  const { cost, changes, excess } = api.measure(document, params)
+  if (excess) return sendResult(ctx, 400, { errors: [excess] }, type)
+  if (answerTooMany(ctx, takeChanges(token, changes, costLimit), 'graphql')) return
+  countOperation(token, cost, costLimit)
+  if (!operation) {
+    const unclear = new GraphQLError('Unable to detect operation AST')
+    return sendResult(ctx, rejectedStatus, { errors: [unclear] }, type)
+  }
+  const result = hideFaults(await api.perform(document, params, callerOf(token, ctx)), ctx)
+  const limits = params.extensions?.['limits'] === true && { limits: limitsInForce(api.limits) }
+  sendResult(ctx, 200, { ...result, extensions: { cost, ...limits } }, type)
 }
 
 /** Reads the body of a POST; returns an empty text for a GET. @throws unsupportedBody, bodyTooLarge */
@@ -73,97 +74,65 @@ async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   return text
 }
 
-/** Error descriptions for responses of graphql-http that have no body. */
-const refusals: Readonly<Record<number, string>> = {
+function sendResult(ctx: Context, status: number, result: object, type: string): void {
+  ctx.status = status
+  ctx.set('Content-Type', type)
+  ctx.body = JSON.stringify(result)
+}
+
+/** Error descriptions of the requests that are rejected without a GraphQL result. */
+const refusals = {
   405: 'GET is for queries only; use POST for mutations',
   406: 'Accept must allow application/graphql-response+json or application/json',
   415: 'the request body must be application/json in UTF-8',
-}
+} as const
 
-function sendRefusal(ctx: Context, status: number): void {
+function sendRefusal(ctx: Context, status: keyof typeof refusals): void {
   if (status === 405) ctx.set('Allow', 'POST')
-  sendError(ctx, status, {
-    error: 'invalid_request',
-    error_description: refusals[status] ?? 'the request is not valid GraphQL over HTTP',
-  })
+  sendError(ctx, status, { error: 'invalid_request', error_description: refusals[status] })
 }
 
-/** Creates the graphql-http handler. The library reads media types and parameters; our code decides what to execute. */
-function makeHandler<Caller, ApiContext extends ContextRecord>(
-  api: GraphqlApi<Caller, ApiContext>,
-  costLimit: CostLimit,
-  protection: Protection,
-) {
-  const limits = limitsInForce(api.limits)
-  return createHandler<Exchange<Caller>, unknown, ApiContext>({
-    parseRequestParams: readParameters,
-    onSubscribe({ raw, headers }, params) {
-      raw.showsLimits = Object(params.extensions)['limits'] === true
-      const prepared = api.prepare(params.query)
-      if (!prepared.isKept) countPreparing(raw.token, costLimit)
-      if (prepared.kind === 'invalid') {
-        logFields(raw.ctx).outcome = 'errors'
-        return prepared.errors
-      }
-      if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
-      const { document } = prepared
-      return (
-        refuseOperation(raw, document, params, headers) ??
-        api.argumentsFor(document, params, raw.caller)
-      )
-    },
-    onOperation: ({ raw }, _args, result) => ({
-      ...hideFaults(result, raw.ctx),
-      extensions: { cost: raw.cost, ...(raw.showsLimits && { limits }) },
-    }),
-  })
-
-  /** Returns a response if the method, the scopes or a limit forbid the operation; otherwise counts the operation. */
-  function refuseOperation(
-    raw: Exchange<Caller>,
-    document: DocumentNode,
-    params: RequestParams,
-    headers: unknown,
-  ): Response | undefined {
-    const { ctx, token } = raw
-    // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
-    const { operation } = getOperationAST(document, params.operationName) ?? {}
-    if (ctx.method === 'GET' && operation === 'mutation') return refusal(405)
-
-    const needed = api.scopesNeeded(document, params.operationName)
-    if (!needed.every((scope) => token.scopes.includes(scope))) {
-      const refused = { kind: 'insufficient', token, needed, oneIsEnough: false } as const
-      raw.refuse = () => refuse(ctx, refused, protection)
-      return refusal(403)
+/** Reads the parameters of a request, or sends an error and returns undefined. */
+async function readParameters(ctx: Context, body: string): Promise<RequestParams | undefined> {
+  const { method, url, headers } = ctx
+  const request = { method, url, headers, body, raw: undefined, context: undefined }
+  try {
+    const params = await parseRequestParams(request)
+    if ('query' in params) return params
+    sendRefusal(ctx, 415)
+  } catch (error) {
+    if (sendsHashOnly(ctx, body)) {
+      // Use status 200, as Apollo's servers do. Their clients then send the document automatically.
+      const extensions = { code: 'PERSISTED_QUERY_NOT_SUPPORTED' }
+      const errors = [{ message: 'PersistedQueryNotSupported', extensions }]
+      sendResult(ctx, 200, { errors }, JSON_TYPE)
+    } else {
+      sendResult(ctx, 400, { errors: [{ message: (error as Error).message }] }, JSON_TYPE)
     }
-    const { cost, changes, excess } = api.measure(document, params)
-    if (excess) return badRequest(excess, headers)
-    const exceeded = takeChanges(token, changes, costLimit)
-    if (exceeded) {
-      raw.refuse = () => answerTooMany(ctx, exceeded, 'graphql')
-      return refusal(429)
-    }
-    raw.cost = cost
-    countOperation(token, cost, costLimit)
+  }
+  return undefined
+}
+
+/** Whether a request has the hash of a document but no document. */
+function sendsHashOnly({ method, querystring }: Context, body: string): boolean {
+  const search = new URLSearchParams(querystring)
+  const { query, extensions } =
+    method === 'GET'
+      ? { query: search.get('query'), extensions: parseObject(search.get('extensions')) }
+      : (parseObject(body) ?? {})
+  const persisted = Object(extensions)['persistedQuery'] as unknown
+  return query == null && typeof persisted === 'object' && persisted !== null
+}
+
+/** Parses a JSON object. Returns undefined for any other text. */
+export function parseObject(text?: string | null): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
     return undefined
   }
-}
-
-/** Returns a response that stops graphql-http. The handler then sends the real one, with its headers and body. */
-function refusal(status: 403 | 405 | 429): Response {
-  return [null, { status, statusText: '' }]
-}
-
-/** Creates the response to a document that exceeds a limit: 400 for every media type, because it was not executed. */
-function badRequest(error: GraphQLError, headers: unknown): Response {
-  const accept = String(Object(headers)['accept'] ?? '')
-  const type = accept.includes('graphql-response+json') ? 'graphql-response+json' : 'json'
-  return jsonResponse(400, { errors: [error] }, type)
-}
-
-function jsonResponse(status: number, body: object, type = 'json'): Response {
-  const headers = { 'content-type': `application/${type}; charset=utf-8` }
-  return [JSON.stringify(body), { status, statusText: '', headers }]
 }
 
 /** Logs internal errors and replaces them with the error id. @throws a refusal, such as storageUnavailable */
@@ -171,63 +140,20 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   if (result.errors) logFields(ctx).outcome = 'errors'
   const faults = faultsIn(result)
   if (faults.length === 0) return result
-  throwRefusal(result)
   for (const { originalError } of faults) {
     logFields(ctx).cause = originalError
     ctx.app.emit('error', originalError, ctx)
   }
   const errorId = requestIdOf(ctx)
-  return {
-    ...result,
-    errors: result.errors?.map((error) =>
-      faults.includes(error) ? internalError(errorId, error) : error,
-    ),
-  } as ExecutionResult
+  const shown = (error: GraphQLError) =>
+    faults.includes(error) ? internalError(errorId, error) : error
+  return { ...result, errors: result.errors?.map(shown) } as ExecutionResult
 }
 
 /** Creates the error that replaces an internal error. The log has the cause under the error id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(
     `internal error; report error ID ${errorId} to the operator of this service`,
-    {
-      path: path ?? null,
-      extensions: { code: 'INTERNAL', errorId },
-    },
+    { path: path ?? null, extensions: { code: 'INTERNAL', errorId } },
   )
-}
-
-/** Reads the parameters of a request. If it has only the hash of a document, returns an error that asks for it. */
-async function readParameters<Raw>(
-  request: Request<Raw, unknown>,
-): Promise<RequestParams | Response> {
-  try {
-    return await parseRequestParams(request)
-  } catch (error) {
-    // graphql-http itself reports missing or malformed parameters.
-    if (!(await sendsHashOnly(request))) throw error
-    // Use status 200, as Apollo's servers do. Their clients then send the document automatically.
-    const code = 'PERSISTED_QUERY_NOT_SUPPORTED'
-    return jsonResponse(200, {
-      errors: [{ message: 'PersistedQueryNotSupported', extensions: { code } }],
-    })
-  }
-}
-
-/** Whether a request has the hash of a document but no document. */
-async function sendsHashOnly<Raw>({ method, url, body }: Request<Raw, unknown>): Promise<boolean> {
-  const search = new URLSearchParams(url.split('?')[1])
-  const { query, extensions } =
-    method === 'GET'
-      ? { query: search.get('query'), extensions: jsonObject(search.get('extensions')) }
-      : jsonObject(typeof body === 'function' ? await body() : body)
-  const persisted = Object(extensions)['persistedQuery'] as unknown
-  return query == null && typeof persisted === 'object' && persisted !== null
-}
-
-function jsonObject(text: unknown): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(String(text))) as Record<string, unknown>
-  } catch {
-    return {}
-  }
 }

@@ -9,11 +9,15 @@ import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts
 import { personKey } from '../../platform/limits/limits.ts'
 import { type CostLimit, countOperation, countPreparing } from './cost.ts'
 import { limitsInForce } from './documents.ts'
-import type { ContextRecord, GraphqlApi } from './graphql-api.ts'
+import type { GraphqlApi } from './graphql-api.ts'
+import { parseObject } from './http-handler.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
-/** The outcome of a query on a page: its result, or why there is none. */
-type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
+/** The outcome of a query on a page: either its result, or why there is none. */
+interface TriedQuery {
+  readonly result?: ExecutionResult
+  readonly problem?: string
+}
 
 /** Runs a query that a person entered on a page of this service, with all permissions of that person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
@@ -34,8 +38,8 @@ export interface Person {
 }
 
 /** Creates the function that runs entered queries under the limits of an API. Rejects mutations without `mayChange`. */
-export function makeTryQuery<Caller extends Person, Context extends ContextRecord>(
-  load: () => Promise<GraphqlApi<Caller, Context>>,
+export function makeTryQuery<Caller extends Person>(
+  load: () => Promise<GraphqlApi<Caller>>,
   costLimit: CostLimit,
 ): TryQuery<Caller> {
   return async (typed, caller) => {
@@ -53,7 +57,7 @@ export function makeTryQuery<Caller extends Person, Context extends ContextRecor
     const { document } = prepared
     const problem = operationProblem(document, typed)
     if (problem) return { problem }
-    const variables = readVariables(typed.variables)
+    const variables = parseObject(typed.variables.trim() || '{}')
     if (!variables) return { problem: 'The variables must be a JSON object.' }
     const request = { operationName: typed.operationName, variables }
     const { cost, excess } = api.measure(document, request)
@@ -72,16 +76,6 @@ function operationProblem(
   if (operation === undefined) return 'Select exactly one operation.'
   if (operation === 'query' || mayChange) return undefined
   return 'This page runs queries only. Send mutations with an access token.'
-}
-
-function readVariables(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text.trim() || '{}')
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** A submitted query and its outcome. */
@@ -106,20 +100,11 @@ export async function sendQueryPage(
   { runAddress, example, tried, tool: files }: ShownQuery,
 ): Promise<void> {
   const tool = await files.forPage(runAddress)
-  const page = queryPage({
-    ...parts,
-    query: tried?.typed.source ?? example,
-    variables: tried?.typed.variables ?? '',
-    ...(tried && answerOf(tried.outcome)),
-    tool,
-  })
-  sendPage(ctx, page)
+  const { source: query, variables } = tried?.typed ?? { source: example, variables: '' }
+  const { result, problem } = tried?.outcome ?? {}
+  const answer = result && JSON.stringify(result, null, 2)
+  sendPage(ctx, queryPage({ ...parts, query, variables, answer, problem, tool }))
   if (tool) ctx.set('Content-Security-Policy', queryToolPolicy(tool))
-}
-
-function answerOf(outcome: TriedQuery): Pick<QueryPage, 'answer' | 'problem'> {
-  if ('problem' in outcome) return { problem: outcome.problem }
-  return { answer: JSON.stringify(outcome.result, null, 2) }
 }
 
 /** Reads the query and its variables from the form of the page. */
@@ -132,7 +117,7 @@ const SCRIPT_BYTES_MAX = 100_000
 /** Reads a query that GraphiQL sends as JSON. @throws unsupportedBody, bodyTooLarge */
 export async function readScriptQuery(ctx: Context): Promise<TypedQuery> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
-  const sent = objectIn(decodeUtf8(await readRequestBody(ctx, SCRIPT_BYTES_MAX)))
+  const sent = parseObject(decodeUtf8(await readRequestBody(ctx, SCRIPT_BYTES_MAX)))
   if (!sent) throw unsupportedBody('a JSON object in UTF-8')
   const { query, variables, operationName } = sent
   return {
@@ -142,15 +127,7 @@ export async function readScriptQuery(ctx: Context): Promise<TypedQuery> {
   }
 }
 
-function objectIn(text: string | undefined): Record<string, unknown> | undefined {
-  try {
-    return Object(JSON.parse(text ?? '')) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-}
-
 /** Sends the outcome to GraphiQL in the format of the API. */
-export function sendTried(ctx: Context, outcome: TriedQuery): void {
-  ctx.body = 'problem' in outcome ? { errors: [{ message: outcome.problem }] } : outcome.result
+export function sendTried(ctx: Context, { result, problem }: TriedQuery): void {
+  ctx.body = result ?? { errors: [{ message: problem }] }
 }

@@ -8,6 +8,7 @@ import type Router from 'koa-router'
 import type { QueryTool } from '../../../views/query-page.ts'
 import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
+import { once } from './graphql-api.ts'
 
 export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 
@@ -28,11 +29,7 @@ const NONCE_BYTES = 16
 
 /** Creates the query tool, which serves GraphiQL and React. Without their packages, pages show a plain form. */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
-  let loading: ReturnType<typeof readAll> | undefined
-  const load = () => {
-    loading ??= readAll(findPackage)
-    return loading
-  }
+  const load = once(() => readAll(findPackage))
   return {
     addRoutes(router: Router): void {
       router.get(pages.queryAssets, async (ctx) => {

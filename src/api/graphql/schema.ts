@@ -3,12 +3,13 @@ import {
   GraphQLError,
   type GraphQLFieldResolver,
   type GraphQLSchema,
+  isEnumType,
   isObjectType,
   isScalarType,
   valueFromASTUntyped,
 } from 'graphql'
 
-/** Resolvers by type and field. A field without a resolver is a property of its parent. */
+/** Resolvers by type and field. A field without one is a property of its parent. For an enum, our name of each value. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /** Creates an executable schema. `around` wraps each resolver. @throws Error if `text` lacks a type or field */
@@ -20,6 +21,10 @@ export function makeSchema(
   const schema = buildSchema(text)
   for (const [typeName, fields] of resolvers.flatMap(Object.entries<Resolvers[string]>)) {
     const type = schema.getType(typeName)
+    if (isEnumType(type)) {
+      for (const value of type.getValues()) value.value = fields[value.name]
+      continue
+    }
     if (!isObjectType(type)) throw new Error(`the schema has no type ${typeName}`)
     for (const [name, resolve] of Object.entries(fields)) {
       const field = type.getFields()[name]

@@ -40,22 +40,15 @@ export function memberCaller({ siteId, person }: Granted['token']): MemberCaller
 
 /** Creates the Member API, independent of HTTP. */
 export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
-  return makeGraphqlApi<MemberCaller, MemberContext>(
-    makeMemberSchema(),
-    limits,
-    scopesNeeded,
-    (caller) => ({ ...parts, caller, oneOfMany: makeOneOfMany() }),
-  )
+  const contextFor = (caller: MemberCaller): MemberContext => {
+    return { ...parts, caller, oneOfMany: makeOneOfMany() }
+  }
+  return makeGraphqlApi(makeMemberSchema(), limits, scopesNeeded, contextFor)
 }
 
 /** Returns the scope that the selected operation needs; none if no operation is selected. */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {
-  switch (getOperationAST(document, operationName)?.operation) {
-    case 'query':
-      return [MEMBER_READ]
-    case 'mutation':
-      return [MEMBER_WRITE]
-    default:
-      return []
-  }
+  const operation = getOperationAST(document, operationName)
+  if (!operation) return []
+  return [operation.operation === 'mutation' ? MEMBER_WRITE : MEMBER_READ]
 }

@@ -24,20 +24,6 @@ export interface MemberCaller extends Membership {
   readonly email: string
 }
 
-const ID_LENGTH_MAX = 200
-
-/** Whether an id can exist. PostgreSQL raises an error on NUL instead of matching no row. */
-function isPossibleId(id: string): boolean {
-  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
-}
-
-/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
-async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
-  const row = isPossibleId(id) ? await find() : undefined
-  if (row) return row
-  throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
-}
-
 /** Creates a URL to download the file of a purchase, valid for a few minutes. */
 export type DownloadAddress = (bought: {
   readonly purchaseId: string
@@ -45,14 +31,14 @@ export type DownloadAddress = (bought: {
   readonly fileName: string
 }) => string
 
-/** Dependencies of the resolvers. A type alias, because graphql-http does not accept an interface. */
-export type MemberParts = {
+/** Dependencies of the resolvers. */
+export interface MemberParts {
   readonly data: ViewerData
   readonly cursors: Cursors
   readonly downloadAddress: DownloadAddress
 }
 
-export type MemberContext = MemberParts & {
+export interface MemberContext extends MemberParts {
   readonly caller: MemberCaller
   readonly oneOfMany: OneOfMany
 }
@@ -73,98 +59,6 @@ interface SubscriptionArguments {
   readonly enabled: boolean
 }
 
-const query = {
-  viewer: (_source, _args, { caller }) => caller,
-  node: async (_source, { id }: { id: string }, context) =>
-    isPossibleId(id) ? ((await findNode(id, context)) ?? null) : null,
-  notifications: async (_source, { topic, ...args }: NotificationArguments, context) =>
-    await memberList(
-      'notifications',
-      context.data.notifications,
-      // Replace NUL, because PostgreSQL raises an error on it instead of matching no row.
-      { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
-      context,
-    ),
-  unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
-  notificationSubscriptions: (_source, _args, { data, caller }) => data.listSubscriptions(caller),
-} satisfies Record<string, Resolver<undefined, never>>
-
-const mutation = {
-  markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => ({
-    notification: await mustFind('notification', id, () => data.markRead(caller, id)),
-  }),
-  markAllNotificationsRead: async (_source, _args, { data, caller }) => ({
-    markedCount: await data.markAllRead(caller),
-  }),
-  updateNotificationSubscription: async (_source, change: SubscriptionArguments, context) => {
-    const update = () => context.data.updateSubscription(context.caller, change)
-    return {
-      notificationSubscription: await mustFind('notification subscription', change.id, update),
-    }
-  },
-} satisfies Record<string, Resolver<undefined, never>>
-
-const purchases =
-  (name: keyof PurchaseLists): Resolver<MemberCaller, PageArguments & Question> =>
-  (_source, args, context) =>
-    memberList<object, Question>(name, context.data[name], args, context)
-
-const viewer = {
-  id: ({ personId }) => personId,
-  schools: ({ personId }, _args, { data }) => data.listSites(personId),
-  enrolledCourses: purchases('enrolledCourses'),
-  digitalProducts: purchases('digitalProducts'),
-  consultingServices: purchases('consultingServices'),
-  eventRegistrations: purchases('eventRegistrations'),
-} satisfies Record<string, Resolver<MemberCaller>>
-
-const enrolledCourse = {
-  expireDate: ({ expiresAt }) => expiresAt,
-  hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
-  lastWatchedLecture: ({ courseId }, _args, { oneOfMany, data, caller }) =>
-    oneOfMany('last watched', (ids) => data.findLastWatched(caller.personId, ids), courseId),
-  progressPercent: async ({ courseId }, _args, { oneOfMany, data, caller }) => {
-    const ofCourses = (ids: readonly string[]) => data.findProgressPercent(caller.personId, ids)
-    return (await oneOfMany('progress', ofCourses, courseId)) ?? 0
-  },
-} satisfies Record<string, Resolver<EnrolledCourse>>
-
-/** Maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
-const INT_MAX = 2 ** 31 - 1
-
-const digitalProduct = {
-  downloadUrl: (product, _args, { downloadAddress }) => addressOf(product, downloadAddress) ?? null,
-  files: (product, _args, { downloadAddress }) => {
-    const { fileName: name, mediaType, sizeBytes } = product
-    const downloadUrl = addressOf(product, downloadAddress)
-    if (downloadUrl === undefined) return []
-    return [
-      { name, mediaType, sizeBytes: Number(sizeBytes) > INT_MAX ? null : sizeBytes, downloadUrl },
-    ]
-  },
-} satisfies Record<string, Resolver<BoughtDigitalProduct>>
-
-function addressOf(
-  { id: purchaseId, fileId, fileName }: BoughtDigitalProduct,
-  downloadAddress: DownloadAddress,
-): string | undefined {
-  return fileId === null ? undefined : downloadAddress({ purchaseId, fileId, fileName })
-}
-
-const eventRegistration = {
-  joinUrl: ({ joinUrl, cancelledAt }) => (cancelledAt === null ? joinUrl : null),
-} satisfies Record<string, Resolver<EventRegistration>>
-
-const notification = {
-  knownTopic: ({ topic }) => knownTopicOf(topic) ?? null,
-} satisfies Record<string, Resolver<Notification>>
-
-const notificationSubscription = {
-  knownTopic: ({ topic }) => knownTopicOf(topic) ?? null,
-  channel: ({ channel }) => channel.toUpperCase(),
-  enabled: ({ enabledAt }) => enabledAt !== null,
-} satisfies Record<string, Resolver<NotificationSubscription>>
-
 /** The number of unread notifications after a change; counted only if selected. */
 const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
@@ -172,16 +66,107 @@ const afterChange = {
 
 /** Resolvers of `schema.graphql`. They need no access checks: every statement is limited to the data of the caller. */
 export const resolvers = {
-  Query: query,
-  Mutation: mutation,
-  Viewer: viewer,
-  EnrolledCourse: enrolledCourse,
-  DigitalProduct: digitalProduct,
-  EventRegistration: eventRegistration,
-  Notification: notification,
-  NotificationSubscription: notificationSubscription,
+  Query: {
+    viewer: (_source, _args, { caller }) => caller,
+    node: async (_source, { id }: { id: string }, context) =>
+      isPossibleId(id) ? ((await findNode(id, context)) ?? null) : null,
+    notifications: async (_source, { topic, ...args }: NotificationArguments, context) =>
+      await memberList(
+        'notifications',
+        context.data.notifications,
+        // Replace NUL, because PostgreSQL raises an error on it instead of matching no row.
+        { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
+        context,
+      ),
+    unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
+    notificationSubscriptions: (_source, _args, { data, caller }) => data.listSubscriptions(caller),
+  } satisfies Record<string, Resolver<undefined, never>>,
+  Mutation: {
+    markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => ({
+      notification: await mustFind('notification', id, () => data.markRead(caller, id)),
+    }),
+    markAllNotificationsRead: async (_source, _args, { data, caller }) => ({
+      markedCount: await data.markAllRead(caller),
+    }),
+    updateNotificationSubscription: async (_source, change: SubscriptionArguments, context) => {
+      const update = () => context.data.updateSubscription(context.caller, change)
+      return {
+        notificationSubscription: await mustFind('notification subscription', change.id, update),
+      }
+    },
+  } satisfies Record<string, Resolver<undefined, never>>,
+  Viewer: {
+    id: ({ personId }) => personId,
+    schools: ({ personId }, _args, { data }) => data.listSites(personId),
+    enrolledCourses: purchases('enrolledCourses'),
+    digitalProducts: purchases('digitalProducts'),
+    consultingServices: purchases('consultingServices'),
+    eventRegistrations: purchases('eventRegistrations'),
+  } satisfies Record<string, Resolver<MemberCaller>>,
+  EnrolledCourse: {
+    expireDate: ({ expiresAt }) => expiresAt,
+    hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
+    lastWatchedLecture: ({ courseId }, _args, { oneOfMany, data, caller }) =>
+      oneOfMany('last watched', (ids) => data.findLastWatched(caller.personId, ids), courseId),
+    progressPercent: async ({ courseId }, _args, { oneOfMany, data, caller }) => {
+      const ofCourses = (ids: readonly string[]) => data.findProgressPercent(caller.personId, ids)
+      return (await oneOfMany('progress', ofCourses, courseId)) ?? 0
+    },
+  } satisfies Record<string, Resolver<EnrolledCourse>>,
+  DigitalProduct: {
+    downloadUrl: (product, _args, { downloadAddress }) => addressOf(product, downloadAddress),
+    files: (product, _args, { downloadAddress }) => {
+      const { fileName: name, mediaType, sizeBytes } = product
+      const downloadUrl = addressOf(product, downloadAddress)
+      if (downloadUrl === null) return []
+      const fits = Number(sizeBytes) <= INT_MAX
+      return [{ name, mediaType, sizeBytes: fits ? sizeBytes : null, downloadUrl }]
+    },
+  } satisfies Record<string, Resolver<BoughtDigitalProduct>>,
+  EventRegistration: {
+    joinUrl: ({ joinUrl, cancelledAt }) => (cancelledAt === null ? joinUrl : null),
+  } satisfies Record<string, Resolver<EventRegistration>>,
+  Notification: { knownTopic },
+  NotificationSubscription: {
+    knownTopic,
+    channel: ({ channel }) => channel.toUpperCase(),
+    enabled: ({ enabledAt }) => enabledAt !== null,
+  } satisfies Record<string, Resolver<NotificationSubscription>>,
   MarkNotificationReadPayload: afterChange,
   MarkAllNotificationsReadPayload: afterChange,
+}
+
+function purchases(name: keyof PurchaseLists): Resolver<MemberCaller, PageArguments & Question> {
+  return (_source, args, context) =>
+    memberList<object, Question>(name, context.data[name], args, context)
+}
+
+function knownTopic({ topic }: Pick<Notification, 'topic'>) {
+  return knownTopicOf(topic) ?? null
+}
+
+/** Maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
+const INT_MAX = 2 ** 31 - 1
+
+function addressOf(
+  { id: purchaseId, fileId, fileName }: BoughtDigitalProduct,
+  downloadAddress: DownloadAddress,
+): string | null {
+  return fileId === null ? null : downloadAddress({ purchaseId, fileId, fileName })
+}
+
+const ID_LENGTH_MAX = 200
+
+/** Whether an id can exist. PostgreSQL raises an error on NUL instead of matching no row. */
+function isPossibleId(id: string): boolean {
+  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
+}
+
+/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
+async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
+  const row = isPossibleId(id) ? await find() : undefined
+  if (row) return row
+  throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
 /** Resolves a list of the caller. Its cursors are bound to the sort order but not to the filter. */
