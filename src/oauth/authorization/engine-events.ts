@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type { Context } from 'koa'
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { callerOf, grantTypes, logFields, requestIdOf } from '../../platform/http/request-log.ts'
 import { reasonForOperator } from './engine-answers.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'

@@ -3,7 +3,7 @@ import type Router from 'koa-router'
 import { z } from 'zod'
 
 import { decideScopes } from '../../directory/scopes/policy.ts'
-import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { openCors } from '../../platform/http/cors.ts'
 import {
   invalidClientMetadata,

@@ -6,7 +6,7 @@ import type Router from 'koa-router'
 
 import type { Notices } from '../../directory/mail/notices.ts'
 import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
-import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { checkFormToken, formField } from '../../platform/http/page-form.ts'

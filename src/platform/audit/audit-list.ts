@@ -1,7 +1,7 @@
-import { type ExpressionBuilder, sql } from 'kysely'
+import type { ExpressionBuilder } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { type PageRequest, readPage } from '../store/keyset.ts'
+import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { describeAction } from './audit-actions.ts'
 
@@ -33,9 +33,7 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
   if (action !== undefined) found = found.where('e.action', '=', action)
   if (clientId !== undefined) found = found.where((eb) => byClient(eb, clientId))
   if (personId !== undefined) {
-    found = found.where((eb) =>
-      eb.or([eb('e.actor_person_id', '=', personId), eb('e.person_id', '=', personId)]),
-    )
+    found = found.where((eb) => eb.or({ 'e.actor_person_id': personId, 'e.person_id': personId }))
   }
   if (fromMs !== undefined) found = found.where('e.occurred_at', '>=', fromMs)
   if (untilMs !== undefined) found = found.where('e.occurred_at', '<', untilMs)
@@ -46,7 +44,7 @@ function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
   return eb.or([
     eb('e.site_id', '=', siteId),
     // A platform-wide review concerns the operators of every site.
-    eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
+    eb.and({ 'e.subject_kind': 'document_client', 'e.site_id': null }),
   ])
 }
 
@@ -64,12 +62,7 @@ export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execu
 
 /** Reads one page of matching events, newest first. */
 export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
-  const order = {
-    by: 'e.occurred_at',
-    id: 'e.id',
-    direction: 'desc',
-    placeOf: ({ occurred_at, id }: FoundEvent) => [occurred_at, id] as const,
-  } as const
+  const order = orderBy('occurred_at', 'desc', 'e.occurred_at', 'e.id')
   const page = await readPage(findEvents(database, filter), order, request)
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
@@ -80,7 +73,6 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
     action: row.action,
     words: describeAction(row.action),
     subjectId: row.subject_id,
-    clientId: row.client_id ?? undefined,
     address: row.address ?? undefined,
     reason: row.reason ?? undefined,
     times: row.times ?? 1,
@@ -99,12 +91,7 @@ export async function findPersonId(
   const person = await kysely
     .selectFrom('person')
     .select('id')
-    .where((eb) =>
-      eb.or([
-        eb('id', '=', written),
-        eb('email_canonical', '=', sql<string>`${written.toLowerCase()}`),
-      ]),
-    )
+    .where((eb) => eb.or({ id: written, email_canonical: written.toLowerCase() }))
     .executeTakeFirst()
   return person?.id
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open } from 'node:fs/promises'
 
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
@@ -26,23 +26,12 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
 
   /** Takes or renews the lease. @returns false if another process holds it */
   const takeLease = async (nowMs: number) => {
-    const taken = await kysely
-      .insertInto('setting')
-      .values({ name: LEASE, value: holder, updated_at: nowMs })
-      .onConflict((conflict) =>
-        conflict
-          .column('name')
-          .doUpdateSet({ value: holder, updated_at: nowMs })
-          .where((eb) =>
-            eb.or([
-              eb('setting.value', '=', holder),
-              eb('setting.updated_at', '<', nowMs - LEASE_MS),
-            ]),
-          ),
-      )
-      .returning('name')
-      .executeTakeFirst()
-    return taken !== undefined
+    const { rows } = await sql`
+      insert into setting (name, value, updated_at) values (${LEASE}, ${holder}, ${nowMs})
+      on conflict (name) do update set value = excluded.value, updated_at = excluded.updated_at
+      where setting.value = excluded.value or setting.updated_at < ${nowMs - LEASE_MS}
+      returning name`.execute(kysely)
+    return rows.length > 0
   }
 
   /** Sends and marks up to EVENTS_PER_READ events. @returns whether more may be waiting */
@@ -58,11 +47,8 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     if (rows.length === 0) return false
     await sink(rows.map(eventLine))
     const ids = rows.map(({ id }) => id)
-    await kysely
-      .updateTable('audit_event')
-      .set({ streamed_at: now() })
-      .where('id', 'in', ids)
-      .execute()
+    const sent = kysely.updateTable('audit_event').where('id', 'in', ids)
+    await sent.set({ streamed_at: now() }).execute()
     return rows.length === EVENTS_PER_READ
   }
 
@@ -77,12 +63,8 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     /** Sends the remaining events, unless another process holds the lease. Releases the lease of this process. */
     async end(): Promise<void> {
       await run()
-      await kysely
-        .updateTable('setting')
-        .set({ updated_at: 0 })
-        .where('name', '=', LEASE)
-        .where('value', '=', holder)
-        .execute()
+      const lease = kysely.updateTable('setting').where('name', '=', LEASE)
+      await lease.where('value', '=', holder).set({ updated_at: 0 }).execute()
     },
   }
 }

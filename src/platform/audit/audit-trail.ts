@@ -3,8 +3,13 @@ import type { Logger } from 'pino'
 import type { Database } from '../store/database.ts'
 import { unauthenticatedEvents } from './audit-actions.ts'
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.ts'
-import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
-import { writeAuditRows } from './record-audit-event.ts'
+import {
+  type AuditNote,
+  type WaitingEvent,
+  waitingEvent,
+  withSites,
+  writeAuditRows,
+} from './record-audit-event.ts'
 
 type HeardRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
@@ -25,21 +30,12 @@ export function openAuditTrail(
   { place, flushSeconds }: { readonly place: string | undefined; readonly flushSeconds: number },
   { database, ...ports }: TrailPorts & { readonly database: Database },
 ) {
-  const { noteEvent, hear, flush, end } = makeAuditTrail(database, ports)
-  const writing = { name: 'audit', everySeconds: flushSeconds, run: flush }
-  if (place === undefined) return { noteEvent, hear, tasks: [writing], end }
-  const stream = makeAuditStream(database, openEventSink(place), ports.now)
-  const streaming = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
-  return {
-    noteEvent,
-    hear,
-    tasks: [writing, streaming],
-    /** Writes and streams the remaining events. */
-    async end() {
-      await end()
-      await stream.end()
-    },
-  }
+  const trail = makeAuditTrail(database, ports)
+  const tasks = [{ name: 'audit', everySeconds: flushSeconds, run: trail.flush }]
+  if (place === undefined) return { ...trail, tasks }
+  const { run, end } = makeAuditStream(database, openEventSink(place), ports.now)
+  tasks.push({ name: 'audit-stream', everySeconds: STREAM_SECONDS, run })
+  return { ...trail, tasks, end: async () => await trail.end().then(end) }
 }
 
 /** Creates a trail that buffers events, so no request waits for them. A process that is killed loses its buffer. */

@@ -5,7 +5,12 @@ import { randomUUID } from 'node:crypto'
 import type { Insertable, Kysely } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
-import type { AuditAction, ChangeAction } from './audit-actions.ts'
+import {
+  type AuditAction,
+  type ChangeAction,
+  type EventAction,
+  memberEvents,
+} from './audit-actions.ts'
 
 /** The person or client that makes a change, and the request. */
 export interface Actor {
@@ -16,6 +21,10 @@ export interface Actor {
   readonly address?: string | undefined
   /** The client that acted, for the person or on its own behalf. */
   readonly clientId?: string | undefined
+}
+
+type KnownActor = Pick<Actor, 'now'> & {
+  readonly [Fact in Exclude<keyof Actor, 'now'>]?: string | undefined
 }
 
 /** A change to record. Must not contain a secret, a digest or a token. */
@@ -30,15 +39,25 @@ export interface Change {
   readonly after?: Record<string, unknown> | undefined
 }
 
-export type AuditRow = Insertable<Schema['audit_event']> & { readonly action: AuditAction }
+type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction }
+
+export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
 
 /** Records a change in its transaction. Changes made by commands have no person or request. */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
-  actor: Partial<Actor> & Pick<Actor, 'now'>,
-  { action, subject, siteId, personId, reason, before, after }: Change,
+  actor: KnownActor,
+  change: Change,
 ): Promise<void> {
-  const row: AuditRow = {
+  await writeAuditRows(kysely, [auditRow(actor, change)])
+}
+
+/** Creates the row of a change or event. */
+export function auditRow(
+  actor: KnownActor,
+  { action, subject, siteId, personId, reason, before, after }: WithAction<Change>,
+): AuditRow {
+  return {
     id: randomUUID(),
     occurred_at: actor.now,
     actor_person_id: actor.personId ?? null,
@@ -54,7 +73,6 @@ export async function recordAuditEvent(
     after: after ? JSON.stringify(after) : null,
     request_id: actor.requestId ?? null,
   }
-  await writeAuditRows(kysely, [row])
 }
 
 /** Writes audit events. Skips stored ones, because an earlier write may have succeeded despite a timeout. */
@@ -64,4 +82,108 @@ export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly Audi
     .values([...rows])
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute()
+}
+
+/** An event to record. Must not contain a secret, a token or text that a person entered. */
+export interface AuditNote {
+  readonly action: EventAction
+  /** The signed-in person who acted. */
+  readonly personId?: string | undefined
+  /** The person whose account was affected, if no person was signed in. */
+  readonly aboutPersonId?: string | undefined
+  readonly clientId?: string | undefined
+  readonly siteId?: string | undefined
+  /** The grant, used only to look up the site. */
+  readonly grantId?: string | undefined
+  readonly reason?: string | undefined
+  readonly address?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/** Records an event. Never waits and never fails. */
+export type NoteEvent = (note: AuditNote) => void
+
+export interface WaitingEvent {
+  readonly row: AuditRow
+  readonly grantId: string | undefined
+}
+
+/** The maximum length of a reason. All our reasons are shorter; longer text from callers is truncated. */
+const REASON_CHARACTERS_MAX = 300
+const ID_CHARACTERS_MAX = 500
+
+/** Creates the row of an event, to be written later. */
+export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
+  const { action, personId, aboutPersonId, siteId, grantId, address, requestId } = note
+  const clientId = note.clientId && cleaned(note.clientId, ID_CHARACTERS_MAX)
+  const reason = note.reason && cleaned(note.reason, REASON_CHARACTERS_MAX)
+  const id = clientId ?? personId ?? aboutPersonId ?? ''
+  const kind = clientId === undefined ? 'person' : 'application'
+  const subject = { kind: id === '' ? 'service' : kind, id }
+  const actor = { now: at, personId, clientId, address, requestId }
+  const row = auditRow(actor, { action, subject, siteId, personId: aboutPersonId, reason })
+  return { row: { ...row, times: times === 1 ? null : times }, grantId }
+}
+
+/** Truncates a text, and removes characters that databases reject: one of them would make the whole batch fail. */
+function cleaned(text: string, charactersMax: number): string {
+  return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
+}
+
+/**
+ * Returns the rows of the events. An event without a site gets that of its grant or application. The site of a member
+ * event (`memberEvents`) is removed unless the person belongs to it, so its operators do not see the event. Needs at
+ * most two queries.
+ */
+export async function withSites(
+  kysely: Kysely<Schema>,
+  events: readonly WaitingEvent[],
+): Promise<AuditRow[]> {
+  const sites = await sitesOf(kysely, [
+    ...new Set(events.flatMap((event) => sourceOf(event) ?? [])),
+  ])
+  const rows = events.map((event) => {
+    const found = sites.get(sourceOf(event) ?? '') ?? null
+    return { ...event.row, site_id: event.row.site_id ?? found }
+  })
+  const ofMembers = rows.filter((row) => row.site_id !== null && memberEvents.has(row.action))
+  if (ofMembers.length === 0) return rows
+  const roles = await kysely
+    .selectFrom('site_role')
+    .select(['person_id', 'site_id'])
+    .where('person_id', 'in', [...new Set(ofMembers.map(personOf))])
+    .where('site_id', 'in', [...new Set(ofMembers.map(({ site_id }) => site_id ?? ''))])
+    .execute()
+  const belonging = new Set(roles.map((role) => `${role.person_id} ${role.site_id}`))
+  return rows.map((row) => {
+    const isForeign =
+      memberEvents.has(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
+    return isForeign ? { ...row, site_id: null } : row
+  })
+}
+
+/** Returns the id of the grant or client from which an event gets its site; undefined if it has a site or neither. */
+function sourceOf({ row, grantId }: WaitingEvent): string | undefined {
+  return row.site_id === null ? grantId || (row.client_id ?? undefined) : undefined
+}
+
+/** Finds the sites of grants and applications. */
+async function sitesOf(kysely: Kysely<Schema>, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, string | null>()
+  const rows = await kysely
+    .selectFrom('oauth_grant')
+    .select(['id', 'site_id'])
+    .where('id', 'in', ids)
+    .unionAll(
+      kysely
+        .selectFrom('oauth_application')
+        .select(['client_id as id', 'site_id'])
+        .where('client_id', 'in', ids),
+    )
+    .execute()
+  return new Map(rows.map(({ id, site_id }) => [id, site_id]))
+}
+
+function personOf({ person_id, actor_person_id }: AuditRow): string {
+  return person_id ?? actor_person_id ?? ''
 }

@@ -21,10 +21,7 @@ const QUESTION = 'metrics?'
 /** How long a scrape waits for a busy worker before it uses the worker's last snapshot. */
 const ANSWER_WITHIN_MS = 1_000
 
-interface Answer {
-  readonly kind: 'metrics'
-  readonly snapshot: Snapshot
-}
+type Answer = { readonly kind: 'metrics'; readonly snapshot: Snapshot }
 
 /** Creates the metrics of this worker. Sends them to the primary at start, on request and at exit. */
 export function reportMetrics() {
@@ -32,8 +29,8 @@ export function reportMetrics() {
   const tell = async () => {
     const answer: Answer = { kind: 'metrics', snapshot: await metrics.snapshot() }
     await new Promise<void>((sent) => {
-      if (process.send === undefined || !process.connected) return sent()
-      process.send(answer, undefined, {}, () => sent())
+      if (process.connected) process.send?.(answer, undefined, {}, () => sent())
+      else sent()
     })
   }
   process.on('message', (message: unknown) => {

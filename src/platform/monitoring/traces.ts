@@ -34,14 +34,9 @@ import type { Logger } from 'pino'
 
 import packageJson from '../../../package.json' with { type: 'json' }
 import { CALLER_GONE, logFields, requestIdOf, routeOf } from '../http/request-log.ts'
+import type { SendOutgoing } from '../outgoing/guarded-fetch.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
-
-/** Sends a request to a client's server. */
-export type Send = (
-  address: string,
-  init?: RequestInit & { readonly purpose?: 'password' },
-) => Promise<Response>
 
 /** Where to export spans, and which requests to sample. */
 export interface TraceSettings {
@@ -96,15 +91,12 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
     middleware: traceRequest(tracer, running, settings.trustParent),
     guard: (guard: StoreGuard) => tracedGuard(guard, tracer, running),
     fetch:
-      (send: Send): Send =>
-      async (input, init) => {
-        const { host } = new URL(input)
-        return await outgoing(host, async (headers) => {
-          const all = new Headers(init?.headers)
-          for (const [name, value] of Object.entries(headers)) all.set(name, value)
+      (send: SendOutgoing): SendOutgoing =>
+      async (input, init) =>
+        await outgoing(new URL(input).host, async (headers) => {
+          const all = { ...Object.fromEntries(new Headers(init?.headers)), ...headers }
           return await send(input, { ...init, headers: all })
-        })
-      },
+        }),
     outgoing,
     async [Symbol.asyncDispose]() {
       // Exports the remaining spans.

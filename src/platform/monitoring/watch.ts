@@ -2,12 +2,13 @@ import type { Logger } from 'pino'
 
 import { paths } from '../http/paths.ts'
 import { CALLER_GONE, type LoggedRequest } from '../http/request-log.ts'
+import type { SendOutgoing } from '../outgoing/guarded-fetch.ts'
 import type { ListeningAddress } from '../process/server.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 import { type MetricName, nameOfReason } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
-import type { Outgoing, Send, TraceSettings, Traces } from './traces.ts'
+import type { Outgoing, TraceSettings, Traces } from './traces.ts'
 
 /** The metrics and traces of a process; undefined if disabled. */
 export interface Watchers {
@@ -55,13 +56,18 @@ export function makeWatch({ metrics, traces }: Watchers) {
       const traced = traces ? traces.guard(guard) : guard
       return metrics ? timed(traced, metrics) : traced
     },
-    fetch(send: Send): Send {
+    fetch(send: SendOutgoing): SendOutgoing {
       const traced = traces ? traces.fetch(send) : send
       return metrics ? countedFetch(traced, metrics) : traced
     },
-    signIn: <Attempt, Outcome extends { readonly kind: string }>(
-      signIn: (attempt: Attempt) => Promise<Outcome>,
-    ) => (metrics ? countedSignIn(signIn, metrics) : signIn),
+    signIn:
+      <Attempt, Outcome extends { readonly kind: string }>(
+        signIn: (attempt: Attempt) => Promise<Outcome>,
+      ) =>
+      async (attempt: Attempt) =>
+        await counted(signIn(attempt), (result) =>
+          metrics?.add('gatehouse_sign_ins_total', { outcome: result?.kind ?? 'failed' }),
+        ),
     /** Sends a request to another service, with headers that continue the trace. */
     outgoing: traces?.outgoing ?? outgoing,
     /** Middleware that starts the trace of a request; undefined if traces are off. */
@@ -100,7 +106,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
 }
 
 /** Counts outgoing requests. POST requests without a purpose are sign-out notices. */
-function countedFetch(send: Send, metrics: Metrics): Send {
+function countedFetch(send: SendOutgoing, metrics: Metrics): SendOutgoing {
   return async (input, init) => {
     const purpose = init?.purpose ?? (init?.method === 'POST' ? 'notice' : 'document')
     return await counted(send(input, init), (response) => {
@@ -108,16 +114,6 @@ function countedFetch(send: Send, metrics: Metrics): Send {
       metrics.add('gatehouse_outgoing_requests_total', { purpose, outcome: outcome ?? 'failed' })
     })
   }
-}
-
-function countedSignIn<Attempt, Outcome extends { readonly kind: string }>(
-  signIn: (attempt: Attempt) => Promise<Outcome>,
-  metrics: Metrics,
-) {
-  return async (attempt: Attempt) =>
-    await counted(signIn(attempt), (outcome) =>
-      metrics.add('gatehouse_sign_ins_total', { outcome: outcome?.kind ?? 'failed' }),
-    )
 }
 
 /** Awaits an operation, and passes its result to `count`; undefined if it failed. */

@@ -13,15 +13,8 @@ import type { BackgroundTask } from '../process/background-tasks.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** A message to store. The payload must not contain a secret. */
-export interface NewMessage {
-  readonly kind: string
-  readonly payload: object
-  readonly nowMs: number
-}
-
 /** A stored message. Every attempt to send it has the same id. */
-export interface OutboxMessage {
+interface OutboxMessage {
   readonly id: string
   readonly payload: unknown
   readonly createdAt: number
@@ -36,6 +29,8 @@ export interface MessageHandler {
   /** Called when a message was dropped, because it is undeliverable or too old. */
   readonly gaveUp: (message: OutboxMessage, reason: string) => void
 }
+
+type Handlers = Readonly<Record<string, MessageHandler>>
 
 /** An error that another attempt cannot cure. */
 export class Undeliverable extends Error {}
@@ -70,35 +65,34 @@ const DAY_MS = 86_400_000
 
 /** Creates the outbox. */
 export function makeOutbox(ports: OutboxPorts) {
-  const { database } = ports
   let start = () => {}
-  const looks = new Map<number, NodeJS.Timeout>()
-  const lookSoon = () => {
-    for (const ms of LOOKS_AFTER_MS) {
-      if (looks.has(ms)) continue
-      const look = setTimeout(() => {
-        looks.delete(ms)
-        start()
-      }, ms)
-      looks.set(ms, look.unref())
+  const looks = new Set<number>()
+  const lookAfter = (ms: number) => {
+    looks.add(ms)
+    const look = () => {
+      looks.delete(ms)
+      start()
     }
+    setTimeout(look, ms).unref()
   }
   return {
-    /** Stores a message in the caller's transaction. This process sends it soon after the commit. @returns its id */
-    async enqueue(trx: Kysely<Schema>, { kind, payload, nowMs }: NewMessage): Promise<string> {
-      const id = randomUUID()
-      const row = { id, kind, payload: JSON.stringify(payload), created_at: nowMs, due_at: nowMs }
+    /**
+     * Stores a message in the caller's transaction. This process sends it soon after the commit. `payload` must not
+     * contain a secret.
+     */
+    async enqueue(trx: Kysely<Schema>, message: { kind: string; payload: object; nowMs: number }) {
+      const { kind, payload, nowMs } = message
+      const row = { id: randomUUID(), kind, payload: JSON.stringify(payload), attempts: 0 }
+      const times = { created_at: nowMs, due_at: nowMs }
       await trx
         .insertInto('outbox')
-        .values({ ...row, attempts: 0 })
+        .values({ ...row, ...times })
         .execute()
-      lookSoon()
-      return id
+      for (const ms of LOOKS_AFTER_MS) if (!looks.has(ms)) lookAfter(ms)
     },
-    /** Counts the stored messages, and finds when the oldest one was stored. */
-    waiting: async () => await waitingMessages(database),
+    waiting: async () => await waitingMessages(ports.database),
     /** Creates the background task that sends due messages. */
-    task: (handlers: Readonly<Record<string, MessageHandler>>): BackgroundTask => ({
+    task: (handlers: Handlers): BackgroundTask => ({
       name: 'outbox',
       everySeconds: ports.lookMs / 1000,
       onlyWhen: ports.sweeps,
@@ -122,8 +116,6 @@ export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
     .executeTakeFirstOrThrow()
   return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
 }
-
-type Handlers = Readonly<Record<string, MessageHandler>>
 
 /** Sends the due messages, a few at a time, until none is left. A slow one does not delay the others. */
 async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
@@ -162,14 +154,11 @@ async function claim({ database, now }: OutboxPorts, messagesMax: number): Promi
   // Read first, because an update without a row would still take the write lock of SQLite.
   const ids = await due.orderBy('due_at').limit(messagesMax).execute()
   if (ids.length === 0) return []
+  const rows = ids.map(({ id }) => id)
   return await database.kysely
     .updateTable('outbox')
     .set({ due_at: nowMs + CLAIM_MS, attempts: sql<number>`attempts + 1` })
-    .where(
-      'id',
-      'in',
-      ids.map(({ id }) => id),
-    )
+    .where('id', 'in', rows)
     .where('due_at', '<=', nowMs)
     .returningAll()
     .execute()
@@ -184,12 +173,8 @@ async function attempt(
 ): Promise<void> {
   const { logger, now, hear } = ports
   const { id, kind } = row
-  const message = {
-    id,
-    payload: JSON.parse(row.payload),
-    createdAt: row.created_at,
-    attempt: row.attempts,
-  }
+  const { created_at: createdAt, attempts } = row
+  const message = { id, payload: JSON.parse(row.payload), createdAt, attempt: attempts }
   const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
   let failure: unknown
   try {
@@ -199,18 +184,16 @@ async function attempt(
     failure = error
   }
   const reason = failure instanceof Error ? failure.message : String(failure)
-  const isOld = now() >= row.created_at + TRY_DAYS_MAX * DAY_MS
+  const isOld = now() >= createdAt + TRY_DAYS_MAX * DAY_MS
   const outcome = outcomeOf(failure, isOld)
-  const lastError = reason.slice(0, ERROR_CHARACTERS_MAX)
-  try {
-    const isOver = () => cut.aborted || performance.now() > claimEndsMs
-    await settle(row, outcome === 'postponed' ? lastError : undefined, ports, isOver)
-  } catch (error) {
-    logger.error({ message: id, kind, outcome, cause: error }, 'an outbox message was not updated')
-  }
+  const isOver = () => cut.aborted || performance.now() > claimEndsMs
+  const lastError = outcome === 'postponed' ? reason.slice(0, ERROR_CHARACTERS_MAX) : undefined
+  await settle(row, lastError, ports, isOver).catch((cause: unknown) =>
+    logger.error({ message: id, kind, outcome, cause }, 'an outbox message was not updated'),
+  )
   hear(kind, outcome)
   if (outcome === 'sent') return
-  logger.warn({ message: id, kind, attempt: row.attempts, outcome, cause: reason }, 'not sent')
+  logger.warn({ message: id, kind, attempt: attempts, outcome, cause: reason }, 'not sent')
   if (outcome === 'dropped') handler?.gaveUp(message, reason)
 }
 
@@ -232,17 +215,12 @@ async function settle(
   isOver: () => boolean,
 ): Promise<void> {
   const wait = WAITS_SECONDS[attempts - 1] ?? WAITS_SECONDS.at(-1) ?? 0
+  const postponed = kysely.updateTable('outbox').where((eb) => eb.and({ id, attempts }))
   for (;;) {
     try {
-      const query =
-        lastError === undefined
-          ? kysely.deleteFrom('outbox').where('id', '=', id)
-          : kysely
-              .updateTable('outbox')
-              .set({ due_at: now() + wait * 1000, last_error: lastError })
-              .where('id', '=', id)
-              .where('attempts', '=', attempts)
-      await query.execute()
+      const next = { due_at: now() + wait * 1000, last_error: lastError }
+      const sent = kysely.deleteFrom('outbox').where('id', '=', id)
+      await (lastError === undefined ? sent : postponed.set(next)).execute()
       return
     } catch (error) {
       if (isOver()) throw error

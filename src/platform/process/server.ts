@@ -36,7 +36,6 @@ export async function openServer(handler: () => RequestListener, address: Listen
   server.requestTimeout = 30_000
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000
-  server.maxRequestsPerSocket = 0
   await listenAt(server, address, `Port ${address.port} on ${address.host}`)
   const leave = () => {
     leaving = true

@@ -12,13 +12,6 @@ export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 /** The number of readings at start. The fastest one is used, because it is the most accurate. */
 const READINGS_AT_START = 3
 
-interface Reading {
-  readonly storeMs: number
-  /** The value of `performance.now()` halfway through the query. */
-  readonly countedMs: number
-  readonly uncertaintyMs: number
-}
-
 /**
  * Opens the database clock, for decisions on which processes must agree even if their machines' clocks differ
  * (docs/design.md, 32). `now` makes no query: between readings, it advances with `performance.now()`, which is not
@@ -48,7 +41,8 @@ export async function openStoreClock(database: Database) {
   }
 }
 
-async function readClock({ kysely }: Database): Promise<Reading> {
+/** Reads the clock. `countedMs` is the value of `performance.now()` halfway through the query. */
+async function readClock({ kysely }: Database) {
   const startedMs = performance.now()
   const { rows } = await sql<{ readonly ms: number }>`
     select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`.execute(kysely)

@@ -10,13 +10,11 @@ import {
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query once, to run it many times. Skips Kysely's builder and executor, each of which takes longer than a
- * short query. Use it for frequent queries that find a few rows by key or write one row. On PostgreSQL, compiled
- * reads share connections.
+ * Compiles a query at the first call, to run it many times. Skips Kysely's builder and executor, each of which takes
+ * longer than a short query. Use it for frequent queries that find a few rows by key or write one row. On PostgreSQL,
+ * compiled reads share connections.
  *
- * @param kysely the database or transaction
  * @param build builds the query; `value('name')` is the placeholder of a value
- * @returns a function that runs the query with its values; the first call compiles it
  */
 export function compiled<Values extends object, Row>(
   kysely: Kysely<Schema>,

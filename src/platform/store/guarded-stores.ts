@@ -50,8 +50,8 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
     },
   }
   const guarded = new StatementExecutor(dialect, connections, (query) => {
-    const use = { store, statement: query.query }
-    return guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, use)
+    const call = () => run(query) ?? plain.executeQuery(query)
+    return guard(call, isStoreFailure, { store, statement: query })
   })
   // Transactions use the connections of `executor`. Closing this database also closes `plain`.
   const within: Driver = {

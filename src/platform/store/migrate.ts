@@ -13,23 +13,19 @@ interface Migration {
 }
 
 type Script = Migration & { readonly sql: string }
-
-/** An applied migration, as a row of the table schema_migration. */
-interface AppliedMigration extends Migration {
-  readonly effect: MigrationEffect
-}
+type AppliedMigration = Migration & { readonly effect: MigrationEffect }
 
 /** A separate connection for migrations, and the statements that differ between engines. */
 export interface MigrationSession {
   readonly engine: Database['engine']
-  run(sql: string): Promise<unknown>
-  rowsOf(sql: string): Promise<readonly unknown[]>
+  readonly run: (sql: string) => Promise<unknown>
+  readonly rowsOf: (sql: string) => Promise<readonly unknown[]>
   /** The statement that begins a transaction and excludes all other migrating processes. */
   readonly begin: string
   /** The query that returns a row if the table schema_migration exists. */
   readonly findTable: string
   /** Whether a statement timed out while waiting for a lock. */
-  isLockTimeout(error: unknown): boolean
+  readonly isLockTimeout: (error: unknown) => boolean
 }
 
 const createMigrationTable = `create table if not exists schema_migration (
@@ -62,9 +58,9 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
       await session.run(createMigrationTable)
       if (!pending(scripts, await listApplied(session)).includes(script)) return
       await session.run(script.sql)
-      const row = [script.name, script.digest, options.now(), effectOf(script.sql)]
+      const row = [script.name, script.digest, options.now(), effectOf(script.sql)].join("', '")
       await session.run(
-        `insert into schema_migration (name, digest, applied_at, effect) values ('${row.join("', '")}')`,
+        `insert into schema_migration (name, digest, applied_at, effect) values ('${row}')`,
       )
     })
   }
@@ -122,11 +118,9 @@ async function retryWhileLocked(
   }
 }
 
-async function listApplied(session: MigrationSession): Promise<AppliedMigration[]> {
-  const tables = await session.rowsOf(session.findTable)
-  if (tables.length === 0) return []
-  const rows = await session.rowsOf('select name, digest, effect from schema_migration')
-  return rows as AppliedMigration[]
+async function listApplied({ rowsOf, findTable }: MigrationSession) {
+  if ((await rowsOf(findTable)).length === 0) return []
+  return (await rowsOf('select name, digest, effect from schema_migration')) as AppliedMigration[]
 }
 
 /** Reads the migrations for an engine: all `*.sql` files, except those for another engine, such as `*.sqlite.sql`. */
@@ -189,81 +183,74 @@ const TEXT_CHARACTERS = 72
 
 /** Returns the effect of each statement of a migration; `contract` for statements of an unknown form. */
 export function statementsOf(sql: string): StatementEffect[] {
-  const made = new Set<string>()
-  const added = new Set<string>()
+  const own = new Set<string>()
   return split(sql).map((statement) => {
-    const judged = judge(statement, { made, added })
     const text = statement.length <= TEXT_CHARACTERS ? statement : `${statement.slice(0, 71)}…`
-    return { text, ...judged }
+    return { text, ...judge(statement, own) }
   })
-}
-
-/** Tables and columns created earlier in the same file, so nothing uses them yet. */
-interface Own {
-  readonly made: Set<string>
-  readonly added: Set<string>
 }
 
 type Judgement = Omit<StatementEffect, 'text'>
 
+function judged(onlyAdds: boolean, waits?: string): Judgement {
+  return { effect: onlyAdds ? 'expand' : 'contract', ...(waits !== undefined && { waits }) }
+}
+
+/** The known forms of statements. `own` has the tables and columns created in the same file, which nothing uses yet. */
 const forms: readonly (readonly [
   form: RegExp,
-  judge: (match: RegExpExecArray, own: Own) => Judgement,
+  judge: (match: readonly string[], own: Set<string>) => Judgement,
 ])[] = [
   [
     /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
-    ([, table = ''], { made }) => {
-      made.add(table)
-      return { effect: 'expand' }
+    ([, table = ''], own) => {
+      own.add(table)
+      return judged(true)
     },
   ],
   [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
-    ([, unique, table = '', columns = ''], { made, added }) => {
-      if (made.has(table)) return { effect: 'expand' }
+    ([, unique, table = '', columns = ''], own) => {
+      if (own.has(table)) return judged(true)
       // The previous version may write values that a unique index rejects, but never into a new column.
-      const own = columns.split(/,\s*/).some((column) => added.has(`${table}.${column.trim()}`))
-      const effect = unique === undefined || own ? 'expand' : 'contract'
-      return { effect, waits: `writes to ${table}, until the index is built` }
+      const isOwn = columns.split(/,\s*/).some((column) => own.has(`${table}.${column.trim()}`))
+      return judged(unique === undefined || isOwn, `writes to ${table}, until the index is built`)
     },
   ],
   [
     /^alter table (\w+) add column (\w+)(.*)$/,
-    ([, table = '', column = '', rest = ''], { added }) => {
-      added.add(`${table}.${column}`)
+    ([, table = '', column = '', rest = ''], own) => {
+      own.add(`${table}.${column}`)
       const demands = /\bnot null\b/.test(rest) && !/\bdefault\b/.test(rest)
       const narrows = demands || /\b(unique|check|primary)\b/.test(rest)
-      return { effect: narrows ? 'contract' : 'expand', waits: `${table}, briefly` }
+      return judged(!narrows, `${table}, briefly`)
     },
   ],
-  [
-    /^insert into (\w+)/,
-    ([, table = ''], { made }) => ({ effect: made.has(table) ? 'expand' : 'contract' }),
-  ],
+  [/^insert into (\w+)/, ([, table = ''], own) => judged(own.has(table))],
   [
     /^update (\w+) set (\w+)/,
-    ([, table = '', column = ''], { made, added }) => {
-      if (made.has(table)) return { effect: 'expand' }
-      const effect = added.has(`${table}.${column}`) ? 'expand' : 'contract'
-      return { effect, waits: `writes to the rows of ${table} that the migration changes` }
+    ([, table = '', column = ''], own) => {
+      if (own.has(table)) return judged(true)
+      const waits = `writes to the rows of ${table} that the migration changes`
+      return judged(own.has(`${table}.${column}`), waits)
     },
   ],
   // A trigger deliberately also runs for the previous version. `set (` changes storage parameters.
   [
     /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
-    ([, table = '']) => ({ effect: 'expand', waits: `${table}, briefly` }),
+    ([, table = '']) => judged(true, `${table}, briefly`),
   ],
-  [/^create (or replace )?(function|view) /, () => ({ effect: 'expand' })],
+  [/^create (or replace )?(function|view) /, () => judged(true)],
 ]
 
-function judge(statement: string, own: Own): Judgement {
+function judge(statement: string, own: Set<string>): Judgement {
   const lower = statement.toLowerCase()
   for (const [form, answer] of forms) {
     const match = form.exec(lower)
     if (match) return answer(match, own)
   }
   const [, table] = /^(?:alter|drop) table (?:if exists )?(\w+)/.exec(lower) ?? []
-  return { effect: 'contract', ...(table !== undefined && { waits: table }) }
+  return judged(false, table)
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { Kysely } from 'kysely'
+import type { Redis } from 'ioredis'
+import type { ExpressionBuilder, Kysely } from 'kysely'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
 import { compiled, type Valued } from './compiled.ts'
@@ -156,6 +157,8 @@ function makeQueries(kysely: Kysely<Schema>) {
       .select(['payload', 'consumed_at'])
       .where('model', '=', model)
       .where('expires_at', '>', nowMs)
+  const keyIs = (value: Valued<Key>) => (eb: ExpressionBuilder<Schema, 'oauth_state'>) =>
+    eb.and({ model: value('model'), id: value('id') })
   const upsert = (value: Valued<Written>, once: boolean) => {
     const values = {
       payload: value('payload'),
@@ -185,17 +188,13 @@ function makeQueries(kysely: Kysely<Schema>) {
         .limit(1),
     ),
     destroy: compiled(kysely, (value: Valued<Key>) =>
-      kysely
-        .deleteFrom('oauth_state')
-        .where('model', '=', value('model'))
-        .where('id', '=', value('id')),
+      kysely.deleteFrom('oauth_state').where(keyIs(value)),
     ),
     consume: compiled(kysely, (value: Valued<Key & { nowMs: number }>) =>
       kysely
         .updateTable('oauth_state')
         .set({ consumed_at: value('nowMs') })
-        .where('model', '=', value('model'))
-        .where('id', '=', value('id'))
+        .where(keyIs(value))
         .where('consumed_at', 'is', null)
         .where('expires_at', '>', value('nowMs')),
     ),
@@ -224,13 +223,8 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-interface Commands {
-  get(key: string): Promise<string | null>
-  getdel(key: string): Promise<string | null>
-  set(key: string, value: string, px: 'PX', ttlMs: number): Promise<unknown>
-  set(key: string, value: string, px: 'PX', ttlMs: number, nx: 'NX'): Promise<unknown>
-  unlink(key: string): Promise<number>
-  ping(): Promise<unknown>
+/** The commands of a server or cluster. Only those that both have are used. */
+interface Commands extends Redis {
   gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
   gatehouseForget(key: string, value: string): Promise<unknown>
 }

@@ -4,14 +4,10 @@ import { batchWritesOfThisTurn, StorageTimeout } from './storage-timeout.ts'
 
 export type RedisClient = Redis | Cluster
 
-export type RedisLocation =
-  | { readonly url: string }
-  | {
-      /** The nodes, as `host:port` or `redis://user:password@host:port`. The first node's credentials apply to all. */
-      readonly clusterNodes: readonly string[]
-    }
+/** The URL of a server, or the nodes of a cluster as `host:port`. */
+export type RedisLocation = { readonly url: string } | { readonly clusterNodes: readonly string[] }
 
-export interface RedisConnectOptions {
+interface RedisConnectOptions {
   readonly answerWithinMs: number
   /** The time limit until the server is ready; 5 s by default. */
   readonly readyTimeoutMs?: number
@@ -26,7 +22,7 @@ const failFast = {
   maxRetriesPerRequest: 0,
   connectTimeout: CONNECT_TIMEOUT_MS,
   autoResendUnfulfilledCommands: false,
-  retryStrategy: reconnectDelayMs,
+  retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_DELAY_MAX_MS),
 } satisfies RedisOptions
 
 /**
@@ -67,22 +63,11 @@ function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   }
 }
 
-function reconnectDelayMs(attempt: number): number {
-  return Math.min(50 * attempt, RECONNECT_DELAY_MAX_MS)
-}
-
 function openCluster(nodes: readonly string[]): Cluster {
-  const addresses = nodes.map(nodeAddress)
-  const [first] = addresses
-  if (!first) throw new Error('A Redis Cluster needs at least one node.')
-  const { username, password, protocol } = first
-  const { enableOfflineQueue, retryStrategy, ...node } = failFast
-  const startupNodes = addresses.map(({ hostname, port }) => ({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || '6379'),
-  }))
-  return new Cluster(startupNodes, {
+  const { enableOfflineQueue, retryStrategy, ...redisOptions } = failFast
+  return new Cluster([...nodes], {
     enableOfflineQueue,
+    redisOptions,
     // Each node has its own socket, so commands are batched before a node is chosen.
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
@@ -92,17 +77,7 @@ function openCluster(nodes: readonly string[]): Cluster {
     retryDelayOnClusterDown: 50,
     retryDelayOnTryAgain: 50,
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    redisOptions: {
-      ...node,
-      ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-      ...(password === '' ? {} : { password: decodeURIComponent(password) }),
-      ...(protocol === 'rediss:' ? { tls: {} } : {}),
-    },
   })
-}
-
-function nodeAddress(node: string): URL {
-  return new URL(node.includes('://') ? node : `redis://${node}`)
 }
 
 async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boolean> {
@@ -117,9 +92,7 @@ async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boo
 
 /** Formats the location for a message, without passwords. */
 function addressOf(location: RedisLocation): string {
-  const addresses = 'url' in location ? [location.url] : location.clusterNodes
-  return addresses
-    .map(nodeAddress)
-    .map(({ hostname, port }) => `${hostname}:${port || '6379'}`)
-    .join(', ')
+  if ('clusterNodes' in location) return location.clusterNodes.join(', ')
+  const { hostname, port } = new URL(location.url)
+  return `${hostname}:${port || '6379'}`
 }

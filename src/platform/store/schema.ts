@@ -21,6 +21,11 @@ interface CatalogueItem {
   created_at: number
 }
 
+interface Created {
+  id: string
+  created_at: number
+}
+
 interface Archivable {
   archived_at: number | null
 }
@@ -42,8 +47,7 @@ interface KeyTable {
 }
 
 export interface Schema {
-  person: {
-    id: string
+  person: Created & {
     email: string
     email_canonical: string
     name: string
@@ -57,13 +61,11 @@ export interface Schema {
     imported_hash_digest: string | null
     random_order: Generated<number>
     disabled_at: number | null
-    created_at: number
     imported_at: number | null
     deletion_due_at: number | null
     deleted_at: number | null
   }
-  one_time_link: {
-    id: string
+  one_time_link: Created & {
     kind: OneTimeLinkKind
     email: string
     email_canonical: string
@@ -72,7 +74,6 @@ export interface Schema {
     data: string | null
     browser_digest: string | null
     code_attempts: Generated<number>
-    created_at: number
     expires_at: number
   }
   browser_session: {
@@ -88,8 +89,7 @@ export interface Schema {
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }
-  site: {
-    id: string
+  site: Created & {
     slug: string
     name: string
     description: string | null
@@ -97,20 +97,17 @@ export interface Schema {
     address: string | null
     time_zone: string | null
     language: string | null
-    created_at: number
   }
   site_role: { person_id: string; site_id: string; role: SiteRole; granted_at: number }
   site_feature: { site_id: string; feature: string; enabled_at: number }
-  section: { id: string; course_id: string; position: number; title: string; created_at: number }
-  stored_file: {
-    id: string
+  section: Created & { course_id: string; position: number; title: string }
+  stored_file: Created & {
     site_id: string
     name: string
     media_type: string
     size_bytes: number
     sha256: string
     created_by: string | null
-    created_at: number
   }
   site_appearance: {
     site_id: string
@@ -122,15 +119,13 @@ export interface Schema {
     consent_words: string | null
     updated_at: number
   }
-  post: {
-    id: string
+  post: Created & {
     site_id: string
     topic: string
     title: string
     body: string
     link: string | null
     created_by: string | null
-    created_at: number
     updated_at: number
     published_at: number | null
     delivered_to: string | null
@@ -163,13 +158,13 @@ export interface Schema {
   }
   digital_product: CatalogueItem & Archivable & { file_name: string; file_id: string | null }
   consulting_service: CatalogueItem & { duration_minutes: number }
-  event: CatalogueItem & {
-    archived_at: number | null
-    location: string | null
-    join_url: string | null
-    starts_at: number
-    ends_at: number
-  }
+  event: CatalogueItem &
+    Archivable & {
+      location: string | null
+      join_url: string | null
+      starts_at: number
+      ends_at: number
+    }
   customer_order: {
     id: string
     site_id: string
@@ -194,8 +189,7 @@ export interface Schema {
     registered_at: number
     cancelled_at: number | null
   }
-  notification: {
-    id: string
+  notification: Created & {
     person_id: string
     site_id: string
     post_id: string | null
@@ -203,7 +197,6 @@ export interface Schema {
     title: string
     body: string
     link: string | null
-    created_at: number
     read_at: number | null
   }
   notification_subscription: {
@@ -237,12 +230,10 @@ export interface Schema {
   oauth_application_redirect_uri: { client_id: string; uri: string; position: number }
   oauth_application_post_logout_uri: { client_id: string; uri: string }
   oauth_application_scope: { client_id: string; scope: string }
-  client_secret: {
-    id: string
+  client_secret: Created & {
     client_id: string
     digest: string
     hint: string
-    created_at: number
     expires_at: number | null
   }
   integration_override: {
@@ -329,21 +320,17 @@ export interface Schema {
     started_at: number
     expires_at: number
   }
-  sign_out_notice: {
-    id: string
+  sign_out_notice: Created & {
     client_id: string
     person_id: string
     sid: string | null
     reason: string
-    created_at: number
     attempts: number
     next_attempt_at: number
   }
-  outbox: {
-    id: string
+  outbox: Created & {
     kind: string
     payload: string
-    created_at: number
     due_at: number
     attempts: number
     last_error: string | null

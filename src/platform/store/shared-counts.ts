@@ -4,7 +4,6 @@ import {
   RateLimiterCluster,
   RateLimiterClusterMaster,
   RateLimiterRedis,
-  RLWrapperTimeouts,
 } from 'rate-limiter-flexible'
 
 import type { Database } from './database.ts'
@@ -37,11 +36,11 @@ export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
   isWorker: boolean,
 ): SharedCounts | undefined {
-  if (redis) {
-    return throughLimiter(new RateLimiterRedis({ ...ofLimiter, storeClient: redis }))
-  }
+  if (redis) return throughLimiter(new RateLimiterRedis({ ...ofLimiter, storeClient: redis }))
   if (database.engine === 'postgres') return inPostgres(database)
-  return isWorker ? throughLimiter(inPrimary()) : undefined
+  if (!isWorker) return undefined
+  const timeoutMs = PRIMARY_ANSWERS_WITHIN_MS
+  return throughLimiter(new RateLimiterCluster({ ...ofLimiter, timeoutMs }))
 }
 
 /** Makes this primary count the request limits of its workers. */
@@ -54,14 +53,6 @@ const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEG
 
 /** How long a worker waits for the primary before it counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
-
-function inPrimary(): RateLimiterAbstract {
-  const timeoutMs = PRIMARY_ANSWERS_WITHIN_MS
-  return new RLWrapperTimeouts({
-    limiter: new RateLimiterCluster({ ...ofLimiter, timeoutMs }),
-    timeoutMs,
-  })
-}
 
 function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   return {
@@ -88,8 +79,7 @@ function inPostgres({ kysely }: Database): SharedCounts {
       const { rows: sums } = await sql<{ key: string; points: number; ms_left: number }>`
         with clock as (
           select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_at
-        ),
-        counted (key, points, window_ms) as (values ${sql.join(rows)})
+        ), counted (key, points, window_ms) as (values ${sql.join(rows)})
         insert into request_count as known (key, points, ends_at)
         select counted.key, counted.points, clock.now_at + counted.window_ms
         from counted, clock order by counted.key
