@@ -158,13 +158,13 @@ export interface Schema {
   }
   digital_product: CatalogueItem & Archivable & { file_name: string; file_id: string | null }
   consulting_service: CatalogueItem & { duration_minutes: number }
-  event: CatalogueItem &
-    Archivable & {
-      location: string | null
-      join_url: string | null
-      starts_at: number
-      ends_at: number
-    }
+  event: CatalogueItem & {
+    archived_at: number | null
+    location: string | null
+    join_url: string | null
+    starts_at: number
+    ends_at: number
+  }
   customer_order: {
     id: string
     site_id: string
