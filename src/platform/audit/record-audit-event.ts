@@ -53,7 +53,7 @@ export async function recordAuditEvent(
 }
 
 /** Creates the row of a change or event. */
-export function auditRow(
+function auditRow(
   actor: KnownActor,
   { action, subject, siteId, personId, reason, before, after }: WithAction<Change>,
 ): AuditRow {
