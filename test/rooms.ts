@@ -24,7 +24,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views'],
     folders: {
       '.': 'platform',
-      audit: 'audit-actions audit-list audit-stream event-rows record-audit-event shown-address',
+      audit: 'audit-actions audit-list audit-stream record-audit-event shown-address',
       http: `browser client-addresses cors error-handler errors every-request loopback page-form
         page paths redirect-uri request-body request-log request-target router security-headers
         strict-json visitor-form welcome-and-health`,
