@@ -36,12 +36,11 @@ export async function makeOauth(
   { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
-  const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments, registration } = service
+  const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
   const policy = { metadataDocuments, loopbackHosts, copies: documentCopies }
   const documents = makeDocumentClients(policy, platform)
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
-  const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
-  const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
+  const clients = makeClients(platform, { integrations, service }, { networkKey, documents, own })
   // The clients of the conformance suite count as configured platforms. Otherwise, their grants would be invalid.
   const platforms = [integrations, conformance?.clients ?? []].flat()
   const integrationIds = new Set(platforms.map(({ client_id }) => client_id))

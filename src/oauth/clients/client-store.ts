@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 
+import type { Integration } from '../../config/config.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -7,21 +8,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
 import { lacksProtocol, type OptionalProtocols } from './optional-protocols.ts'
 
-/** A platform listed in `config/integrations.json`. */
-export interface IntegrationRow {
-  readonly client_id: string
-  readonly client_name: string
-  /** Other names under which editions and forks of the platform register. */
-  readonly other_names: readonly string[]
-  readonly redirect_uris: readonly string[]
-  /** Redirect URIs with one variable path segment (platform/http/redirect-uri.ts). */
-  readonly redirect_patterns: readonly string[]
-  readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
-}
-
-export interface ClientStoreDependencies {
+interface ClientStoreDependencies {
   readonly database: Database
-  readonly integrations: readonly IntegrationRow[]
+  readonly integrations: readonly Integration[]
   readonly furtherPlans: OptionalProtocols
   readonly now: () => number
 }
@@ -132,7 +121,7 @@ function listsReader({ kysely }: Database) {
 }
 
 /** Converts a platform to a client, and reads from the database whether it is disabled. */
-async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
+async function readIntegration({ kysely }: Database, vendor: Integration): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')
     .select('disabled_at')

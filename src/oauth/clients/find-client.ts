@@ -1,27 +1,19 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientMetadata } from 'oidc-provider'
 
+import type { Config } from '../../config/config.ts'
 import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type Client, canBeClientId } from './client.ts'
 import { toClientMetadata } from './client-metadata.ts'
-import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
+import { makeClientStore } from './client-store.ts'
 import type { DocumentClients } from './document-clients.ts'
-import {
-  isLoopbackClientId,
-  type LoopbackClientDependencies,
-  makeLoopbackClients,
-} from './loopback-clients.ts'
-import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
+import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
+import { makePlatformCallbacks } from './platform-callbacks.ts'
 
 export type Clients = ReturnType<typeof makeClients>
-
-/** The configuration that decides which clients are allowed. */
-export type ClientPolicy = Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'> &
-  Pick<LoopbackClientDependencies, 'loopbackHosts' | 'registration'> &
-  Pick<PlatformCallbackDependencies, 'registration'>
 
 interface ClientSources {
   readonly networkKey: Buffer
@@ -37,9 +29,10 @@ interface ClientSources {
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,
-  policy: ClientPolicy,
+  { integrations, service }: Pick<Config, 'integrations' | 'service'>,
   { networkKey, documents, own }: ClientSources,
 ) {
+  const policy = { ...service, integrations }
   const findKnown = makeClientStore({ ...policy, database, now })
   const records = state.adapterFor('Client')
   const loopback = makeLoopbackClients({ ...policy, database, records, networkKey, now })

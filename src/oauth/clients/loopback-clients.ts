@@ -2,25 +2,23 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
 import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed } from './client.ts'
 
-export interface LoopbackClientDependencies {
+interface LoopbackClientDependencies {
   readonly database: Database
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   readonly loopbackHosts: readonly string[]
   /** Key for the digests of networks. IP addresses are not stored. */
   readonly networkKey: Buffer
-  readonly registration: {
-    /** Lifetime of a client to which no person has consented. */
-    readonly unusedClientSeconds: number
-    readonly unusedClientsPerNetworkMax: number
-    /** How long a client is kept after its last use, once a person has consented. */
-    readonly idleClientSeconds: number
-  }
+  readonly registration: Pick<
+    ServicePolicy['registration'],
+    'unusedClientSeconds' | 'unusedClientsPerNetworkMax' | 'idleClientSeconds'
+  >
   readonly now: () => number
 }
 

@@ -1,17 +1,14 @@
 import { z } from 'zod'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
 import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
-/** The hosts that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
-export interface DocumentPolicy {
-  readonly hosts: readonly string[]
-  /** Whether documents on any host are allowed. */
-  readonly openRegistration: boolean
-}
+/** The hosts that may serve metadata documents, or any (draft-ietf-oauth-client-id-metadata-document-02). */
+export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
 /** The properties that are stored from a document. All other members are dropped. */
 export const clientDocument = z.object({

@@ -1,21 +1,14 @@
 import { z } from 'zod'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
-/** The optional protocols of this deployment (`furtherPlans` in `config/service.json`), which clients may choose. */
-export interface OptionalProtocols {
-  /** Whether clients may use OpenID Connect Back-Channel Logout 1.0. */
-  readonly backChannelLogout: boolean
-  /** Whether clients may push authorization requests (RFC 9126). */
-  readonly pushedAuthorizationRequests: boolean
-  /** Whether clients may bind tokens to a key with DPoP (RFC 9449). */
-  readonly dpop: boolean
-  /** Whether clients may authenticate with a signed JWT (RFC 7523 §2.2). */
-  readonly privateKeyJwt: boolean
-  /** Hosts, with ports, that may have private addresses. Used for fetching keys and sending sign-out notices. */
-  readonly privateHosts: readonly string[]
-}
+/**
+ * The optional protocols of this deployment, which clients may choose: Back-Channel Logout 1.0, pushed authorization
+ * requests (RFC 9126), DPoP (RFC 9449), and authentication with a signed JWT (RFC 7523 §2.2).
+ */
+export type OptionalProtocols = ServicePolicy['furtherPlans']
 
 /** Whether operators can choose at least one optional protocol for an application. */
 export function offersProtocols({ privateHosts, ...plans }: OptionalProtocols): boolean {

@@ -1,16 +1,17 @@
+import type { Integration, ServicePolicy } from '../../config/config.ts'
 import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
-import type { IntegrationRow } from './client-store.ts'
 
-export interface PlatformCallbackDependencies {
+type CallbackPolicy = Pick<
+  ServicePolicy['registration'],
+  'callbacksPerPlatformMax' | 'unusedCallbackSeconds' | 'idleCallbackSeconds'
+>
+
+interface PlatformCallbackDependencies {
   readonly database: Database
-  readonly integrations: readonly IntegrationRow[]
-  readonly registration: {
-    readonly callbacksPerPlatformMax: number
-    readonly unusedCallbackSeconds: number
-    readonly idleCallbackSeconds: number
-  }
+  readonly integrations: readonly Integration[]
+  readonly registration: CallbackPolicy
   readonly now: () => number
 }
 

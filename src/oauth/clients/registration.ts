@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 import { z } from 'zod'
 
+import type { Config, Integration } from '../../config/config.ts'
 import { decideScopes } from '../../directory/scopes/policy.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { openCors } from '../../platform/http/cors.ts'
@@ -25,10 +26,8 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
-import type { IntegrationRow } from './client-store.ts'
 import type { Clients } from './find-client.ts'
 import type { LoopbackRegistration } from './loopback-clients.ts'
-import type { DocumentPolicy } from './metadata-document.ts'
 
 interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
@@ -135,12 +134,8 @@ async function registerLoopback(
 }
 
 /** The rules of the registration endpoint (specification, Client registration; design 6). */
-interface RegistrationPolicy {
-  readonly baseUrl: string
-  readonly loopbackHosts: readonly string[]
-  readonly metadataDocuments: DocumentPolicy
-  readonly integrations: readonly IntegrationRow[]
-}
+type RegistrationPolicy = Pick<Config, 'baseUrl' | 'integrations'> &
+  Pick<Config['service'], 'loopbackHosts' | 'metadataDocuments'>
 
 const REDIRECT_URIS_MAX = 10
 
@@ -202,7 +197,7 @@ function decideRegistration(body: Readonly<Record<string, unknown>>, policy: Reg
  * Selects the platform's redirect URIs among the requested ones. Returns undefined if an http or https URI is not the
  * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom schemes (design 6).
  */
-function recognize(redirectUris: readonly string[], row: IntegrationRow) {
+function recognize(redirectUris: readonly string[], row: Integration) {
   const isListed = (uri: string) =>
     row.redirect_uris.some((listed) => listed === uri || differInPortOnly(uri, listed))
   const listed = redirectUris.filter(isListed)
