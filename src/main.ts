@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 import { readConfig } from './config/config.ts'
-import { openHostMetrics, openWatchers } from './platform/monitoring/watch.ts'
+import { openWatchers } from './platform/monitoring/watch.ts'
 import { openLog } from './platform/process/open-log.ts'
 import { type DemoPerson, welcomeText } from './platform/process/welcome.ts'
 import type { WorkerSide } from './platform/process/worker.ts'
@@ -31,7 +31,10 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
   // Open the metrics port before starting workers, so a port in use is reported before there is anything to stop.
-  await using _metrics = await openHostMetrics(config.metricsAddress)
+  const { metricsAddress: address } = config
+  await using _metrics =
+    address &&
+    (await (await import('./platform/monitoring/serve-metrics.ts')).serveHostMetrics(address))
   const counting = config.redis === undefined
   await runWorkers({ count: config.workers, counting, logger: log, onServing: greet })
   log.flush()

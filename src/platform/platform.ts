@@ -16,9 +16,7 @@ type Intervals = Readonly<Record<'usageFlushSeconds' | 'outboxLookMs', number>>
 
 interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
   readonly auditStream: string | undefined
-  readonly service: {
-    readonly storage: StoreSettings['storage'] & Intervals
-  }
+  readonly service: { readonly storage: StoreSettings['storage'] & Intervals }
 }
 
 export interface PlatformOptions {

@@ -12,11 +12,10 @@ import {
 } from '../../../views/joining.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, type Visitor } from '../../platform/http/page-form.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { Visitor } from '../../platform/http/visitor-form.ts'
 import {
   type Joining,
   type JoiningFlows,

@@ -4,9 +4,8 @@ import type Router from 'koa-router'
 import { linkGonePage } from '../../../views/recover.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { sendPage } from '../../platform/http/page.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, type Visitor, type VisitorForms } from '../../platform/http/page-form.ts'
 import { linkPages } from '../../platform/http/paths.ts'
-import type { Visitor, VisitorForms } from '../../platform/http/visitor-form.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 export interface LinkPorts {

@@ -2,16 +2,12 @@ import type { Context } from 'koa'
 
 import { callerOf } from './request-log.ts'
 
-/** The browser that sent a request, as people recognize it in a list. */
-export interface BrowserFacts {
-  /** Browser and system, such as `Firefox on Windows`. The browser can send any name. */
-  readonly device: string
-  /** The client IP address, shortened as configured for the audit trail. */
-  readonly network: string | undefined
-}
-
-/** Describes the browser that sent a request. */
-export function browserOf(ctx: Context): BrowserFacts {
+/**
+ * Describes the browser that sent a request, as people recognize it in a list. `device` is the browser and system, such
+ * as `Firefox on Windows`; the browser can send any name. `network` is the client IP address, shortened as configured
+ * for the audit trail.
+ */
+export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
 }
 

@@ -103,16 +103,13 @@ export const pages = {
   account: '/account',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
-  /** The person's password. */
   security: '/account/security',
   /** The person's data: its download, and the deletion of the account. */
   data: '/account/data',
   downloadData: '/account/data/download',
   deleteAccount: '/account/data/delete',
-  /** Recovery of a password by mail. */
   recover: '/recover',
   recoverySent: '/recover-sent',
-  /** Creating an account at a site that allows it. */
   signUp: '/sign-up/:site',
   signUpSent: '/sign-up-sent/:site',
   memberQueries: '/account/queries',

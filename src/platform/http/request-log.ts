@@ -9,7 +9,6 @@ export interface LogFields {
   person?: string | undefined
   /** The called tool, the prompt, or the kind of resource, at the tool endpoint. */
   tool?: string | undefined
-  /** The upstream of a forwarded request. */
   upstream?: string | undefined
   grantType?: (typeof grantTypes)[number] | undefined
   /** The OpenTelemetry trace id. */

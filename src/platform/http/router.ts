@@ -10,7 +10,7 @@ export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
 
-/** A path for programs that bypasses the routers for speed, because it is called very often. */
+/** A path for programs. Its requests bypass the routers for speed, because they are very frequent. */
 export interface ProgramRoute {
   readonly path: string
   readonly name: string
@@ -19,19 +19,15 @@ export interface ProgramRoute {
 }
 
 /** Creates middleware for one path, with CORS and without caching. Errors are JSON; other methods get 404 or 405. */
-export function programRoute(route: ProgramRoute): Middleware {
+export function programRoute({ path, name, methods, answer }: ProgramRoute): Middleware {
   return async (ctx, next) => {
-    if (ctx.path === route.path) await answerProgram(ctx, route)
-    else await next()
+    if (ctx.path !== path) return await next()
+    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
+    if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
+    // The request log reads the route from the property where routers store the matched pattern.
+    Object.assign(ctx, { _matchedRoute: name })
+    if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
   }
-}
-
-async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRoute) {
-  const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
-  if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
-  // The request log reads the route from the property where routers store the matched pattern.
-  Object.assign(ctx, { _matchedRoute: name })
-  if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
 }
 
 /** Calls `answer` with caching disabled, and sends its errors as JSON regardless of `Accept`. */

@@ -30,22 +30,19 @@ interface Counted {
   readonly unreported: Map<string, Count>
 }
 
+interface LimitParts {
+  /** The content of config/service.json, with the maximums. */
+  readonly policy: object
+  /** Undefined if no other process shares the counts. */
+  readonly shared: SharedCounts | undefined
+  readonly now: () => number
+}
+
 /**
  * Creates the request limits of this process. Requests are checked against counts in memory, which `exchange` adjusts
  * to the totals of all processes. So limits still apply when the store is down.
- *
- * @param policy the content of config/service.json, with the maximums
- * @param shared undefined if no other process shares the counts
  */
-export function makeLimits({
-  policy,
-  shared,
-  now,
-}: {
-  readonly policy: object
-  readonly shared: SharedCounts | undefined
-  readonly now: () => number
-}) {
+export function makeLimits({ policy, shared, now }: LimitParts) {
   const counted = Object.fromEntries(
     Object.entries(limitsInForce(policy)).map(([name, limit]) => {
       const counts = new WindowCounts(limit.windowSeconds * 1000, now)

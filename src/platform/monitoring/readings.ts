@@ -8,12 +8,7 @@ export interface Sources {
   /** Counts undelivered sign-out notices; undefined if back-channel logout is off. */
   readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
   /** Counts undelivered messages, and finds when the oldest was stored. */
-  readonly outbox: {
-    readonly waiting: () => Promise<{
-      readonly count: number
-      readonly oldestAt?: number | undefined
-    }>
-  }
+  readonly outbox: { waiting: () => Promise<{ count: number; oldestAt?: number | undefined }> }
   readonly now: () => number
   /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }

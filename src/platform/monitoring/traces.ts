@@ -71,10 +71,7 @@ type Running = AsyncLocalStorage<TraceContext>
 export function openTraces(settings: TraceSettings, logger: Logger) {
   const { version } = packageJson
   logDiagnostics(logger)
-  const exporter = new OTLPTraceExporter({
-    url: settings.address,
-    timeoutMillis: settings.sendWithinMs,
-  })
+  const { address: url, sendWithinMs: timeoutMillis } = settings
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
     // OTEL_RESOURCE_ATTRIBUTES is merged last, so it takes precedence.
@@ -82,11 +79,18 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
       .merge(resourceFromAttributes(own))
       .merge(detectResources({ detectors: [envDetector] })),
     sampler: makeSampler(settings.sampler, settings.ratio),
-    spanProcessors: [new BatchSpanProcessor({ exporter })],
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url, timeoutMillis }) }),
+    ],
   })
   const tracer = provider.getTracer('gatehouse', version)
   const running: Running = new AsyncLocalStorage()
-  const outgoing = makeOutgoing(tracer, running)
+  const outgoing: Outgoing = async (host, send) => {
+    const parent = running.getStore() ?? ROOT_CONTEXT
+    const attributes = { 'server.address': host }
+    const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
+    return await endSpanAfter(span, send({ traceparent: writeTraceparent(span.spanContext()) }))
+  }
   return {
     middleware: traceRequest(tracer, running, settings.trustParent),
     guard: (guard: StoreGuard) => tracedGuard(guard, tracer, running),
@@ -152,15 +156,6 @@ function tracedGuard(guard: StoreGuard, tracer: Tracer, running: Running): Store
     }
     const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent)
     return await endSpanAfter(span, guard(call, isFailure, use))
-  }
-}
-
-function makeOutgoing(tracer: Tracer, running: Running): Outgoing {
-  return async (host, send) => {
-    const parent = running.getStore() ?? ROOT_CONTEXT
-    const attributes = { 'server.address': host }
-    const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
-    return await endSpanAfter(span, send({ traceparent: writeTraceparent(span.spanContext()) }))
   }
 }
 

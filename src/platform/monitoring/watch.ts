@@ -39,15 +39,6 @@ export async function openWatchers(
   return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Serves the metrics of all workers on a host from their primary, if an address is configured. */
-export async function openHostMetrics(
-  address: ListeningAddress | undefined,
-): Promise<AsyncDisposable | undefined> {
-  if (!address) return undefined
-  const { serveHostMetrics } = await import('./serve-metrics.ts')
-  return await serveHostMetrics(address)
-}
-
 /** Creates functions that measure and trace parts of the service. Without metrics and traces, they record nothing. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})

@@ -22,7 +22,7 @@ interface OutboxMessage {
   readonly attempt: number
 }
 
-/** What handles the messages of a kind. */
+/** Sends the messages of one kind. */
 export interface MessageHandler {
   /** Sends a message. Must stop when `signal` aborts. @throws Undeliverable, or another error to try again later */
   readonly send: (message: OutboxMessage, signal: AbortSignal) => Promise<void>
@@ -58,7 +58,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 8
 /** How often a process looks for due messages while it sends others. */
 const LOOK_MS = 1_000
-/** When to look after a message was stored. Its transaction may not have been committed yet. */
+/** Delays from storing a message to looking for it. At the first look, its transaction may still be open. */
 const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
@@ -104,7 +104,7 @@ export function makeOutbox(ports: OutboxPorts) {
   }
 }
 
-/** Counts the stored messages, and finds when the oldest one was stored, and an error of a postponed one. */
+/** Counts the stored messages. Also returns when the oldest was stored, and an error of a postponed message. */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   const { count, oldestAt, error } = await kysely
     .selectFrom('outbox')

@@ -168,7 +168,6 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 export type MigrationEffect = 'expand' | 'contract'
 
 export interface StatementEffect {
-  readonly text: string
   readonly effect: MigrationEffect
   /** Which queries must wait while the statement runs. */
   readonly waits?: string
@@ -179,27 +178,20 @@ export function effectOf(sql: string): MigrationEffect {
   return statementsOf(sql).some(({ effect }) => effect === 'contract') ? 'contract' : 'expand'
 }
 
-const TEXT_CHARACTERS = 72
-
 /** Returns the effect of each statement of a migration; `contract` for statements of an unknown form. */
 export function statementsOf(sql: string): StatementEffect[] {
   const own = new Set<string>()
-  return split(sql).map((statement) => {
-    const text = statement.length <= TEXT_CHARACTERS ? statement : `${statement.slice(0, 71)}…`
-    return { text, ...judge(statement, own) }
-  })
+  return split(sql).map((statement) => judge(statement, own))
 }
 
-type Judgement = Omit<StatementEffect, 'text'>
-
-function judged(onlyAdds: boolean, waits?: string): Judgement {
+function judged(onlyAdds: boolean, waits?: string): StatementEffect {
   return { effect: onlyAdds ? 'expand' : 'contract', ...(waits !== undefined && { waits }) }
 }
 
 /** The known forms of statements. `own` has the tables and columns created in the same file, which nothing uses yet. */
 const forms: readonly (readonly [
   form: RegExp,
-  judge: (match: readonly string[], own: Set<string>) => Judgement,
+  judge: (match: readonly string[], own: Set<string>) => StatementEffect,
 ])[] = [
   [
     /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
@@ -243,7 +235,7 @@ const forms: readonly (readonly [
   [/^create (or replace )?(function|view) /, () => judged(true)],
 ]
 
-function judge(statement: string, own: Set<string>): Judgement {
+function judge(statement: string, own: Set<string>): StatementEffect {
   const lower = statement.toLowerCase()
   for (const [form, answer] of forms) {
     const match = form.exec(lower)

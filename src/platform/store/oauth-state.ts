@@ -298,10 +298,7 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       return (await commands.set(keyOf(id), '{}', 'PX', ttlMs, 'NX')) !== null
     },
     async destroy(id) {
-      if (model !== 'Session') {
-        await commands.unlink(keyOf(id))
-        return
-      }
+      if (model !== 'Session') return void (await commands.unlink(keyOf(id)))
       const value = await commands.getdel(keyOf(id))
       const uid: unknown = value === null ? undefined : JSON.parse(parseValue(value).payload).uid
       if (typeof uid !== 'string') return

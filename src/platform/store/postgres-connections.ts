@@ -21,12 +21,7 @@ function preparedName(text: string): string | undefined {
   return name
 }
 
-export interface Query {
-  readonly text: string
-  readonly values: unknown[]
-}
-
-export interface SendOptions {
+interface SendOptions {
   readonly timeout: StorageTimeout
   /** When to time out, as returned by an earlier `limit()`. By default, a new limit begins. */
   readonly until?: number | undefined
@@ -40,7 +35,7 @@ export interface SendOptions {
  */
 export async function sendQuery(
   client: pg.ClientBase,
-  query: Query,
+  query: pg.QueryConfig,
   options: SendOptions,
 ): Promise<pg.QueryResult> {
   const name = preparedName(query.text)
@@ -80,7 +75,7 @@ function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '0A000'
 }
 
-export interface PipelineOptions {
+interface PipelineOptions {
   readonly config: pg.ClientConfig
   readonly timeout: StorageTimeout
   /** Sets up a new connection. */
@@ -100,7 +95,7 @@ export function openPipelines(count: number, options: PipelineOptions) {
     count,
     countOpen: () => lanes.filter((lane) => lane.isOpen).length,
     /** Sends a query on the connection with the fewest pending queries. */
-    send: async (query: Query) =>
+    send: async (query: pg.QueryConfig) =>
       await lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best)).send(query),
     end: async () => await Promise.all(lanes.map((lane) => lane.end())),
   }
@@ -128,7 +123,7 @@ class Lane {
     return this.#current !== undefined
   }
 
-  async send(query: Query): Promise<pg.QueryResult> {
+  async send(query: pg.QueryConfig): Promise<pg.QueryResult> {
     const until = this.#options.timeout.limit()
     this.pending += 1
     try {
@@ -138,7 +133,11 @@ class Lane {
     }
   }
 
-  async #sendOn(connection: Connection, query: Query, until: number): Promise<pg.QueryResult> {
+  async #sendOn(
+    connection: Connection,
+    query: pg.QueryConfig,
+    until: number,
+  ): Promise<pg.QueryResult> {
     const { client } = connection
     connection.pending += 1
     batchWritesOfThisTurn(client.connection.stream)

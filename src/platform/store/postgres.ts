@@ -26,6 +26,7 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
+const PIPELINES_MAX = 2
 
 /** How long a migration waits for a lock. Short, because requests queue up behind it and soon time out. */
 const MIGRATION_LOCK_WAIT_MS = 100
@@ -67,8 +68,9 @@ export async function openPostgres(
     const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
   }
-  const pipelineCount = pipelinesWithin(location.connectionsMax)
-  const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
+  const { connectionsMax } = location
+  const pipelineCount = Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
+  const pool = new pg.Pool({ ...config, onConnect, max: connectionsMax - pipelineCount })
   // Listen for errors: without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
   // The pool does not listen to connections in use. Ignore their errors here, because the next query reports them.
@@ -96,15 +98,9 @@ export async function openPostgres(
     }),
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
-      await within(CLOSE_TIMEOUT_MS, Promise.all([pool.end(), pipelines.end()]))
+      await closed(Promise.all([pool.end(), pipelines.end()]))
     },
   }
-}
-
-const PIPELINES_MAX = 2
-
-function pipelinesWithin(connectionsMax: number): number {
-  return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
 /** Creates a runner that sends reads through a pipeline. A write may wait for a lock, so it gets its own connection. */
@@ -134,8 +130,8 @@ function statementRunner(
 }
 
 /** Waits for a close operation up to a time limit, because an unresponsive server must not block the exit. */
-async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
-  await Promise.race([work, delay(timeoutMs, undefined, { ref: false })])
+async function closed(work: Promise<unknown>): Promise<void> {
+  await Promise.race([work, delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
 }
 
 /** Takes a connection from the pool. Queueing and connecting share one time limit. */
@@ -156,24 +152,16 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
   })
 }
 
-/** A connection whose query results have the driver's type. */
-interface GuardedClient extends Pick<PostgresPoolClient, 'release'> {
-  query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
-}
-
 /**
  * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
  * queries, such as a rollback, fail at once, and releasing the connection closes it.
  */
-async function connectGuarded(
-  pool: pg.Pool,
-  timeout: StorageTimeout,
-): Promise<GuardedClient & PostgresPoolClient> {
+async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   // Taking a connection and the first query share one time limit, so callers wait only once.
   let firstUntil: number | undefined = timeout.limit()
   const client = await acquire(pool, timeout, firstUntil)
   let broken: unknown
-  const query: GuardedClient['query'] = async (text, values) => {
+  const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (broken !== undefined) throw broken
     const until = firstUntil
     firstUntil = undefined
@@ -184,8 +172,8 @@ async function connectGuarded(
   }
   return {
     // Kysely's overload for cursors is only used with its `cursor` option.
-    query: query as GuardedClient['query'] & PostgresPoolClient['query'],
-    release: (destroy) => client.release(broken !== undefined || destroy === true),
+    query: query as typeof query & PostgresPoolClient['query'],
+    release: (destroy?: boolean) => client.release(broken !== undefined || destroy === true),
   }
 }
 
@@ -233,7 +221,7 @@ export async function withClient<Result>(
   try {
     return await work(client)
   } finally {
-    await within(CLOSE_TIMEOUT_MS, client.end())
+    await closed(client.end())
   }
 }
 

@@ -60,33 +60,26 @@ export function judgeDurability(found: Durability): Remark[] {
 function judgeEviction({ address, evictsBy }: Durability): Remark {
   if (evictsBy === undefined)
     return { kind: 'ok', sentence: `Redis at ${address} does not evict keys.` }
-  return {
-    kind: 'wrong',
-    sentence:
-      `Redis at ${address} evicts sessions and used proofs when its memory is full ` +
-      `(maxmemory-policy ${evictsBy}).`,
-  }
+  const sentence =
+    `Redis at ${address} evicts sessions and used proofs when its memory is full ` +
+    `(maxmemory-policy ${evictsBy}).`
+  return { kind: 'wrong', sentence }
 }
 
 function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability): Remark {
-  const loses = `Redis at ${address} can lose acknowledged writes`
   if (!appends) {
     const now = unsavedChanges === 1 ? '1 change' : `${unsavedChanges} changes`
-    return {
-      kind: 'note',
-      sentence:
-        `${loses}: it saves snapshots only (appendonly no), and would lose ${now} if it stopped now. ` +
-        'Redis contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.',
-    }
+    const sentence =
+      `Redis at ${address} can lose acknowledged writes: it saves snapshots only (appendonly no), and would lose ${now} if it stopped now. ` +
+      'Redis contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.'
+    return { kind: 'note', sentence }
   }
-  if (appendFsync === 'always') {
-    const sentence = `Redis at ${address} keeps all acknowledged writes, even after a power failure.`
-    return { kind: 'ok', sentence }
-  }
-  const notes: Readonly<Record<string, string>> = {
+  const sentences: Readonly<Record<string, string>> = {
+    always: `Redis at ${address} keeps all acknowledged writes, even after a power failure.`,
     everysec: `Redis at ${address} can lose up to 2 s of acknowledged writes if its machine fails, but none if only Redis stops (appendfsync everysec).`,
     no: `Redis at ${address} can lose about 30 s of acknowledged writes if its machine fails (appendfsync no). To lose at most 2 s, set appendfsync everysec.`,
   }
   const unknown = `The appendfsync setting of Redis at ${address} is unknown (CONFIG is forbidden): ask its provider how soon writes reach the disk.`
-  return { kind: 'note', sentence: notes[appendFsync ?? ''] ?? unknown }
+  const kind = appendFsync === 'always' ? 'ok' : 'note'
+  return { kind, sentence: sentences[appendFsync ?? ''] ?? unknown }
 }

@@ -31,12 +31,8 @@ export async function openRedisMemory(
       .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
-    const rows = await kysely
-      .selectFrom('redis_server')
-      .selectAll()
-      .where('run_id', 'in', runIds)
-      .execute()
-    for (const row of rows) seenAt.set(row.run_id, row.seen_at)
+    const stored = kysely.selectFrom('redis_server').where('run_id', 'in', runIds)
+    for (const row of await stored.selectAll().execute()) seenAt.set(row.run_id, row.seen_at)
   }
 
   const look = async (): Promise<void> => {

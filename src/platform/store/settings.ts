@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from './schema.ts'
 
@@ -18,10 +18,7 @@ export async function writeSetting(
   value: string,
   nowMs: number,
 ): Promise<void> {
-  const row = { value, updated_at: nowMs }
-  await kysely
-    .insertInto('setting')
-    .values({ name, ...row })
-    .onConflict((known) => known.column('name').doUpdateSet(row))
-    .execute()
+  const query = sql`insert into setting (name, value, updated_at) values (${name}, ${value}, ${nowMs})
+    on conflict (name) do update set value = excluded.value, updated_at = excluded.updated_at`
+  await query.execute(kysely)
 }
