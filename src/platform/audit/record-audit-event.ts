@@ -139,12 +139,12 @@ export async function withSites(
   kysely: Kysely<Schema>,
   events: readonly WaitingEvent[],
 ): Promise<AuditRow[]> {
-  const sites = await sitesOf(kysely, [
-    ...new Set(events.flatMap((event) => sourceOf(event) ?? [])),
-  ])
-  const rows = events.map((event) => {
-    const found = sites.get(sourceOf(event) ?? '') ?? null
-    return { ...event.row, site_id: event.row.site_id ?? found }
+  const open = events.filter(({ row }) => row.site_id === null)
+  const sources = open.flatMap(({ row, grantId }) => grantId ?? row.client_id ?? [])
+  const sites = await sitesOf(kysely, [...new Set(sources)])
+  const rows = events.map(({ row, grantId }) => {
+    const found = sites.get(grantId ?? row.client_id ?? '') ?? null
+    return { ...row, site_id: row.site_id ?? found }
   })
   const ofMembers = rows.filter((row) => row.site_id !== null && memberEvents.has(row.action))
   if (ofMembers.length === 0) return rows
@@ -160,11 +160,6 @@ export async function withSites(
       memberEvents.has(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
     return isForeign ? { ...row, site_id: null } : row
   })
-}
-
-/** Returns the id of the grant or client from which an event gets its site; undefined if it has a site or neither. */
-function sourceOf({ row, grantId }: WaitingEvent): string | undefined {
-  return row.site_id === null ? grantId || (row.client_id ?? undefined) : undefined
 }
 
 /** Finds the sites of grants and applications. */

@@ -120,10 +120,11 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>
-      [...unreported].map(([key, count]) => ({ limit, unreported, key, count })),
+      [...unreported].map(([key, count]) => {
+        return { limit, unreported, key, count, points: count.unsent }
+      }),
     )
     .slice(0, EXCHANGED_MAX)
-    .map((each) => ({ ...each, points: each.count.unsent }))
   if (reported.length === 0) return
   for (const { unreported, key, count } of reported) {
     unreported.delete(key)

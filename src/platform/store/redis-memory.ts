@@ -39,16 +39,15 @@ export async function openRedisMemory(
     const connection = connections
     const found = await readRunIds(client)
     const unseen = found.filter((runId) => !seenAt.has(runId))
+    // Until the database returns the stored time, all writes count as lost.
+    for (const runId of unseen) seenAt.set(runId, now())
+    present = found
     if (unseen.length > 0) {
-      // Until the database returns the stored time, all writes count as lost.
-      for (const runId of unseen) seenAt.set(runId, now())
-      present = found
       await register(unseen).catch((error: unknown) => {
         for (const runId of unseen) seenAt.delete(runId)
         throw error
       })
     }
-    present = found
     if (connection === connections) unknownSince = undefined
   }
   // After a reconnect, the server may be a different one.

@@ -12,9 +12,7 @@ create table request_count (
 );
 create index request_count_ends_at on request_count (ends_at);
 
--- Every change to a row of a client increments the client's version, including manual changes. A cached client is
--- used until the version changes (oauth/clients/find-client.ts). Versions start as the time in epoch milliseconds, so
--- the version of a deleted metadata document is never reused.
+-- The versions of clients. The .postgres.sql file explains them.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
