@@ -3,9 +3,8 @@ import type { Context } from 'koa'
 import { callerOf } from './request-log.ts'
 
 /**
- * Describes the browser that sent a request, as people recognize it in a list. `device` is the browser and system, such
- * as `Firefox on Windows`; the browser can send any name. `network` is the client IP address, shortened as configured
- * for the audit trail.
+ * Describes the browser that sent a request, as people recognize it in a list. `device` is what the browser claims to
+ * be, such as `Firefox on Windows`. `network` is the client IP address, shortened as configured for the audit trail.
  */
 export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }

@@ -84,9 +84,7 @@ export function isWebAddress(uri: string): boolean {
   return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
 }
 
-/**
- * The variable segment of a redirect pattern, for platforms with a separate callback for each connection (design 6).
- */
+/** The variable segment of a redirect pattern, for platforms with one callback for each connection (design 6). */
 export const FREE_SEGMENT = '{segment}'
 
 /** A path segment that all parsers read alike: no dot, no slash, nothing encoded. */

@@ -47,9 +47,17 @@ export function makeWatch({ metrics, traces }: Watchers) {
       const traced = traces ? traces.guard(guard) : guard
       return metrics ? timed(traced, metrics) : traced
     },
+    /** Counts outgoing requests. POST requests without a purpose are sign-out notices. */
     fetch(send: SendOutgoing): SendOutgoing {
       const traced = traces ? traces.fetch(send) : send
-      return metrics ? countedFetch(traced, metrics) : traced
+      return async (input, init) => {
+        const purpose = init?.purpose ?? (init?.method === 'POST' ? 'notice' : 'document')
+        return await counted(traced(input, init), (response) => {
+          const outcome = response && (response.ok ? 'answered' : 'refused')
+          const labels = { purpose, outcome: outcome ?? 'failed' }
+          metrics?.add('gatehouse_outgoing_requests_total', labels)
+        })
+      }
     },
     signIn:
       <Attempt, Outcome extends { readonly kind: string }>(
@@ -93,17 +101,6 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
       const seconds = (performance.now() - startedAtMs) / 1000
       metrics.time('gatehouse_store_duration_seconds', { store, operation }, seconds)
     }
-  }
-}
-
-/** Counts outgoing requests. POST requests without a purpose are sign-out notices. */
-function countedFetch(send: SendOutgoing, metrics: Metrics): SendOutgoing {
-  return async (input, init) => {
-    const purpose = init?.purpose ?? (init?.method === 'POST' ? 'notice' : 'document')
-    return await counted(send(input, init), (response) => {
-      const outcome = response && (response.ok ? 'answered' : 'refused')
-      metrics.add('gatehouse_outgoing_requests_total', { purpose, outcome: outcome ?? 'failed' })
-    })
   }
 }
 

@@ -76,10 +76,7 @@ export function makeOutbox(ports: OutboxPorts) {
     setTimeout(look, ms).unref()
   }
   return {
-    /**
-     * Stores a message in the caller's transaction. This process sends it soon after the commit. `payload` must not
-     * contain a secret.
-     */
+    /** Stores a message in the caller's transaction, to be sent after the commit. `payload` must contain no secret. */
     async enqueue(trx: Kysely<Schema>, message: { kind: string; payload: object; nowMs: number }) {
       const { kind, payload, nowMs } = message
       const row = { id: randomUUID(), kind, payload: JSON.stringify(payload), attempts: 0 }

@@ -245,9 +245,7 @@ function judge(statement: string, own: Set<string>): StatementEffect {
   return judged(false, table)
 }
 
-/**
- * Splits a file into one-line statements, at semicolons that end a line, except in bodies of functions and triggers.
- */
+/** Splits a file into one-line statements, at semicolons that end a line outside of functions and triggers. */
 function split(sql: string): string[] {
   const bare = sql.replaceAll(/--[^\n]*/g, '').replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")
   const statements: string[] = []
