@@ -27,9 +27,9 @@ export const rooms: Readonly<Record<string, Room>> = {
       audit: 'audit-actions audit-list audit-stream record-audit-event shown-address',
       http: `browser client-addresses cors error-handler errors every-request loopback page-form
         page paths redirect-uri request-body request-log request-target router security-headers
-        strict-json visitor-form welcome-and-health`,
+        strict-json welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
-      monitoring: 'readings watch',
+      monitoring: 'readings serve-metrics watch',
       outbox: 'outbox',
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
