@@ -2,7 +2,7 @@ import type { PageRequest } from '../../platform/store/keyset.ts'
 import { type Figures, siteFigures } from '../../school/analytics/analytics.ts'
 import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/counting.ts'
 import { badArgument, type PageArguments } from '../graphql/connections.ts'
-import type { AdminContext, AdminResolver } from './context.ts'
+import type { AdminResolver } from './context.ts'
 import { siteList } from './resolver-factories.ts'
 import { runInTurn } from './site-queue.ts'
 
@@ -11,11 +11,6 @@ const DAYS_DEFAULT = 30
 interface Days {
   readonly from?: number | null
   readonly to?: number | null
-}
-
-interface CourseFigures {
-  readonly id: string
-  readonly figures: Figures
 }
 
 /** Resolvers for statistics of the site (scope `analytics:read`). A field is computed only if it is selected. */
@@ -40,44 +35,37 @@ export const analyticsResolvers = {
   Analytics: {
     from: ({ fromMs }) => fromMs,
     until: ({ untilMs }) => untilMs,
-    days: (figures) => daysOf(figures.period).map((day) => ({ ...day, figures })),
+    days: ({ period, byDay }) =>
+      daysOf(period).map(({ day, date }) => ({
+        date,
+        ...mapValues(byDay, (count) => async () => (await count()).get(day) ?? 0),
+      })),
     courses: async (figures, args: PageArguments, context) => {
-      const { courses, fromMs, untilMs } = figures
+      const { courses, byCourse, fromMs, untilMs } = figures
+      const figuresOf = (course: { readonly id: string }) =>
+        mapValues(byCourse, (count, name) => async () => {
+          // One query computes the figure for all courses on a page.
+          const batch = `${name} from ${fromMs} to ${untilMs}`
+          return (await context.oneOfMany(batch, count, course.id)) ?? 0
+        })
       const list = {
         ...courses,
         page: async (request: PageRequest) => {
           const page = await courses.page(request)
-          return { ...page, rows: page.rows.map((course) => ({ ...course, figures })) }
+          return { ...page, rows: page.rows.map((row) => ({ ...row, ...figuresOf(row) })) }
         },
       }
       return await siteList(context, args, list, 'analytics', fromMs, untilMs)
     },
   } satisfies Record<string, AdminResolver<Figures, never>>,
-  AnalyticsDay: {
-    enrolments: ofDay('enrolments'),
-    activeMembers: ofDay('activeMembers'),
-    completedCourses: ofDay('completedCourses'),
-    signIns: ofDay('signIns'),
-    connectedApplications: ofDay('connectedApplications'),
-    calls: ofDay('calls'),
-  },
-  AnalyticsCourse: {
-    enrolments: ofCourse('enrolments'),
-    activeMembers: ofCourse('activeMembers'),
-    completions: ofCourse('completions'),
-  },
 }
 
-function ofDay(name: keyof Figures['byDay']) {
-  return async ({ day, figures }: { day: number; figures: Figures }) =>
-    (await figures.byDay[name]()).get(day) ?? 0
-}
-
-/** Creates the resolver of a figure of a course. One query computes the figure for all courses on a page. */
-function ofCourse(name: keyof Figures['byCourse']) {
-  return async ({ id, figures }: CourseFigures, _args: object, { oneOfMany }: AdminContext) => {
-    const { firstDay, lastDay } = figures.period
-    const batch = `${name} from ${firstDay} to ${lastDay}`
-    return (await oneOfMany(batch, figures.byCourse[name], id)) ?? 0
-  }
+/** Maps the values of an object. graphql-js calls a function in the result only if its field is selected. */
+function mapValues<Value, Result>(
+  values: Readonly<Record<string, Value>>,
+  convert: (value: Value, name: string) => Result,
+) {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, convert(value, name)]),
+  )
 }

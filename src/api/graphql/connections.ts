@@ -56,15 +56,12 @@ function pageRequest(
   if (size < 1 || size > PAGE_SIZE_MAX) {
     throw badArgument('first', `first must be from 1 to ${PAGE_SIZE_MAX}`)
   }
-  if (after == null) return { first: size, after: undefined }
-  const place = cursors.open(after, scope)
-  if (!place)
-    throw badArgument(
-      'after',
-      'after is not a cursor of this list; send a cursor from one of its pages',
-    )
+  const place = after == null ? undefined : cursors.open(after, scope)
+  if (after != null && !place) throw badArgument('after', FOREIGN_CURSOR)
   return { first: size, after: place }
 }
+
+const FOREIGN_CURSOR = 'after is not a cursor of this list; send a cursor from one of its pages'
 
 /** Creates the error for an argument value that the schema allows but the resolver rejects. */
 export function badArgument(argument: string, message: string): GraphQLError {

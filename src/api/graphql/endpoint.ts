@@ -7,10 +7,10 @@ import { openCors } from '../../platform/http/cors.ts'
 import { addressTooLong, methodNotAllowed } from '../../platform/http/errors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
-import type { Database } from '../../platform/store/database.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -28,11 +28,7 @@ import { makeTryQuery, type Person } from './query-page.ts'
 /** Dependencies that the endpoints of the Member API, the Admin API and the tools share. */
 export interface EndpointPorts {
   readonly baseUrl: string
-  readonly platform: {
-    readonly database: Database
-    readonly requestLimits: Limits
-    readonly now: () => number
-  }
+  readonly platform: Pick<Platform, 'database' | 'requestLimits' | 'now'>
   readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
   readonly adviseOnScopes: AdviseOnScopes

@@ -33,7 +33,9 @@ export async function handleRequest<Caller>(
   { api, callerOf, costLimit, protection }: Handling<Caller>,
 ): Promise<void> {
   const body = await readBody(ctx, api.limits.bodyBytesMax)
-  const type = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
+  const accepted = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
+  // `accepts` matches no type with other parameters, such as `application/json; charset=utf8`.
+  const type = accepted || (/application\/json/i.test(ctx.get('Accept')) && JSON_TYPE)
   if (type === false) return sendRefusal(ctx, 406)
   // In application/json, the errors of a document have the status 200 (GraphQL over HTTP, Status Codes).
   const rejectedStatus = type === JSON_TYPE ? 200 : 400

@@ -33,10 +33,10 @@ import {
 } from './tool.ts'
 
 /** Descriptions of the two paging arguments. They are short because every list repeats them. */
-export const pageArgumentWords: Readonly<Record<string, string>> = {
+export const pageWords = {
   first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
   after: 'pageInfo.endCursor of the previous page.',
-}
+} as const
 
 /** The message for an invalid cursor, such as one from another list. */
 export const FOREIGN_CURSOR =
@@ -204,8 +204,9 @@ function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
 }
 
 function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {
-  const said = pageArgumentWords[name] ?? description ?? ''
-  const isDefault = defaultValue != null && !(name in pageArgumentWords)
+  const ofPage: Readonly<Record<string, string>> = pageWords
+  const said = ofPage[name] ?? description ?? ''
+  const isDefault = defaultValue != null && !(name in pageWords)
   const words = [said, ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : [])]
   return { ...valueSchema(type), description: words.join(' ').trim() }
 }

@@ -47,7 +47,7 @@ export function find(area: string, { field, also, ...described }: FindDefinition
 interface ReadDefinition {
   /** The name of an object, for tool names and texts. */
   readonly noun: string
-  /** The arguments that select one object, for its description; by default, the id. */
+  /** The arguments that select one object, as text for the description; by default, `id`. */
   readonly by?: string
   readonly selection: string
   /** Additional fields of a single object. */

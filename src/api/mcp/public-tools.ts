@@ -6,7 +6,7 @@ import type { PublishedCourse } from '../../directory/sites/public-sites.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { CountedPage, PageRequest } from '../../platform/store/keyset.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
-import { FOREIGN_CURSOR, pageArgumentWords } from './document-tool.ts'
+import { FOREIGN_CURSOR, pageWords } from './document-tool.ts'
 import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 const CURSOR_LENGTH_MAX = 1024
@@ -14,35 +14,18 @@ const WORDS_LENGTH_MAX = 200
 
 /** The paging arguments of the list tools. */
 const pageArguments = {
-  first: z
-    .int()
-    .min(1)
-    .max(PAGE_SIZE_MAX)
-    .default(PAGE_SIZE_DEFAULT)
-    .describe(pageArgumentWords['first'] ?? ''),
-  after: z
-    .string()
-    .min(1)
-    .max(CURSOR_LENGTH_MAX)
-    .optional()
-    .describe(pageArgumentWords['after'] ?? ''),
+  first: z.int().min(1).max(PAGE_SIZE_MAX).default(PAGE_SIZE_DEFAULT).describe(pageWords.first),
+  after: z.string().min(1).max(CURSOR_LENGTH_MAX).optional().describe(pageWords.after),
 }
 
 function slugArgument(of: string) {
-  return z
-    .string()
-    .max(80)
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
-    .describe(`Slug of ${of}.`)
+  const slug = /^[a-z0-9]+(-[a-z0-9]+)*$/
+  return z.string().max(80).regex(slug, 'must be a slug like slow-bread').describe(`Slug of ${of}.`)
 }
 
 function wordsArgument(where: string) {
-  return z
-    .string()
-    .min(1)
-    .max(WORDS_LENGTH_MAX)
-    .optional()
-    .describe(`Only results whose ${where} contains this text, ignoring case.`)
+  const words = `Only results whose ${where} contains this text, ignoring case.`
+  return z.string().min(1).max(WORDS_LENGTH_MAX).optional().describe(words)
 }
 
 const publicAccess = { kind: 'public' } as const
