@@ -1,4 +1,4 @@
-import { type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
+import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
 import { parseRequestParams, type RequestParams } from 'graphql-http'
 import type { Context } from 'koa'
 
@@ -30,28 +30,42 @@ const GRAPHQL_TYPE = 'application/graphql-response+json; charset=utf-8'
 export async function handleRequest<Caller>(
   ctx: Context,
   { token }: Granted,
-  { api, callerOf, costLimit, protection }: Handling<Caller>,
+  handling: Handling<Caller>,
 ): Promise<void> {
+  const { api, costLimit } = handling
   const body = await readBody(ctx, api.limits.bodyBytesMax)
   const accepted = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
   // `accepts` matches no type with other parameters, such as `application/json; charset=utf8`.
   const type = accepted || (/application\/json/i.test(ctx.get('Accept')) && JSON_TYPE)
   if (type === false) return sendRefusal(ctx, 406)
-  // In application/json, the errors of a document have the status 200 (GraphQL over HTTP, Status Codes).
-  const rejectedStatus = type === JSON_TYPE ? 200 : 400
   const params = await readParameters(ctx, body)
   if (!params) return
   const prepared = api.prepare(params.query)
   if (!prepared.isKept) countPreparing(token, costLimit)
   if (prepared.kind === 'refused') return sendResult(ctx, 400, { errors: [prepared.error] }, type)
-  if (prepared.kind === 'invalid') {
-    logFields(ctx).outcome = 'errors'
-    return sendResult(ctx, rejectedStatus, { errors: prepared.errors }, type)
+  if (prepared.kind === 'valid') {
+    return await runOperation(ctx, token, { document: prepared.document, params, type }, handling)
   }
-  const { document } = prepared
-  const operation = getOperationAST(document, params.operationName)
+  logFields(ctx).outcome = 'errors'
+  sendErrors(ctx, prepared.errors, type)
+}
+
+interface Prepared {
+  readonly document: DocumentNode
+  readonly params: RequestParams
+  /** The type of the response. */
+  readonly type: string
+}
+
+async function runOperation<Caller>(
+  ctx: Context,
+  token: Granted['token'],
+  { document, params, type }: Prepared,
+  { api, callerOf, costLimit, protection }: Handling<Caller>,
+): Promise<void> {
+  const { operation } = getOperationAST(document, params.operationName) ?? {}
   // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
-  if (ctx.method === 'GET' && operation?.operation === 'mutation') return sendRefusal(ctx, 405)
+  if (ctx.method === 'GET' && operation === 'mutation') return sendRefusal(ctx, 405)
   const needed = api.scopesNeeded(document, params.operationName)
   const verdict = demandScopes({ kind: 'granted', token }, needed)
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
@@ -59,9 +73,9 @@ export async function handleRequest<Caller>(
   if (excess) return sendResult(ctx, 400, { errors: [excess] }, type)
   if (answerTooMany(ctx, takeChanges(token, changes, costLimit), 'graphql')) return
   countOperation(token, cost, costLimit)
-  if (!operation) {
-    const unclear = new GraphQLError('Unable to detect operation AST')
-    return sendResult(ctx, rejectedStatus, { errors: [unclear] }, type)
+  if (operation !== 'query' && operation !== 'mutation') {
+    const problem = operation ? 'Subscriptions are not supported' : 'Unable to detect operation AST'
+    return sendErrors(ctx, [new GraphQLError(problem)], type)
   }
   const result = hideFaults(await api.perform(document, params, callerOf(token, ctx)), ctx)
   const limits = params.extensions?.['limits'] === true && { limits: limitsInForce(api.limits) }
@@ -80,6 +94,11 @@ function sendResult(ctx: Context, status: number, result: object, type: string):
   ctx.status = status
   ctx.set('Content-Type', type)
   ctx.body = JSON.stringify(result)
+}
+
+/** Sends the errors of a document. In application/json, their status is 200 (GraphQL over HTTP, Status Codes). */
+function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string): void {
+  sendResult(ctx, type === JSON_TYPE ? 200 : 400, { errors }, type)
 }
 
 /** Error descriptions of the requests that are rejected without a GraphQL result. */
