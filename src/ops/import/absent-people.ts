@@ -2,8 +2,6 @@ import { endAllAccess } from '../../oauth/grants/end-access.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-const PEOPLE_PER_PAGE = 500
-
 /**
  * What to do with people of earlier imports who are missing: `keep` only counts them, `end` disables them unless they
  * are too many, and `end-all` disables them in any case.
@@ -26,40 +24,19 @@ export async function settleAbsentPeople(
   present: ReadonlySet<string>,
   { missing, nowMs }: { readonly missing: Missing; readonly nowMs: number },
 ): Promise<number | string> {
-  if (missing === 'end') {
-    const count = await forEachAbsent(kysely, present, async () => {})
-    if (count > Math.max(MISSING_FEW, present.size * MISSING_SHARE_MAX)) {
-      return `the import lacks ${count} people and contains only ${present.size}: it may be incomplete. If it is complete, repeat it with --missing end-all`
-    }
+  const people = await kysely
+    .selectFrom('person')
+    .select('id')
+    .where('imported_at', 'is not', null)
+    .where('disabled_at', 'is', null)
+    .execute()
+  const absent = people.filter(({ id }) => !present.has(id))
+  const { length } = absent
+  if (missing === 'end' && length > Math.max(MISSING_FEW, present.size * MISSING_SHARE_MAX)) {
+    return `the import lacks ${length} people and contains only ${present.size}: it may be incomplete. If it is complete, repeat it with --missing end-all`
   }
-  const settle = async (id: string) => {
-    if (missing !== 'keep') await endAccount(kysely, id, nowMs)
-  }
-  return await forEachAbsent(kysely, present, settle)
-}
-
-async function forEachAbsent(
-  kysely: Database['kysely'],
-  present: ReadonlySet<string>,
-  settle: (id: string) => Promise<void>,
-): Promise<number> {
-  let [count, last] = [0, '']
-  while (true) {
-    const people = await kysely
-      .selectFrom('person')
-      .select('id')
-      .where('id', '>', last)
-      .where('imported_at', 'is not', null)
-      .where('disabled_at', 'is', null)
-      .orderBy('id')
-      .limit(PEOPLE_PER_PAGE)
-      .execute()
-    const absent = people.filter(({ id }) => !present.has(id))
-    count += absent.length
-    for (const { id } of absent) await settle(id)
-    if (people.length < PEOPLE_PER_PAGE) return count
-    last = people.at(-1)?.id ?? last
-  }
+  if (missing !== 'keep') for (const { id } of absent) await endAccount(kysely, id, nowMs)
+  return length
 }
 
 async function endAccount(kysely: Database['kysely'], id: string, nowMs: number): Promise<void> {

@@ -88,8 +88,6 @@ const schema = z
   })
 
 export const application = kind({
-  list: 'applications',
-  listMax: 1000,
   table: 'oauth_application',
   schema,
   key: ['clientId'],

@@ -4,19 +4,15 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 import { list, parseJson, validate } from './field-schemas.ts'
-import { type Campus, kindNames, kindOf } from './record-kinds.ts'
+import { type Campus, kindNames, kindOf, listOf } from './record-kinds.ts'
 
 const FILES_MAX = 100
 const FILE_BYTES_MAX = 64 * 1024 * 1024
+const LIST_MAX = 500_000
 const PROBLEMS_SHOWN_MAX = 200
 
 const schema = z.strictObject(
-  Object.fromEntries(
-    kindNames.map((name) => {
-      const kind = kindOf(name)
-      return [kind.list, list(kind.schema, kind.listMax)]
-    }),
-  ),
+  Object.fromEntries(kindNames.map((name) => [listOf(name), list(kindOf(name).schema, LIST_MAX)])),
 )
 
 /** Reads and validates all .json files of a folder as one campus. Several files may contain parts of one list. */

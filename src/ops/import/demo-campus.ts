@@ -8,9 +8,8 @@ import { campusError, readCampusFolder } from './campus-folder.ts'
 import { campusLines } from './import-sources.ts'
 import { problemOfLine, readBatch } from './read-records.ts'
 import type { Campus } from './record-kinds.ts'
-import { trackRejectedIds } from './rejected-ids.ts'
 import { hashPasswords } from './write-batch.ts'
-import { writeLines } from './write-lines.ts'
+import { trackRejectedIds, writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
 /** The number of records to write at once, few enough for one statement on both databases. */
@@ -80,7 +79,7 @@ export async function loadDemo(
     const rejectedIds = trackRejectedIds()
     for (let at = 0; at < batch.lines.length; at += RECORDS_PER_WRITE) {
       const some = batch.lines.slice(at, at + RECORDS_PER_WRITE)
-      rejected.push(...(await writeLines(trx, some, { nowMs, passwordHashes }, rejectedIds)))
+      rejected.push(...(await writeLines(some, { trx, nowMs, passwordHashes }, rejectedIds)))
     }
     const wrong = rejected.filter(({ dependent }) => dependent === undefined)
     if (wrong.length > 0) throw campusError(wrong.map(problemOfLine))

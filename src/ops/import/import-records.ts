@@ -7,7 +7,6 @@ import { sql } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
-import { leaveOutDeleted } from './deleted-people.ts'
 import type { Source } from './import-sources.ts'
 import {
   type Batch,
@@ -17,9 +16,9 @@ import {
   type RejectedLine,
 } from './read-records.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
-import { type RejectedIds, trackRejectedIds } from './rejected-ids.ts'
+import { referencesIn } from './record-rows.ts'
 import { hashPasswords } from './write-batch.ts'
-import { writeLines } from './write-lines.ts'
+import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
@@ -112,7 +111,7 @@ function count(
   const { written, rejected: shown, dependents } = run.report
   const left = new Set(rejected.map(({ line }) => line))
   for (const { record } of lines.filter(({ line }) => !left.has(line))) add(written, record.type)
-  for (const each of rejected.toSorted(byLine)) {
+  for (const each of rejected.toSorted((a, b) => a.line.number - b.line.number)) {
     const { line, dependent } = each
     if (line.text !== undefined) run.onReject?.(line.text)
     if (dependent !== undefined) {
@@ -138,8 +137,34 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
   }
 }
 
-function byLine(a: RejectedLine, b: RejectedLine): number {
-  return a.line.number - b.line.number
+/**
+ * Separates the lines of people who deleted their accounts, so an import does not create these people again. Also
+ * removes such people from the lecturers of courses.
+ */
+async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
+  const named = ({ record: { type, id, values } }: ReadLine) =>
+    type === 'person'
+      ? [id]
+      : referencesIn(values).flatMap((to) => (to.kind === 'person' ? to.id : []))
+  const rows = await kysely
+    .selectFrom('person')
+    .select('id')
+    .where('id', 'in', ['', ...new Set(lines.flatMap(named))])
+    .where('deleted_at', 'is not', null)
+    .execute()
+  const deleted = new Set<unknown>(rows.map(({ id }) => id))
+  const isLeft = ({ record: { type, id, values } }: ReadLine) =>
+    deleted.has(type === 'person' ? id : values['person'])
+  const others = lines.filter((line) => !isLeft(line))
+  return {
+    left: lines.filter(isLeft),
+    lines: others.map(({ line, record }): ReadLine => {
+      const lecturers = (record.values['lecturers'] ?? []) as readonly string[]
+      if (!lecturers.some((id) => deleted.has(id))) return { line, record }
+      const kept = lecturers.filter((id) => !deleted.has(id))
+      return { line, record: { ...record, values: { ...record.values, lecturers: kept } } }
+    }),
+  }
 }
 
 /** Writes the lines of a batch, and the progress if no line so far was rejected. @returns the rejected lines */
@@ -151,14 +176,13 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   const passwordHashes = await hashPasswords(records, run.hashPassword, (id, password) =>
     findSameHash(run, id, password),
   )
-  const writing = { nowMs: run.now(), passwordHashes }
+  const nowMs = run.now()
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
-    const found = await writeLines(trx, batch.lines, writing, rejectedIds)
+    const found = await writeLines(batch.lines, { trx, nowMs, passwordHashes }, rejectedIds)
     const isComplete = place.isComplete && batch.rejected.length + found.length === 0
-    if (isComplete && place.name !== undefined) {
-      await writeSetting(trx, place.name, String(batch.last), writing.nowMs)
-    }
+    if (isComplete && place.name !== undefined)
+      await writeSetting(trx, place.name, String(batch.last), nowMs)
     return [...batch.rejected, ...found]
   })
   // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 
 import { readCampusFolder } from './campus-folder.ts'
 import { parseJson } from './field-schemas.ts'
-import { type Campus, kindNames, kinds } from './record-kinds.ts'
+import { type Campus, kindNames, listOf } from './record-kinds.ts'
 import type { Fields } from './record-rows.ts'
 
 /** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
@@ -116,7 +116,7 @@ async function campusSource(folder: string): Promise<Source> {
 /** Converts a campus to the lines of an import, parents before children. */
 export function campusLines(campus: Campus): Line[] {
   const records = kindNames.flatMap((type) =>
-    campus[kinds[type].list].map((record: Fields) => ({ ...record, type })),
+    campus[listOf(type)].map((record: Fields) => ({ ...record, type })),
   )
   return records.map((value: Fields, at) => {
     const name = `${value['type']} ${value['id'] ?? ''}`.trimEnd()

@@ -20,7 +20,6 @@ const offerFields = {
   publishedAt: optional(time),
   createdAt: time,
 }
-const offer = { listMax: 10_000 } as const
 
 const purchaseFields = {
   id: id('pur'),
@@ -28,13 +27,10 @@ const purchaseFields = {
   order: optional(id('ord')),
   purchasedAt: time,
 }
-const many = { listMax: 500_000, deletable: true } as const
 
 /** All kinds of records, parents before children. Grants, tokens, keys and the audit trail are only in backups. */
 export const kinds = {
   site: kind({
-    list: 'sites',
-    listMax: 1000,
     table: 'site',
     schema: z.strictObject({
       id: id('sit'),
@@ -54,8 +50,6 @@ export const kinds = {
     },
   }),
   person: kind({
-    list: 'people',
-    listMax: 100_000,
     table: 'person',
     schema: z.strictObject({
       id: id('per'),
@@ -114,8 +108,6 @@ export const kinds = {
     },
   }),
   course: kind({
-    ...offer,
-    list: 'courses',
     table: 'course',
     schema: z.strictObject({
       id: id('crs'),
@@ -152,8 +144,6 @@ export const kinds = {
     },
   }),
   file: kind({
-    list: 'files',
-    listMax: 100_000,
     table: 'stored_file',
     schema: z.strictObject({
       id: id('fil'),
@@ -167,8 +157,6 @@ export const kinds = {
     }),
   }),
   appearance: kind({
-    list: 'appearances',
-    listMax: 1000,
     table: 'site_appearance',
     schema: z.strictObject({
       site: id('sit'),
@@ -183,8 +171,6 @@ export const kinds = {
     key: ['site'],
   }),
   digitalProduct: kind({
-    ...offer,
-    list: 'digitalProducts',
     table: 'digital_product',
     schema: z.strictObject({
       id: id('dig'),
@@ -195,14 +181,10 @@ export const kinds = {
     }),
   }),
   consultingService: kind({
-    ...offer,
-    list: 'consultingServices',
     table: 'consulting_service',
     schema: z.strictObject({ id: id('con'), ...offerFields, durationMinutes: count(1440) }),
   }),
   event: kind({
-    ...offer,
-    list: 'events',
     table: 'event',
     schema: z
       .strictObject({
@@ -231,8 +213,7 @@ export const kinds = {
     },
   }),
   order: kind({
-    ...many,
-    list: 'orders',
+    deletable: true,
     table: 'customer_order',
     schema: z.strictObject({
       id: id('ord'),
@@ -249,8 +230,7 @@ export const kinds = {
     inOrder: ['placedAt', 'refundedAt'],
   }),
   coursePurchase: kind({
-    ...many,
-    list: 'coursePurchases',
+    deletable: true,
     table: 'course_purchase',
     schema: z.strictObject({
       ...purchaseFields,
@@ -261,14 +241,12 @@ export const kinds = {
     inOrder: ['purchasedAt', 'expiresAt'],
   }),
   digitalProductPurchase: kind({
-    ...many,
-    list: 'digitalProductPurchases',
+    deletable: true,
     table: 'digital_product_purchase',
     schema: z.strictObject({ ...purchaseFields, digitalProduct: id('dig') }),
   }),
   consultingServicePurchase: kind({
-    ...many,
-    list: 'consultingServicePurchases',
+    deletable: true,
     table: 'consulting_service_purchase',
     schema: z.strictObject({
       ...purchaseFields,
@@ -277,8 +255,7 @@ export const kinds = {
     }),
   }),
   eventRegistration: kind({
-    ...many,
-    list: 'eventRegistrations',
+    deletable: true,
     table: 'event_registration',
     schema: z.strictObject({
       id: id('reg'),
@@ -291,8 +268,6 @@ export const kinds = {
     inOrder: ['registeredAt', 'cancelledAt'],
   }),
   watchPosition: kind({
-    list: 'watchPositions',
-    listMax: 500_000,
     table: 'watch_position',
     schema: z.strictObject({
       person: id('per'),
@@ -303,9 +278,7 @@ export const kinds = {
     key: ['person', 'lecture'],
   }),
   post: kind({
-    ...many,
-    list: 'posts',
-    listMax: 100_000,
+    deletable: true,
     table: 'post',
     schema: z.strictObject({
       id: id('pst'),
@@ -329,8 +302,7 @@ export const kinds = {
     },
   }),
   notification: kind({
-    ...many,
-    list: 'notifications',
+    deletable: true,
     table: 'notification',
     schema: z.strictObject({
       id: id('not'),
@@ -347,8 +319,7 @@ export const kinds = {
     inOrder: ['createdAt', 'readAt'],
   }),
   notificationSubscription: kind({
-    ...many,
-    list: 'notificationSubscriptions',
+    deletable: true,
     table: 'notification_subscription',
     schema: z.strictObject({
       id: id('sub'),
@@ -376,5 +347,12 @@ export function isKindName(name: unknown): name is KindName {
 
 /** All records in one document, with a list for each kind, as in `config/demo`. */
 export type Campus = {
-  [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['schema']>[]
+  [Name in KindName as Name extends 'person' ? 'people' : `${Name}s`]: z.output<
+    (typeof kinds)[Name]['schema']
+  >[]
+}
+
+/** Returns the name of a kind's list in a campus. */
+export function listOf(name: KindName): keyof Campus {
+  return name === 'person' ? 'people' : `${name}s`
 }

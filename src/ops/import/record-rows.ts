@@ -1,3 +1,4 @@
+import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 
 import type { Schema } from '../../platform/store/schema.ts'
@@ -9,6 +10,7 @@ export type Fields = Readonly<Record<string, unknown>>
 type Table = keyof Schema & string
 
 export interface Writing {
+  readonly trx: Transaction<Schema>
   readonly nowMs: number
   /** The password hashes by person id. */
   readonly passwordHashes: ReadonlyMap<string, string>
@@ -36,9 +38,6 @@ interface DerivedColumn<Values> {
 
 /** A kind of record. By default, each field is stored in the column that `columnOf` returns. */
 export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fields> {
-  /** The name of the kind's list in a campus, and the maximum length of that list. */
-  readonly list: string
-  readonly listMax: number
   readonly table: Table
   readonly schema: Shape
   /** The fields that identify a record; defaults to `id`. */
@@ -55,9 +54,9 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
 }
 
 /** Returns the settings. The compiler checks them and infers the type of the kind. */
-export function kind<const List extends string, Shape extends z.ZodObject>(
-  settings: RecordKind<Shape, z.output<Shape>> & { readonly list: List },
-): RecordKind<Shape> & { readonly list: List } {
+export function kind<Shape extends z.ZodObject>(
+  settings: RecordKind<Shape, z.output<Shape>>,
+): RecordKind<Shape> {
   return settings
 }
 
@@ -146,11 +145,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
 }
 
 /** Returns the columns whose values come from the given fields. */
-export function columnsGiven(
-  { derived = {} }: RecordKind,
-  given: ReadonlySet<string>,
-  row: Row,
-): string[] {
+export function columnsGiven({ derived = {} }: RecordKind, given: ReadonlySet<string>, row: Row) {
   const named = new Set([...given].map(columnOf))
   return Object.keys(row).filter(
     (column) => derived[column]?.fields.some((field) => given.has(field)) ?? named.has(column),

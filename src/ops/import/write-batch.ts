@@ -1,7 +1,6 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
 import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 import { resolveTime } from './campus-time.ts'
 import type { DataRecord } from './read-records.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
@@ -46,11 +45,8 @@ export async function hashPasswords(
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
-export async function writeBatch(
-  trx: Transaction<Schema>,
-  records: readonly DataRecord[],
-  writing: Writing,
-): Promise<void> {
+export async function writeBatch(records: readonly DataRecord[], writing: Writing): Promise<void> {
+  const { trx } = writing
   const byKind = Map.groupBy(records, ({ type }) => type)
   for (const type of kindNames) {
     const ofKind = byKind.get(type) ?? []
@@ -62,56 +58,52 @@ export async function writeBatch(
     const kept = ofKind.filter((record) => !record.deleted)
     // Group lines by their fields, because one statement writes the same columns in all rows.
     const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
-    for (const some of alike.values()) await writeAlike(trx, type, some, writing)
+    for (const some of alike.values()) await writeAlike(type, some, writing)
   }
-  const contradiction = await findContradiction(trx, byKind)
+  const contradiction = await findContradiction(byKind, writing)
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
 /** Writes records of one kind whose lines contain the same fields. */
-async function writeAlike(
-  trx: Transaction<Schema>,
-  type: KindName,
-  records: readonly DataRecord[],
-  writing: Writing,
-): Promise<void> {
+async function writeAlike(type: KindName, records: readonly DataRecord[], writing: Writing) {
   const kind = kindOf(type)
   const given = records[0]?.given ?? new Set()
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
-  const write = async () => {
-    const key = (kind.key ?? ['id']).map(columnOf)
-    await upsert(trx, { table: kind.table, key }, rows, changed)
-  }
-  if (type === 'person') await changePeople(trx, { records, rows, changed }, writing, write)
+  const key = (kind.key ?? ['id']).map(columnOf)
+  const write = async () => await upsert({ table: kind.table, key }, rows, changed, writing)
+  if (type === 'person') await changePeople({ records, rows, changed }, writing, write)
   else await write()
   const { parent = '', lists = [] } = kind.inner ?? {}
   for (const list of lists) {
     if (!given.has(list.field) && !given.has(list.also ?? '')) continue
     const entries = records.flatMap(({ values }) => innerRows(kind, list, values, writing))
     const whose = sql`where ${sql.ref(parent)} in (${sql.join(records.map(({ id }) => id))})`
-    await replaceInner(trx, list, entries, whose)
+    await replaceInner(list, entries, whose, writing)
   }
 }
 
-/** Writes people, and ends access that the new data no longer allows. */
+interface People {
+  readonly records: readonly DataRecord[]
+  readonly rows: Row[]
+  readonly changed: readonly string[]
+}
+
+/** Writes people, marks them as imported, and ends access that the new data no longer allows. */
 async function changePeople(
-  trx: Transaction<Schema>,
-  people: {
-    readonly records: readonly DataRecord[]
-    readonly rows: Row[]
-    readonly changed: readonly string[]
-  },
-  { nowMs }: Writing,
+  { records, rows, changed }: People,
+  { trx, nowMs }: Writing,
   write: () => Promise<void>,
 ): Promise<void> {
-  const { records, rows, changed } = people
+  const ids = records.map(({ id }) => id)
   await keepNewerHashes(trx, rows)
   const signedOut = await findPeopleToSignOut(trx, rows, changed)
   if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
   await write()
   await endSessions(trx, signedOut, nowMs)
-  await markImported(trx, rows, nowMs)
+  // People who signed up have not been marked yet.
+  const people = trx.updateTable('person').where('id', 'in', ids)
+  await people.set({ imported_at: nowMs }).where('imported_at', 'is', null).execute()
   for (const { id, values } of records) {
     // End access that began by `accessEndedAt`. A time in the future counts as now.
     if (typeof values['accessEndedAt'] !== 'string') continue
@@ -124,17 +116,14 @@ async function changePeople(
  * Keeps the stored hash of people whose imported hash is the same as in the last import. Sign-in may have replaced it
  * since by an Argon2id hash, or the person by a new password.
  */
-async function keepNewerHashes(trx: Transaction<Schema>, rows: Row[]): Promise<void> {
+async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> {
   const digests = rows.flatMap((row) => row['imported_hash_digest'] ?? [])
   if (digests.length === 0) return
+  const ids = rows.map(({ id }) => String(id))
   const kept = await trx
     .selectFrom('person')
     .select(['id', 'password_hash', 'imported_hash_digest'])
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => String(id)),
-    )
+    .where('id', 'in', ids)
     .where('imported_hash_digest', 'in', digests.map(String))
     .execute()
   const byId = new Map(kept.map((person) => [person.id, person]))
@@ -145,50 +134,31 @@ async function keepNewerHashes(trx: Transaction<Schema>, rows: Row[]): Promise<v
   }
 }
 
-/** Marks people as imported if they are not, such as people who signed up. */
-async function markImported(
-  trx: Transaction<Schema>,
-  rows: readonly Row[],
-  nowMs: number,
-): Promise<void> {
-  await trx
-    .updateTable('person')
-    .set({ imported_at: nowMs })
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => String(id)),
-    )
-    .where('imported_at', 'is', null)
-    .execute()
-}
-
 /** Marks addresses that this import changes as unverified. */
-async function forgetVerification(trx: Transaction<Schema>, rows: readonly Row[]): Promise<void> {
+async function forgetVerification(trx: Writing['trx'], rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
   const ids = rows.map(({ id }) => id)
-  await sql`update person set email_verified_at = null where email_verified_at is not null
-    and id in (${sql.join(ids)}) and (id, email_canonical) not in (values ${sql.join(pairs)})`.execute(
-    trx,
-  )
+  const changed = sql`id in (${sql.join(ids)})
+    and (id, email_canonical) not in (values ${sql.join(pairs)})`
+  await sql`update person set email_verified_at = null
+    where email_verified_at is not null and ${changed}`.execute(trx)
 }
 
 /** Inserts rows, or updates their `changed` columns, in one statement. Skips unchanged rows, so no trigger runs. */
 async function upsert(
-  trx: Transaction<Schema>,
-  { table, key }: { readonly table: string; readonly key: readonly string[] },
+  { table, key }: Pick<InnerList, 'table' | 'key'>,
   rows: readonly Row[],
   changed: readonly string[],
+  { trx }: Writing,
 ): Promise<void> {
   const [first] = rows
   if (!first) return
   const columns = Object.keys(first)
   const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`)
   const taken = changed.filter((column) => !key.includes(column))
+  const action = taken.length === 0 ? sql`do nothing` : takingOver(table, taken)
   await sql`insert into ${sql.table(table)} (${columnList(columns)}) values ${sql.join(values)}
-    on conflict (${columnList(key)}) ${taken.length === 0 ? sql`do nothing` : takingOver(table, taken)}`.execute(
-    trx,
-  )
+    on conflict (${columnList(key)}) ${action}`.execute(trx)
 }
 
 function takingOver(table: string, columns: readonly string[]): RawBuilder<unknown> {
@@ -204,26 +174,21 @@ function takingOver(table: string, columns: readonly string[]): RawBuilder<unkno
 
 /** Deletes the entries that are no longer in the lists, and writes all others. */
 async function replaceInner(
-  trx: Transaction<Schema>,
   { table, key, position }: InnerList,
   rows: readonly Row[],
   whose: RawBuilder<unknown>,
+  writing: Writing,
 ): Promise<void> {
-  const { rows: before } =
-    await sql<Row>`select ${columnList(key)} from ${sql.table(table)} ${whose}`.execute(trx)
-  const keyOf = (row: Row) => JSON.stringify(key.map((column) => row[column]))
-  const wanted = new Set(rows.map(keyOf))
-  for (const row of before.filter((one) => !wanted.has(keyOf(one)))) {
-    const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`)
-    await sql`delete from ${sql.table(table)} where ${sql.join(same, sql` and `)}`.execute(trx)
-  }
+  const { trx } = writing
+  const name = sql.table(table)
+  const keys = rows.map((row) => sql`(${sql.join(key.map((column) => row[column]))})`)
+  const isGone =
+    keys.length === 0 ? sql`` : sql`and (${columnList(key)}) not in (values ${sql.join(keys)})`
+  await sql`delete from ${name} ${whose} ${isGone}`.execute(trx)
   // Negate the stored positions first: a new position must never equal a stored one.
-  if (position === 'unique') {
-    await sql`update ${sql.table(table)} set position = -position ${whose} and position > 0`.execute(
-      trx,
-    )
-  }
-  await upsert(trx, { table, key }, rows, Object.keys(rows[0] ?? {}))
+  if (position === 'unique')
+    await sql`update ${name} set position = -position ${whose} and position > 0`.execute(trx)
+  await upsert({ table, key }, rows, Object.keys(rows[0] ?? {}), writing)
 }
 
 function columnList(columns: readonly string[]): RawBuilder<unknown> {
@@ -301,8 +266,8 @@ const rules: readonly Rule[] = [
 
 /** Returns the description of the first violated rule. Runs one query for each rule that applies to the batch. */
 async function findContradiction(
-  trx: Transaction<Schema>,
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
+  { trx }: Writing,
 ): Promise<string | undefined> {
   for (const { type, says, from, where, by } of rules) {
     const { key = ['id'] } = kindOf(type)
@@ -311,10 +276,9 @@ async function findContradiction(
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
     // Match complete keys, which use the index: a lecture may have many watch positions.
+    const isWritten = sql`(${sql.join(columns)}) in (values ${sql.join(keys)})`
     const { rows } = await sql`select 1 from ${sql.raw(from)}
-      where (${sql.join(columns)}) in (values ${sql.join(keys)}) and (${sql.raw(where)}) limit 1`.execute(
-      trx,
-    )
+      where ${isWritten} and (${sql.raw(where)}) limit 1`.execute(trx)
     if (rows.length > 0) return says
   }
   return undefined

@@ -1,10 +1,53 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 
-import type { Schema } from '../../platform/store/schema.ts'
 import type { ReadLine, RejectedLine } from './read-records.ts'
-import { referencesIn, type Writing } from './record-rows.ts'
-import { type RejectedIds, referencedTable } from './rejected-ids.ts'
+import { isKindName, kindOf } from './record-kinds.ts'
+import { type Fields, referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
+
+/** The maximum number of tracked records. Beyond it, dependent lines are reported as invalid themselves. */
+const IDS_MAX = 200_000
+
+export type RejectedIds = ReturnType<typeof trackRejectedIds>
+
+/** Tracks rejected records, to distinguish invalid lines from lines that depend on them. */
+export function trackRejectedIds() {
+  const ids = new Set<string>()
+  const addId = (kind: string, record: unknown) => {
+    const { id } = Object(record) as Fields
+    if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
+  }
+  return {
+    /** Adds the record of a parsed line, which may be invalid, and its sections and lectures. */
+    add(value: unknown) {
+      const { type, sections, lectures } = Object(value) as Fields
+      addId(String(type), value)
+      for (const section of [sections].flat()) addId('section', section)
+      for (const lecture of [lectures].flat()) addId('lecture', lecture)
+    },
+    /** Finds the lines that refer to a rejected record, unless the database has an earlier version of that record. */
+    async findDependents(lines: readonly ReadLine[], writing: Writing): Promise<Set<ReadLine>> {
+      if (ids.size === 0) return new Set()
+      const needed = lines.flatMap((line) =>
+        referencesIn(line.record.values)
+          .filter(({ kind, id }) => ids.has(`${kind} ${id}`))
+          .map(({ kind, id }) => ({ line, kind, id })),
+      )
+      const missing = new Set<string>()
+      for (const [id, [first]] of Map.groupBy(needed, (one) => one.id)) {
+        if (first && !(await isStored(first.kind, id, writing))) missing.add(id)
+      }
+      return new Set(needed.filter(({ id }) => missing.has(id)).map(({ line }) => line))
+    },
+  }
+}
+
+/** Whether the database has a record of this kind, or a section or lecture, which are parts of courses. */
+async function isStored(kind: string, id: string, { trx }: Writing): Promise<boolean> {
+  const table = isKindName(kind) ? kindOf(kind).table : kind
+  const { rows } = await sql`select 1 from ${sql.table(table)} where id = ${id}`.execute(trx)
+  return rows.length > 0
+}
 
 /**
  * Writes lines, parents before children, except those that refer to a rejected record. If the database rejects any,
@@ -15,45 +58,38 @@ import { Contradiction, writeBatch } from './write-batch.ts'
  * @throws errors that are not caused by a line, for example if the disk is full
  */
 export async function writeLines(
-  trx: Transaction<Schema>,
   lines: readonly ReadLine[],
   writing: Writing,
   rejectedIds: RejectedIds,
 ): Promise<RejectedLine[]> {
-  const dependents = await rejectedIds.findDependents(trx, lines)
+  const dependents = await rejectedIds.findDependents(lines, writing)
   const others = lines.filter((line) => !dependents.has(line))
   const rejected = [...dependents].map(({ line, record }): RejectedLine => {
     rejectedIds.add(line.value)
     return { line, problem: 'the record refers to a rejected record', dependent: record.type }
   })
-  if (others.length === 0) return rejected
-  const error = await tryLines(trx, others, writing)
-  if (error === undefined) return rejected
-  const [{ line, record } = others[0] as ReadLine, second] = others
+  const [first, second] = others
+  const error = first && (await tryLines(others, writing))
+  if (!first || error === undefined) return rejected
   if (second === undefined) {
+    const { line, record } = first
     rejectedIds.add(line.value)
-    return [...rejected, { line, problem: await explain(trx, record, error) }]
+    return [...rejected, { line, problem: await explain(record, error, writing) }]
   }
   const half = Math.ceil(others.length / 2)
   for (const some of [others.slice(0, half), others.slice(half)]) {
-    rejected.push(...(await writeLines(trx, some, writing, rejectedIds)))
+    rejected.push(...(await writeLines(some, writing, rejectedIds)))
   }
   return rejected
 }
 
 /** Writes all lines, or none. @returns the error if the database rejects a line */
-async function tryLines(
-  trx: Transaction<Schema>,
-  lines: readonly ReadLine[],
-  writing: Writing,
-): Promise<Error | undefined> {
+async function tryLines(lines: readonly ReadLine[], writing: Writing): Promise<Error | undefined> {
+  const { trx } = writing
+  const records = lines.map(({ record }) => record)
   await sql`savepoint lines`.execute(trx)
   try {
-    await writeBatch(
-      trx,
-      lines.map(({ record }) => record),
-      writing,
-    )
+    await writeBatch(records, writing)
     await sql`release savepoint lines`.execute(trx)
     return undefined
   } catch (error) {
@@ -66,25 +102,21 @@ async function tryLines(
 
 /** Whether the data caused the error. PostgreSQL's classes are 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
 function isRejection(error: unknown): error is Error {
-  if (error instanceof Contradiction) return true
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    /^(SQLITE_CONSTRAINT|SQLITE_TOOBIG|21|22|23|54)/.test(String(error.code))
-  )
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  const isOfData = /^(SQLITE_CONSTRAINT|SQLITE_TOOBIG|21|22|23|54)/.test(code)
+  return isOfData || error instanceof Contradiction
 }
 
 /** Describes why the database rejected a record: an unknown reference, a duplicate, or a violated rule. */
 async function explain(
-  trx: Transaction<Schema>,
   { values }: ReadLine['record'],
   error: Error & { readonly detail?: string },
+  writing: Writing,
 ): Promise<string> {
   if (error instanceof Contradiction) return error.message
   for (const { field, kind, id } of referencesIn(values)) {
-    const { rows } =
-      await sql`select 1 from ${sql.table(referencedTable(kind))} where id = ${id}`.execute(trx)
-    if (rows.length === 0) return `${field}: no ${kind} has the id ${id}`
+    if (!(await isStored(kind, id, writing))) return `${field}: no ${kind} has the id ${id}`
   }
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
