@@ -337,7 +337,7 @@ export const mutants: readonly Mutant[] = [
     ['JSON.stringify([name, redirectUris.toSorted()])', 'JSON.stringify([name])'],
     ['JSON.stringify([name, redirectUris.toSorted()]', 'JSON.stringify([redirectUris.toSorted()]'],
   ]),
-  ...inFile('oauth/consent/decide-consent.ts', 'authorize metadata-document-flow', [
+  ...inFile('oauth/authorization/decide-consent.ts', 'authorize metadata-document-flow', [
     ['if (others.length > 0 || !isApproved(document, site)) return true', ''],
     ["return isOfConnection || !redirectUri.startsWith('https:')", 'return isOfConnection'],
     ["isOfConnection || !redirectUri.startsWith('https:')", "!redirectUri.startsWith('https:')"],

@@ -8,11 +8,11 @@ import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { Clients } from '../clients/find-client.ts'
-import { newGrantId } from '../consent/remembered-grant.ts'
 import { allowedIn } from '../grants/allowed-scopes.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { PASSWORD_ACR } from './provider.ts'
+import { newGrantId } from './remembered-grant.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 

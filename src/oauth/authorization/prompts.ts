@@ -3,9 +3,9 @@ import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 import { accessDenied } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { factsOf } from '../clients/client-metadata.ts'
-import { consentCannotBeRemembered, isApproved } from '../consent/decide-consent.ts'
-import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
+import { consentCannotBeRemembered, isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
+import { decideRequestedSite, sitesOf } from './requested-site.ts'
 
 /**
  * Creates the policy that decides when a person must sign in, choose a site or consent. The prompts have standard

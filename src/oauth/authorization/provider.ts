@@ -19,7 +19,6 @@ import {
   type EngineClient,
   extraClientProperties,
 } from '../clients/client-metadata.ts'
-import { findRememberedGrant } from '../consent/remembered-grant.ts'
 import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../keys/proofs.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
@@ -32,6 +31,7 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 import { logEngineEvents } from './engine-events.ts'
 import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'
+import { findRememberedGrant } from './remembered-grant.ts'
 
 interface Changing {
   readonly adapter: AdapterFactory
