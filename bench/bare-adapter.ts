@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis'
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 
 /**
- * Storage of the bare engine in the manner of the Redis adapter that its documentation shows: a
- * record is JSON, one that can be consumed is a hash, and what belongs to a grant is in a list.
- * Nothing is done about races, and ids are stored as they are: it is the cheapest that works.
+ * Stores the records of the bare engine like the Redis adapter in its documentation. A record is JSON, or a hash if it
+ * can be consumed. A list holds the keys of a grant. The adapter ignores races and does not hash ids, so it is cheap.
  */
 const consumed: ReadonlySet<string> = new Set(['AuthorizationCode', 'RefreshToken'])
 const belongsToGrant: ReadonlySet<string> = new Set([
@@ -13,7 +12,7 @@ const belongsToGrant: ReadonlySet<string> = new Set([
   'RefreshToken',
 ])
 
-/** Of a record without an expiry, of which the configuration leaves none. */
+/** The lifetime of a record without an expiry. The configuration sets an expiry for every kind of record. */
 const DAY_SECONDS = 86_400
 
 export function bareAdapter(redis: Redis): AdapterFactory {
@@ -76,7 +75,7 @@ interface Write {
   readonly ttlSeconds: number
 }
 
-/** The list of a grant lives as long as its longest member. */
+/** Writes a record. The list of its grant lives as long as its longest record. */
 async function writeRecord(redis: Redis, { model, key, id, payload, ttlSeconds }: Write) {
   const text = JSON.stringify(payload)
   const batch = redis.multi()

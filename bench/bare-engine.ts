@@ -11,9 +11,8 @@ import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { bareAdapter } from './bare-adapter.ts'
 
 /**
- * The process that ours is compared with: the engine by itself with PORT and REDIS_URL. Its clients
- * are constant, every person is the same one, who agrees to everything, and it writes no log. It signs
- * with the same algorithm, rotates refresh tokens, and answers at the same addresses as the service.
+ * Runs the engine alone, for comparison with the service. It has constant clients and one person, who approves every
+ * request, and writes no log. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
  */
 const { PORT = '', REDIS_URL = '' } = process.env
 
@@ -82,7 +81,7 @@ function signingKey() {
   return { ...privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256', use: 'sig' }
 }
 
-/** Stands for the pages of sign-in and consent. */
+/** Replaces the pages for sign-in and consent: approves every request at once. */
 function agreeAtOnce(provider: Provider): Middleware {
   return async (ctx, next) => {
     if (ctx.path === paths.health) {
@@ -106,7 +105,7 @@ function agreeAtOnce(provider: Provider): Middleware {
 
 const provider = new Provider(`http://127.0.0.1:${PORT}`, configuration)
 provider.use(agreeAtOnce(provider))
-// The types list each event as an overload of its own, and Koa's is not among them.
+// The types of the engine do not include Koa's `error` event.
 const emitter: EventEmitter = provider
 emitter.on('error', () => {})
 const server = createServer(provider.callback()).listen(Number(PORT), '127.0.0.1')

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 
-/** Which cores the measured process has, and which everything else; undefined where nothing pins. */
+/** The CPU cores of the measured server, and of all other processes. */
 export interface Cores {
   readonly server: string
   readonly others: string
 }
 
 /**
- * Gives the first core to the measured server and this process, and with it the stores that it
- * starts, all others: a load generator on the same core would be part of every figure.
+ * Reserves the first core for the measured server. Moves this process, and the stores that it starts, to the other
+ * cores, so the load generator does not slow the server. Returns undefined without `taskset` or a second core.
  */
 export function divideCores(): Cores | undefined {
   const allowed = affinityOf(process.pid)
@@ -31,26 +31,24 @@ function affinityOf(pid: number): number[] | undefined {
   })
 }
 
-/** The command on the core of the measured process. */
+/** Returns the command that runs on the core of the measured server. */
 export function pinned(cores: Cores | undefined, command: readonly string[]): readonly string[] {
   return cores ? ['taskset', '-c', cores.server, ...command] : command
 }
 
 const TICKS_PER_SECOND = 100
 
-/** User and system time of a process, all of its threads included (proc(5)); it steps by 10 ms. */
+/** Returns the user and system time of a process with its threads, in steps of 10 ms (proc(5)). */
 export function processorSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** Resident memory of a process. */
 export function residentMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kib) / 1024
 }
 
-/** What the machine is, in a sentence. */
 export function describeMachine(cores: Cores | undefined): string {
   const [first] = cpus()
   const gib = (totalmem() / 1024 ** 3).toFixed(0)

@@ -5,7 +5,7 @@ import { storages } from './options.ts'
 import { BARE, type Results } from './results.ts'
 import { type Figure, median } from './rounds.ts'
 
-/** What was aimed at, and whether this run met it. */
+/** A goal, and whether this run met it. */
 export interface Goal {
   readonly what: string
   readonly wanted: string
@@ -15,7 +15,7 @@ export interface Goal {
 
 const MAIN = storages['postgres-redis']
 
-/** Processor time against the bare engine: so many times as cheap, at least. */
+/** The minimum ratio of the bare engine's processor time to that of the service. */
 const timesBare: Partial<Record<OperationName, number>> = {
   exchange: 0.9,
   refresh: 1.7,
@@ -25,14 +25,14 @@ const timesBare: Partial<Record<OperationName, number>> = {
   jwks: 1,
 }
 
-/** What the bare engine does not have, in microseconds of the machine of `referenceMicroseconds`. */
+/** The maximum processor time of operations that the bare engine lacks, on the reference machine. */
 const microsecondsMax: Partial<Record<OperationName, number>> = {
   viewer: 180,
   'tool-anonymous': 350,
   'tool-member': 350,
 }
 
-/** What the bare engine needs on the machine for which the goals in microseconds were set. */
+/** The processor time of the bare engine on the reference machine. */
 const referenceMicroseconds: Partial<Record<OperationName, number>> = {
   exchange: 520,
   refresh: 494,
@@ -41,7 +41,7 @@ const referenceMicroseconds: Partial<Record<OperationName, number>> = {
   discovery: 92,
 }
 
-/** Statements and batches of Redis commands. */
+/** The maximum numbers of SQL statements and of batches of Redis commands. */
 const roundTripsMax: Partial<Record<CountedOperation, readonly [sql: number, redis: number]>> = {
   'code exchange': [2, 2],
   refresh: [2, 1],
@@ -58,7 +58,7 @@ const SIGN_IN_P99_MS_MAX = 25
 const START_MS_MAX = 600
 const IDLE_MIB_MAX = 140
 
-/** Every goal that the run has figures for. */
+/** Returns every goal for which the run has figures. */
 export function judgeGoals(results: Results): Goal[] {
   return [
     ...againstBare(results),
@@ -72,7 +72,7 @@ export function judgeGoals(results: Results): Goal[] {
 
 type Pair = { readonly name: OperationName; readonly ours: Figure; readonly bare: Figure }
 
-/** How many times as cheap as the bare engine's this is. */
+/** Returns the ratio of the bare engine's processor time to that of the service. */
 export function timesAsCheap(ours: Figure, bare: Figure): number {
   return bare.processorMicroseconds / ours.processorMicroseconds
 }
@@ -90,24 +90,15 @@ function againstBare(results: Results): Goal[] {
     const wanted = timesBare[name] ?? 0
     const times = timesAsCheap(ours, bare)
     const slower = ours.aloneP99Ms / bare.aloneP99Ms
+    const found = times.toFixed(2)
     return [
-      {
-        what: `${title}: × bare`,
-        wanted: `≥ ${wanted}`,
-        found: times.toFixed(2),
-        met: times >= wanted,
-      },
-      {
-        what: `${title}: p99 at one connection, × bare`,
-        wanted: `≤ ${ALONE_P99_FACTOR_MAX}`,
-        found: slower.toFixed(1),
-        met: slower <= ALONE_P99_FACTOR_MAX,
-      },
+      { what: `${title}: × bare`, wanted: `≥ ${wanted}`, found, met: times >= wanted },
+      atMost(`${title}: p99 at one connection, × bare`, slower, ALONE_P99_FACTOR_MAX, 1),
     ]
   })
 }
 
-/** How much slower this machine is than the one for which microseconds were set. */
+/** Returns how many times slower this machine is than the reference machine. */
 function machineFactor(results: Results): number {
   return median(
     pairs(results).flatMap(({ name, bare }) => {
@@ -123,22 +114,14 @@ function inMicroseconds(results: Results): Goal[] {
     const figure = results.figures.get(MAIN)?.get(name)
     const max = microsecondsMax[name]
     if (!figure || max === undefined || Number.isNaN(factor)) return []
-    const found = figure.processorMicroseconds / factor
-    return [
-      {
-        what: `${operations[name].title}: µs, as on the machine of the goals`,
-        wanted: `≤ ${max}`,
-        found: found.toFixed(0),
-        met: found <= max,
-      },
-    ]
+    const what = `${operations[name].title}: µs, as on the machine of the goals`
+    return [atMost(what, figure.processorMicroseconds / factor, max, 0)]
   })
 }
 
 function inRoundTrips({ counted }: Results): Goal[] {
   if (!counted) return []
   return Object.entries(roundTripsMax).map(([name, [sql, redis]]) => {
-    // The names of the one table are among those of the other, as its type says.
     const found = counted[name as CountedOperation]
     return {
       what: `${name}: statements / Redis batches / deep`,
@@ -149,20 +132,14 @@ function inRoundTrips({ counted }: Results): Goal[] {
   })
 }
 
-/** Exchange and refresh are left out: SQLite waits for the disk there, and PostgreSQL does not. */
+/** Omits exchange and refresh, because only SQLite waits for the disk in this bench. */
 function sqliteAgainstMain({ figures }: Results): Goal[] {
   return operationNames.flatMap((name) => {
     const [main, sqlite] = [MAIN, storages.sqlite].map((storage) => figures.get(storage)?.get(name))
     if (!main || !sqlite || name === 'exchange' || name === 'refresh') return []
     const factor = sqlite.processorMicroseconds / main.processorMicroseconds
-    return [
-      {
-        what: `${operations[name].title}: SQLite, × PostgreSQL + Redis`,
-        wanted: `≤ ${SQLITE_FACTOR_MAX}`,
-        found: factor.toFixed(2),
-        met: factor <= SQLITE_FACTOR_MAX,
-      },
-    ]
+    const what = `${operations[name].title}: SQLite, × PostgreSQL + Redis`
+    return [atMost(what, factor, SQLITE_FACTOR_MAX)]
   })
 }
 
@@ -173,32 +150,27 @@ function inGrowth({ growth }: Results): Goal[] {
     if (!first || !last || first === last) return []
     return growing.map((name) => {
       const factor = last.microseconds[name] / first.microseconds[name]
-      return {
-        what: `${operations[name].title}, ${title}: ${last.grants} grants, × ${first.grants}`,
-        wanted: `≤ ${GROWTH_FACTOR_MAX}`,
-        found: factor.toFixed(2),
-        met: factor <= GROWTH_FACTOR_MAX,
-      }
+      const what = `${operations[name].title}, ${title}: ${last.grants} grants, × ${first.grants}`
+      return atMost(what, factor, GROWTH_FACTOR_MAX)
     })
   })
 }
 
 function ofProcess({ signIns, starts }: Results): Goal[] {
-  const during = signIns.get('postgres-redis')
+  const during = signIns.get('postgres-redis')?.p99Ms
   const start = starts.get(MAIN)
   return [
-    ...(during
-      ? [below('UserInfo during eight sign-ins: p99, ms', during.p99Ms, SIGN_IN_P99_MS_MAX)]
-      : []),
-    ...(start
-      ? [
-          below('start with an existing database, ms', start.ms, START_MS_MAX),
-          below('memory when idle, MiB', start.idleMiB, IDLE_MIB_MAX),
-        ]
-      : []),
-  ]
+    below('UserInfo during eight sign-ins: p99, ms', during, SIGN_IN_P99_MS_MAX),
+    below('start with an existing database, ms', start?.ms, START_MS_MAX),
+    below('memory when idle, MiB', start?.idleMiB, IDLE_MIB_MAX),
+  ].flat()
 }
 
-function below(what: string, found: number, max: number): Goal {
-  return { what, wanted: `< ${max}`, found: found.toFixed(0), met: found < max }
+function below(what: string, found: number | undefined, max: number): Goal[] {
+  if (found === undefined) return []
+  return [{ what, wanted: `< ${max}`, found: found.toFixed(0), met: found < max }]
+}
+
+function atMost(what: string, found: number, max: number, digits = 2): Goal {
+  return { what, wanted: `≤ ${max}`, found: found.toFixed(digits), met: found <= max }
 }

@@ -1,5 +1,5 @@
 import { obtain } from '../test/support/client.ts'
-import type { ServiceProcess, Variables } from '../test/support/process.ts'
+import type { Variables } from '../test/support/process.ts'
 import type { Cores } from './cores.ts'
 import type { OperationName } from './operations.ts'
 import { type Options, type Storage, storages } from './options.ts'
@@ -10,20 +10,20 @@ import { type Filled, fill, fillSteps } from './seed.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
 import { type Chain, CONNECTIONS, type Copies, makeSupply } from './supply.ts'
 
-/** What is asked of the grants of a store, however many there are. */
+/** The operations whose cost must not depend on the number of grants. */
 export const growing = ['userinfo', 'introspection', 'refresh'] as const satisfies OperationName[]
 type Growing = (typeof growing)[number]
 
-/** One storage at one size. */
+/** The figures of one storage at one size. */
 export interface Grown {
   readonly storage: Storage
   readonly grants: number
   readonly bytes: Filled['bytes']
-  /** Processor time of one request over random grants. */
+  /** The processor time of a request with a token of a random grant. */
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
-/** Fills each storage to each size and measures the sizes of a storage side by side. */
+/** Fills each storage to each size. Measures all sizes of a storage in turns. */
 export async function measureGrowth(
   stores: Stores,
   options: Options,
@@ -39,18 +39,19 @@ export async function measureGrowth(
     const servers: FilledServer[] = []
     for (const [position, size] of sizes.entries()) {
       const place = await newPlace(storage, stores, 1 + index * sizes.length + position)
-      const filled = await fillPlace(place, size, { cores, progress })
-      const service = opened.use(await startOurs(place, { cores }))
-      servers.push({ size, filled, measured: await measuredOf(storage, { size, filled, service }) })
+      const accessToken = await signInOnce(place, cores)
+      const filled = await fill(place, size, { accessToken, progress })
+      const { url, pid } = opened.use(await startOurs(place, { cores }))
+      const supply = await makeSupply(url, 'ours', copiesOf(filled, size))
+      const name = `${storages[storage]}, ${size} grants`
+      servers.push({ size, filled, measured: { name, kind: 'ours', url, pid, supply } })
     }
     const found = await measureSizes(servers, options, progress)
     progress.end()
-    grown.push(
-      ...servers.map(({ size, filled: { bytes } }, position) => ({
-        ...{ storage, grants: size, bytes },
-        microseconds: found[position] ?? { userinfo: 0, introspection: 0, refresh: 0 },
-      })),
-    )
+    for (const { size, filled, measured } of servers) {
+      const microseconds = found(measured)
+      grown.push({ storage, grants: size, bytes: filled.bytes, microseconds })
+    }
   }
   return grown
 }
@@ -61,16 +62,7 @@ interface FilledServer {
   readonly measured: Measured
 }
 
-/** A service signs one grant in, and is gone while the stores are filled. */
-async function fillPlace(
-  place: Variables,
-  size: number,
-  { cores, progress }: { cores: Cores | undefined; progress: Progress },
-): Promise<Filled> {
-  const accessToken = await signInOnce(place, cores)
-  return await fill(place, size, { accessToken, progress })
-}
-
+/** Creates one grant. The service is stopped before the stores are filled. */
 async function signInOnce(place: Variables, cores: Cores | undefined): Promise<string> {
   await using service = await startOurs(place, { cores })
   const { access_token } = await obtain(service.url)
@@ -78,19 +70,7 @@ async function signInOnce(place: Variables, cores: Cores | undefined): Promise<s
   return access_token
 }
 
-async function measuredOf(
-  storage: Storage,
-  {
-    size,
-    filled,
-    service: { url, pid },
-  }: { readonly size: number; readonly filled: Filled; readonly service: ServiceProcess },
-): Promise<Measured> {
-  const supply = await makeSupply(url, 'ours', copiesOf(filled, size))
-  return { name: `${storages[storage]}, ${size} grants`, kind: 'ours', url, pid, supply }
-}
-
-/** A family that was refreshed goes on where it is; each connection has families of its own. */
+/** Remembers the current refresh token of each family. No two connections use the same family. */
 function copiesOf({ tokens }: Filled, size: number): Copies {
   const begun = new Map<number, Chain>()
   return {
@@ -105,26 +85,31 @@ function copiesOf({ tokens }: Filled, size: number): Copies {
   }
 }
 
+/** Measures servers in turns. Returns a function that looks up the medians of a server. */
 async function measureSizes(
   servers: readonly FilledServer[],
   { rounds, growthSeconds: full }: Options,
   progress: Progress,
-): Promise<Record<Growing, number>[]> {
-  const samples = new Map(
-    servers.map(({ measured }) => [
-      measured,
-      { userinfo: [] as number[], introspection: [] as number[], refresh: [] as number[] },
-    ]),
-  )
+): Promise<(server: Measured) => Grown['microseconds']> {
+  const samples: { server: Measured; name: Growing; microseconds: number }[] = []
   const stretch = { connections: CONNECTIONS, requests: 0 }
-  for (const { round, name, server } of turns(rounds, growing, [...samples.keys()])) {
+  const measured = servers.map((server) => server.measured)
+  for (const { round, name, server } of turns(rounds, growing, measured)) {
     progress.step(`${name}, ${server.name}`)
     const load = await loadOf(server, name, { ...stretch, seconds: round === 0 ? full / 2 : full })
-    if (round > 0) samples.get(server)?.[name].push(load.processorMicroseconds)
+    if (round > 0) samples.push({ server, name, microseconds: load.processorMicroseconds })
   }
-  return [...samples.values()].map(({ userinfo, introspection, refresh }) => ({
-    userinfo: median(userinfo),
-    introspection: median(introspection),
-    refresh: median(refresh),
-  }))
+  return (server) => {
+    const medianOf = (name: Growing) =>
+      median(
+        samples
+          .filter((sample) => sample.server === server && sample.name === name)
+          .map(({ microseconds }) => microseconds),
+      )
+    return {
+      userinfo: medianOf('userinfo'),
+      introspection: medianOf('introspection'),
+      refresh: medianOf('refresh'),
+    }
+  }
 }

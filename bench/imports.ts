@@ -4,11 +4,10 @@ import { pipeline } from 'node:stream/promises'
 
 import { runGatehouse, type Variables } from '../test/support/process.ts'
 import { temporaryFolder } from '../test/support/programs.ts'
-import { operations } from './operations.ts'
-import { type Measured, percentile } from './rounds.ts'
-import { runLoad } from './wire-client.ts'
+import type { Options } from './options.ts'
+import { loadUserInfo, type Measured, percentile } from './rounds.ts'
 
-/** What an import beside the running service takes, and what it costs those who use tokens. */
+/** The speed of an import, and the response times of the service during the import. */
 export interface ImportFigure {
   readonly lines: number
   readonly linesPerSecond: number
@@ -21,16 +20,15 @@ export const IMPORT_CONNECTIONS = 16
 const LOAD_SECONDS = 1
 const HOUR_MS = 3_600_000
 
-/** UserInfo on sixteen connections, by itself and while `npm run gatehouse -- import` runs. */
+/** Measures UserInfo alone, and while `npm run gatehouse -- import` runs. */
 export async function measureImport(
   server: Measured,
-  { place, lines }: { readonly place: Variables; readonly lines: number },
+  place: Variables,
+  { importLines: lines }: Pick<Options, 'importLines'>,
 ): Promise<ImportFigure> {
   const path = join(temporaryFolder(), 'records.ndjson')
   await pipeline(records(lines), createWriteStream(path))
-  const sources = () =>
-    operations.userinfo.prepare(server.supply, { connections: IMPORT_CONNECTIONS, requests: 0 })
-  const alone = await runLoad(server.url, await sources(), { seconds: LOAD_SECONDS * 2 })
+  const alone = await loadUserInfo(server, IMPORT_CONNECTIONS, LOAD_SECONDS * 2)
 
   const startedMs = performance.now()
   let elapsedMs: number | undefined
@@ -41,7 +39,7 @@ export async function measureImport(
   const tookMs: number[] = []
   let seconds = 0
   while (elapsedMs === undefined) {
-    const load = await runLoad(server.url, await sources(), { seconds: LOAD_SECONDS })
+    const load = await loadUserInfo(server, IMPORT_CONNECTIONS, LOAD_SECONDS)
     tookMs.push(...load.tookMs)
     seconds += load.elapsedSeconds
   }
@@ -56,10 +54,10 @@ export async function measureImport(
 }
 
 const COURSES = 100
-/** Of each person: they themselves, two courses, and where they stopped in each. */
+/** The lines of a person: the person, two purchases, and a watch position in each course. */
 const LINES_PER_PERSON = 5
 
-/** A site as large as so many lines make it. */
+/** Yields the lines of a site, at least as many as requested. */
 function* records(lines: number): Generator<string> {
   const at = '2026-01-01T00:00:00Z'
   const line = (record: object) => `${JSON.stringify(record)}\n`
@@ -67,14 +65,8 @@ function* records(lines: number): Generator<string> {
   for (let course = 0; course < COURSES; course += 1) {
     const lectures = [{ id: `lec_${course}`, title: 'Lecture', durationSeconds: 600 }]
     const names = { slug: `course-${course}`, title: `Course ${course}`, summary: 'A course.' }
-    yield line({
-      type: 'course',
-      id: `crs_${course}`,
-      site: 'sit_large',
-      ...names,
-      createdAt: at,
-      lectures,
-    })
+    const id = `crs_${course}`
+    yield line({ type: 'course', id, site: 'sit_large', ...names, createdAt: at, lectures })
   }
   for (let i = 0; i < (lines - COURSES - 1) / LINES_PER_PERSON; i += 1) {
     const person = `per_large_${i}`

@@ -24,9 +24,8 @@ import { CONNECTIONS, makeSupply } from './supply.ts'
 import { measureWatched } from './watched.ts'
 
 /**
- * `npm run bench`: what the service costs beside the bare engine, storage by storage; `--help` says
- * what can be chosen. Processor time is the figure: requests per second depend on what else the
- * machine does, and processor time hardly.
+ * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, which
+ * depends less than requests per second on other load of the machine.
  */
 const root = join(import.meta.dirname, '..')
 
@@ -76,27 +75,32 @@ async function measureServers(
     const none = { figures: new Map(), signIns: new Map(), imports: new Map() }
     return { ...none, starts, loadedMiB: new Map() }
   }
-  const servers: Measured[] = []
+  const ours = new Map<Storage, { server: Measured; place: Variables }>()
   for (const [storage, place] of places) {
     const { url, pid } = opened.use(await startOurs(place, { cores }))
     const supply = await makeSupply(url, 'ours')
-    servers.push({ name: storages[storage], kind: 'ours', url, pid, supply })
+    ours.set(storage, {
+      place,
+      server: { name: storages[storage], kind: 'ours', url, pid, supply },
+    })
   }
   const bare = opened.use(await startBare(stores, { cores }))
   const supply = await makeSupply(bare.url, 'bare')
-  servers.push({ name: BARE, kind: 'bare', url: bare.url, pid: bare.pid, supply })
+  const { url, pid } = bare
+  const servers = [...ours.values()].map(({ server }) => server)
+  servers.push({ name: BARE, kind: 'bare', url, pid, supply })
 
-  const ours = options.operations.length * options.storages.length
   const besides = options.operations.filter((name) => operations[name].bare).length
-  const progress = showProgress('operations', (rounds + 1) * (ours + besides))
+  const turns = options.operations.length * ours.size + besides
+  const progress = showProgress('operations', (rounds + 1) * turns)
   const figures = await measureRounds(servers, options, progress)
   progress.end()
-  const signIns: Results['signIns'] = new Map(
-    sections.has('sign-ins') ? await signInAll(servers, options) : [],
-  )
-  const imports: Results['imports'] = new Map(
-    sections.has('import') ? await importAll(servers, places, options) : [],
-  )
+  const signIns: Results['signIns'] = new Map()
+  const imports: Results['imports'] = new Map()
+  for (const [storage, { server }] of sections.has('sign-ins') ? ours : [])
+    signIns.set(storage, await measureSignIns(server, options))
+  for (const [storage, { server, place }] of sections.has('import') ? ours : [])
+    imports.set(storage, await measureImport(server, place, options))
   const loadedMiB = new Map(servers.map(({ name, pid }) => [name, residentMiB(pid)]))
   return { figures, signIns, imports, starts, loadedMiB }
 }
@@ -111,7 +115,7 @@ async function startAll({ stores, places, cores }: Startable, runs: number) {
   const starts: Map<string, Awaited<ReturnType<typeof measureStarts>>> = new Map()
   for (const [storage, place] of places) {
     const start = () => startOurs(place, { cores })
-    // The first start migrates nothing any more, and compiles what the others find compiled.
+    // The first start fills the compile cache that the measured starts use.
     await measureStarts(start, 1)
     starts.set(storages[storage], await measureStarts(start, runs))
   }
@@ -119,28 +123,6 @@ async function startAll({ stores, places, cores }: Startable, runs: number) {
   starts.set(`${storages.sqlite}, database made`, await measureStarts(makesDatabase, runs))
   starts.set(BARE, await measureStarts(() => startBare(stores, { cores }), runs))
   return starts
-}
-
-async function signInAll(servers: readonly Measured[], options: Options) {
-  const found: [Storage, Awaited<ReturnType<typeof measureSignIns>>][] = []
-  for (const [index, storage] of options.storages.entries()) {
-    const server = servers[index]
-    if (server) found.push([storage, await measureSignIns(server, options)])
-  }
-  return found
-}
-
-async function importAll(
-  servers: readonly Measured[],
-  places: ReadonlyMap<Storage, Variables>,
-  { importLines: lines }: Options,
-) {
-  const found: [Storage, Awaited<ReturnType<typeof measureImport>>][] = []
-  for (const [index, [storage, place]] of [...places].entries()) {
-    const server = servers[index]
-    if (server) found.push([storage, await measureImport(server, { place, lines })])
-  }
-  return found
 }
 
 async function count(stores: Stores) {
@@ -184,5 +166,5 @@ function readOrExit(): Options {
 }
 
 await main(readOrExit())
-// The stores of this process, which tests share, would keep it alive.
+// Modules that are shared with the tests keep this process alive.
 process.exit()

@@ -17,12 +17,10 @@ import { runGatehouse } from '../test/support/process.ts'
 import { temporaryFolder } from '../test/support/programs.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { describeMachine, divideCores } from './cores.ts'
-import { operations } from './operations.ts'
 import { type Storage, storages } from './options.ts'
-import { percentile } from './rounds.ts'
+import { loadUserInfo, percentile } from './rounds.ts'
 import { newPlace, startOurs, startStores } from './servers.ts'
 import { makeSupply } from './supply.ts'
-import { runLoad } from './wire-client.ts'
 
 const BCRYPT_COST = 10
 const PARALLEL_SIGN_INS = 16
@@ -54,7 +52,7 @@ function* records(hashes: readonly string[]): Generator<string> {
   }
 }
 
-/** Lets the first people sign in. @returns how many took which time */
+/** Lets the first people sign in. @returns the duration of each sign-in */
 async function signInAll(url: string) {
   let next = 0
   const tookMs: number[] = []
@@ -81,12 +79,7 @@ async function measure(storage: Storage, path: string): Promise<void> {
   const importSeconds = (performance.now() - importingMs) / 1000
   await using service = await startOurs(place, { cores })
   const supply = await makeSupply(service.url, 'ours')
-  const load = async () => {
-    const settings = { connections: USERINFO_CONNECTIONS, requests: 0 }
-    return await runLoad(service.url, await operations.userinfo.prepare(supply, settings), {
-      seconds: 1,
-    })
-  }
+  const load = async () => await loadUserInfo({ url: service.url, supply }, USERINFO_CONNECTIONS, 1)
   // The first second warms up.
   await load()
   const alone = (await load()).tookMs

@@ -5,11 +5,11 @@ import { encode, type Fields } from '../test/support/wire.ts'
 import type { Chain, Supply } from './supply.ts'
 import { type RequestText, requestBytes, type Source } from './wire-client.ts'
 
-/** What one operation is: how its title reads, whether the bare engine has it, and its requests. */
+/** An operation to measure. `bare` is whether the bare engine supports it. */
 export interface Operation {
   readonly title: string
   readonly bare: boolean
-  /** One source of requests for each connection; `requests` is how many it should be good for. */
+  /** Creates a source of requests for each connection. `requests` is how many requests are needed in total. */
   prepare(
     supply: Supply,
     run: { readonly connections: number; readonly requests: number },
@@ -79,7 +79,7 @@ const table = {
 
 export type OperationName = keyof typeof table
 
-/** The requests that a service in use answers most. */
+/** The most frequent requests to a service. */
 export const operations: Readonly<Record<OperationName, Operation>> = table
 export const operationNames: readonly OperationName[] = Object.keys(table) as OperationName[]
 
@@ -110,7 +110,7 @@ function constantly(title: string, bare: boolean, request: RequestText): Operati
   }
 }
 
-/** Each connection has a token of its own, or one of the many grants of a store that has grown. */
+/** Creates an operation with a token of the connection, or of a random grant if the store was filled. */
 function withTokens(
   title: string,
   bare: boolean,
@@ -127,7 +127,7 @@ function withTokens(
   }
 }
 
-/** GraphQL, tools and introspection answer with 200 where something was refused, too. */
+/** Throws on a refusal with status 200, as GraphQL, tools and introspection send it. */
 function expectGood(body: string): void {
   if (/"errors":|"isError":true|"active":false/.test(body)) throw new Error(`refused: ${body}`)
 }

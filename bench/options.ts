@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 
 import { type OperationName, operationNames } from './operations.ts'
 
-/** Where the service keeps its data, with the name that tables use. */
+/** The storages of the service, with their names in tables. */
 export const storages = {
   'postgres-redis': 'PostgreSQL + Redis',
   sqlite: 'SQLite',
@@ -10,7 +10,7 @@ export const storages = {
 } as const
 export type Storage = keyof typeof storages
 
-/** What is measured besides single operations. */
+/** The measurements besides single operations. */
 const sections = ['sign-ins', 'import', 'watched', 'counted', 'start', 'growth'] as const
 export type Section = (typeof sections)[number]
 
@@ -19,19 +19,19 @@ export interface Options {
   readonly operations: readonly OperationName[]
   readonly sections: ReadonlySet<Section>
   readonly rounds: number
-  /** How long one operation on one server is measured in a round, at 32 connections. */
+  /** The time for one operation on one server in a round, at 32 connections. */
   readonly seconds: number
-  /** How often each kind of start is measured. */
+  /** The number of measured starts of each kind. */
   readonly starts: number
-  /** As `seconds`, where growth is measured: use is written three seconds after it was counted. */
+  /** Replaces `seconds` for growth. Longer, because the service writes usage every three seconds. */
   readonly growthSeconds: number
-  /** How many grants a store holds where growth is measured, the first being the yardstick. */
+  /** The numbers of grants for growth. The others are compared with the first. */
   readonly growthSizes: readonly number[]
-  /** How many lines are imported beside the running service. */
+  /** The number of lines to import while the service runs. */
   readonly importLines: number
   readonly json: string | undefined
   readonly write: boolean
-  /** An operation to write processor profiles of, instead of measuring. */
+  /** The operation to profile, instead of measuring. */
   readonly profile: OperationName | undefined
 }
 
@@ -50,7 +50,7 @@ export const usage = `npm run bench -- [options]
   --profile name      writes a processor profile of one operation into ./profiles, and sums it up
 `
 
-/** @throws Error with a sentence for the person who typed the words */
+/** Parses the command line. @throws Error with a sentence for the user */
 export function readOptions(words: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...words],

@@ -1,22 +1,23 @@
 import { judgeGoals, timesAsCheap } from './goals.ts'
 import { growing } from './growth.ts'
 import { IMPORT_CONNECTIONS } from './imports.ts'
-import { operationNames, operations } from './operations.ts'
+import { type OperationName, operations } from './operations.ts'
 import { storages } from './options.ts'
 import { BARE, type Results } from './results.ts'
+import type { Figure, Figures } from './rounds.ts'
 import { kinds } from './sample.ts'
 import { SIGN_IN_CONNECTIONS } from './sign-ins.ts'
 import { CONNECTIONS } from './supply.ts'
 import { watchedPart } from './watched.ts'
 
-/** A heading with what stands below it; a table has its columns aligned, for a terminal. */
+/** A section of the page: a heading, a text and a table. */
 interface Part {
   readonly title: string
   readonly text: string
   readonly rows: readonly (readonly string[])[]
 }
 
-/** The whole of docs/performance.md. */
+/** Renders docs/performance.md. */
 export function makePage(results: Results): string {
   const intro = `# Performance
 
@@ -43,7 +44,7 @@ function section(title: string, text: string, rows: Part['rows']): string {
   return `## ${title}\n\n${text}${text && '\n\n'}${alignedTable(rows)}\n`
 }
 
-/** The same for a terminal. */
+/** Renders the tables for a terminal. */
 export function makeReport(results: Results): string {
   const parts = partsOf(results).map(({ title, rows }) => `\n${title}\n\n${alignedTable(rows)}\n`)
   return `${results.machine}\n${results.versions}\n${results.manner}\n${parts.join('')}`
@@ -79,68 +80,56 @@ function goalsPart(results: Results): Part {
   }
 }
 
-function namesOf({ figures }: Results): string[] {
-  return [...figures.keys()]
-}
-
-function processorPart(results: Results): Part {
-  const { figures } = results
-  const names = namesOf(results)
+function processorPart({ figures }: Results): Part {
   const bare = figures.get(BARE)
   return {
     title: 'Processor time of an operation',
     text: `User and system time of the server in microseconds, at ${CONNECTIONS} connections; in brackets how many times as cheap as the bare engine.`,
-    rows: table(['µs', ...names], (name) =>
-      names.map((server) => {
-        const [figure, beside] = [figures.get(server)?.get(name), bare?.get(name)]
-        if (!figure) return ''
-        const times =
-          beside && server !== BARE ? ` (${timesAsCheap(figure, beside).toFixed(2)})` : ''
-        return `${figure.processorMicroseconds.toFixed(0)}${times}`
-      }),
-    ),
+    rows: table('µs', figures, (figure, name) => {
+      const beside = bare?.get(name)
+      const times =
+        beside && figure !== beside ? ` (${timesAsCheap(figure, beside).toFixed(2)})` : ''
+      return `${figure.processorMicroseconds.toFixed(0)}${times}`
+    }),
   }
 }
 
-function ratePart(results: Results): Part {
-  const names = namesOf(results)
+function ratePart({ figures }: Results): Part {
   return {
     title: `At ${CONNECTIONS} connections`,
     text: 'Requests per second, and the times in milliseconds that half and all but one of a hundred requests take at most; then the share of answers that the limit on storage refused, where there were any.',
-    rows: table(['req/s, p50/p99 ms', ...names], (name) =>
-      names.map((server) => {
-        const figure = results.figures.get(server)?.get(name)
-        if (!figure) return ''
-        const { requestsPerSecond, p50Ms, p99Ms, failedShare } = figure
-        const failed = failedShare > 0 ? `, ${(failedShare * 100).toFixed(2)} % refused` : ''
-        return `${requestsPerSecond.toFixed(0)}, ${p50Ms.toFixed(1)}/${p99Ms.toFixed(1)}${failed}`
-      }),
-    ),
+    rows: table('req/s, p50/p99 ms', figures, (figure) => {
+      const { requestsPerSecond, p50Ms, p99Ms, failedShare } = figure
+      const failed = failedShare > 0 ? `, ${(failedShare * 100).toFixed(2)} % refused` : ''
+      return `${requestsPerSecond.toFixed(0)}, ${p50Ms.toFixed(1)}/${p99Ms.toFixed(1)}${failed}`
+    }),
   }
 }
 
-function alonePart(results: Results): Part {
-  const names = namesOf(results)
+function alonePart({ figures }: Results): Part {
+  const cell = ({ aloneP50Ms, aloneP99Ms }: Figure) =>
+    `${aloneP50Ms.toFixed(1)}/${aloneP99Ms.toFixed(1)}`
   return {
     title: 'At one connection',
     text: 'The last column is the size of an answer of the service, headers included.',
-    rows: table(['p50/p99 ms', ...names, 'bytes'], (name) => [
-      ...names.map((server) => {
-        const figure = results.figures.get(server)?.get(name)
-        return figure ? `${figure.aloneP50Ms.toFixed(1)}/${figure.aloneP99Ms.toFixed(1)}` : ''
-      }),
-      String(results.figures.get(names[0] ?? '')?.get(name)?.answerBytes ?? ''),
-    ]),
+    rows: table('p50/p99 ms', figures, cell, true),
   }
 }
 
-/** A row for each operation that any server has a cell for. */
+/** Creates a row for each operation of the first server, and a column for each server. */
 function table(
-  head: readonly string[],
-  cells: (name: (typeof operationNames)[number]) => string[],
+  unit: string,
+  figures: Figures,
+  cell: (figure: Figure, name: OperationName) => string,
+  withBytes = false,
 ): string[][] {
-  const rows = operationNames.map((name) => [operations[name].title, ...cells(name)])
-  return [[...head], ...rows.filter(([, first]) => first !== '' && first !== undefined)]
+  const [first = new Map<OperationName, Figure>()] = figures.values()
+  const rows = [...first].map(([name, { answerBytes }]) => {
+    const found = [...figures.values()].map((server) => server.get(name))
+    const cells = found.map((figure) => (figure ? cell(figure, name) : ''))
+    return [operations[name].title, ...cells, ...(withBytes ? [String(answerBytes)] : [])]
+  })
+  return [[unit, ...figures.keys(), ...(withBytes ? ['bytes'] : [])], ...rows]
 }
 
 function signInPart({ signIns }: Results): Part {
@@ -193,17 +182,13 @@ function countedPart({ counted }: Results): Part {
 }
 
 function growthPart({ growth }: Results): Part {
-  const rows = growth.flatMap(({ storage, grants, microseconds }) => {
+  const rows = growth.map(({ storage, grants, microseconds }) => {
     const first = growth.find((other) => other.storage === storage)
-    return [
-      [
-        ...[storages[storage], grants.toLocaleString('en')],
-        ...growing.map((name) => {
-          const factor = microseconds[name] / (first?.microseconds[name] ?? Number.NaN)
-          return `${microseconds[name].toFixed(0)} (${factor.toFixed(2)})`
-        }),
-      ],
-    ]
+    const cells = growing.map((name) => {
+      const factor = microseconds[name] / (first?.microseconds[name] ?? Number.NaN)
+      return `${microseconds[name].toFixed(0)} (${factor.toFixed(2)})`
+    })
+    return [storages[storage], grants.toLocaleString('en'), ...cells]
   })
   return {
     title: 'Growth',
@@ -246,7 +231,7 @@ function processPart({ starts, loadedMiB }: Results): Part {
   }
 }
 
-/** A table of Markdown whose columns are as wide as they need. */
+/** Renders a Markdown table with aligned columns. */
 function alignedTable(rows: Part['rows']): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)),

@@ -10,13 +10,13 @@ import { type Load, runLoad } from './wire-client.ts'
 
 const WARM_UP_SECONDS = 3
 const SECONDS = 10
-/** Of requests that have to be prepared; when there are no more, the load is over. */
+/** The number of single-use requests to prepare. The load ends when they are used up. */
 const PREPARED_PER_SECOND = 300
 const ROWS_MAX = 40
 
 /**
- * Runs one operation on each storage under node's profiler, keeps the profile for a viewer
- * (profiles/*.cpuprofile), and gives where the time of a request went: our files, packages, node.
+ * Runs one operation on each storage under the profiler of Node.js. Writes profiles/*.cpuprofile, and returns the time
+ * of a request by file or package.
  */
 export async function profile(
   stores: Stores,
@@ -33,7 +33,7 @@ export async function profile(
     await runFor(WARM_UP_SECONDS, { name, url: service.url, supply })
     const { from, to, load } = await runFor(SECONDS, { name, url: service.url, supply })
     await service.stop()
-    // Of the main thread, which is number 0; those that hash have one each.
+    // Thread 0 is the main thread. Each hash thread has a profile of its own.
     const [file = ''] = globSync(join(folder, '*.0.*.cpuprofile'))
     const { tookMs, failed } = load
     texts.push(
@@ -44,7 +44,7 @@ export async function profile(
   return texts.join('\n')
 }
 
-/** Of the clock by which a profile goes, too, in microseconds. */
+/** A period by the clock of profiles, in microseconds. */
 interface Span {
   readonly from: number
   readonly to: number
@@ -78,13 +78,13 @@ interface Profile {
   readonly startTime: number
 }
 
-/** Whom the time of a call is counted for, and whether node spent it for them. */
+/** The file or package to which a call is attributed, and whether the call was a function of Node.js. */
 interface Origin {
   readonly name: string
   readonly inNode: boolean
 }
 
-/** Microseconds of a request by file or package, the most expensive first. */
+/** Renders the microseconds of a request by file or package, highest first. */
 function sumUp(
   { nodes, samples, timeDeltas, startTime }: Profile,
   { from, to, requests }: Span & { readonly requests: number },
@@ -111,7 +111,7 @@ function sumUp(
   ].join('\n')
 }
 
-/** What node itself does is counted for its caller. A parent stands before its children. */
+/** Attributes functions of Node.js to their callers. Each parent precedes its children in `nodes`. */
 function originsOf(nodes: readonly Node[]): ReadonlyMap<number, Origin> {
   const origins = new Map<number, Origin>()
   const callers = new Map<number, string>()

@@ -1,4 +1,4 @@
-/** Says on standard error how far a long run is: one line that changes, or a line now and then. */
+/** Shows progress on standard error: a bar on a terminal, otherwise a few lines. */
 export interface Progress {
   step(what: string): void
   end(): void

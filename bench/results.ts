@@ -6,31 +6,30 @@ import type { Figures } from './rounds.ts'
 import type { SignInFigure } from './sign-ins.ts'
 import type { StartFigure } from './starts.ts'
 
-/** Everything that a run found; what it was not asked for is empty. */
+/** The figures of a run. Those that were not requested are empty. */
 export interface Results {
   readonly date: string
   readonly machine: string
   readonly versions: string
-  /** How long and how often, in a sentence. */
+  /** The rounds, durations and connections, as a sentence. */
   readonly manner: string
   readonly figures: Figures
-  readonly signIns: ReadonlyMap<Storage, SignInFigure>
-  readonly imports: ReadonlyMap<Storage, ImportFigure>
-  /** By who watches, on the first storage that was chosen. */
+  readonly signIns: Map<Storage, SignInFigure>
+  readonly imports: Map<Storage, ImportFigure>
+  /** The figures with metrics and traces, by setting, on the first storage. */
   readonly watched: Figures
-  /** On PostgreSQL and Redis. */
+  /** The round trips, on PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
-  /** By what was started. */
   readonly starts: ReadonlyMap<string, StartFigure>
-  /** Memory of the servers after all of the load. */
+  /** The memory of each server after all load. */
   readonly loadedMiB: ReadonlyMap<string, number>
   readonly growth: readonly Grown[]
 }
 
-/** The name of the engine by itself in tables. */
+/** The name of the bare engine in tables. */
 export const BARE = 'bare engine'
 
-/** As text, maps as objects. */
+/** Renders the results as JSON, with maps as objects. */
 export function toJson(results: Results): string {
   const replace = (_name: string, value: unknown) =>
     value instanceof Map ? Object.fromEntries(value) : value

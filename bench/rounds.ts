@@ -5,7 +5,7 @@ import type { Progress } from './progress.ts'
 import { CONNECTIONS, type Supply } from './supply.ts'
 import { type Load, runLoad } from './wire-client.ts'
 
-/** A server under load, and what its requests are made of. */
+/** A server to measure, and the tokens for its requests. */
 export interface Measured {
   readonly name: string
   readonly kind: 'ours' | 'bare'
@@ -14,9 +14,9 @@ export interface Measured {
   readonly supply: Supply
 }
 
-/** One operation on one server: medians over the rounds. */
+/** The figures of one operation on one server: medians over the rounds. */
 export interface Figure {
-  /** User and system time of the server for one request, at 32 connections. */
+  /** The user and system time of the server for one request, at 32 connections. */
   readonly processorMicroseconds: number
   readonly requestsPerSecond: number
   readonly p50Ms: number
@@ -24,31 +24,27 @@ export interface Figure {
   /** At one connection. */
   readonly aloneP50Ms: number
   readonly aloneP99Ms: number
-  /** Answers that were not 200, of all answers; usually storage that was late. */
+  /** The share of responses with a status other than 200, usually because of the storage timeout. */
   readonly failedShare: number
   readonly answerBytes: number
 }
 
 export type Figures = Map<string, Map<OperationName, Figure>>
 
-/**
- * On a machine that has much else to do the limit on storage refuses some requests. A stretch in
- * which it refused more than this is taken again.
- */
+/** The maximum share of failed requests. On a busy machine, some exceed the storage timeout; above, measures again. */
 const FAILED_SHARE_MAX = 0.1
 const ATTEMPTS_MAX = 5
 
-/** Fewer answers are no percentile, and less processor time than the kernel counts in. */
+/** The minimum number of responses, for a meaningful percentile and processor time. */
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** More than any of the servers exchanges in a second, and few enough to be made beforehand. */
+/** The number of codes to prepare. More than any server exchanges in a second. */
 const CODES_PER_SECOND = { one: 700, many: 1400 }
 
 /**
- * Every operation on every server in each round, the servers one right after the other and in
- * another order each time, so that what the machine does meanwhile hits all of them alike. Round 0
- * compiles the code paths and fills the pools, and is not counted.
+ * Yields each operation on each server in each round. Changes the order of the servers in each round, so other load of
+ * the machine affects all of them alike. Round 0 warms up and is not counted.
  */
 export function* turns<Name, Server>(
   rounds: number,
@@ -68,12 +64,13 @@ export async function measureRounds(
   { operations: names, rounds, seconds }: Pick<Options, 'operations' | 'rounds' | 'seconds'>,
   progress: Progress,
 ): Promise<Figures> {
-  const samples = new Map<string, Sample[]>()
+  const samples = new Map<string, Figure[]>()
   for (const { round, name, server } of turns(rounds, names, servers)) {
     if (server.kind === 'bare' && !operations[name].bare) continue
     progress.step(`${operations[name].title}, ${server.name}`)
     const sample = await measureOnce(server, name, round === 0 ? seconds / 2 : seconds)
-    if (round > 0) noteIn(samples, `${server.name} ${name}`, sample)
+    const key = `${server.name} ${name}`
+    if (round > 0) samples.set(key, [...(samples.get(key) ?? []), sample])
   }
   const figuresOf = (server: Measured) =>
     names.flatMap((name) => {
@@ -83,13 +80,7 @@ export async function measureRounds(
   return new Map(servers.map((server) => [server.name, new Map(figuresOf(server))]))
 }
 
-type Sample = Figure
-
-async function measureOnce(
-  server: Measured,
-  name: OperationName,
-  seconds: number,
-): Promise<Sample> {
+async function measureOnce(server: Measured, name: OperationName, seconds: number) {
   const aloneSeconds = seconds / 2
   const alone = await loadOf(server, name, {
     connections: 1,
@@ -115,23 +106,15 @@ async function measureOnce(
   }
 }
 
-/** One stretch of load, with what it cost the server. */
-export interface CostedLoad extends Load {
-  readonly processorMicroseconds: number
-}
-
-export interface Stretch {
+interface Stretch {
   readonly connections: number
-  /** How many requests are prepared, where they can be used once only. */
+  /** The number of requests to prepare, if each can be used only once. */
   readonly requests: number
   readonly seconds: number
 }
 
-export async function loadOf(
-  server: Measured,
-  name: OperationName,
-  stretch: Stretch,
-): Promise<CostedLoad> {
+/** Runs one stretch of load. Returns its results and what each request cost the server. */
+export async function loadOf(server: Measured, name: OperationName, stretch: Stretch) {
   for (let attempt = 1; ; attempt += 1) {
     const sources = await operations[name].prepare(server.supply, stretch)
     const before = processorSeconds(server.pid)
@@ -150,29 +133,27 @@ export async function loadOf(
   }
 }
 
+/** Calls UserInfo on some connections for some seconds. */
+export async function loadUserInfo(
+  { url, supply }: Pick<Measured, 'url' | 'supply'>,
+  connections: number,
+  seconds: number,
+): Promise<Load> {
+  const sources = await operations.userinfo.prepare(supply, { connections, requests: 0 })
+  return await runLoad(url, sources, { seconds })
+}
+
 function rotated<T>(list: readonly T[], by: number): T[] {
   const start = by % list.length
   return [...list.slice(start), ...list.slice(0, start)]
 }
 
-function noteIn<T>(lists: Map<string, T[]>, key: string, value: T): void {
-  const list = lists.get(key) ?? []
-  lists.set(key, list)
-  list.push(value)
-}
-
-function medians(samples: readonly Sample[]): Figure {
-  const of = (name: keyof Sample) => median(samples.map((sample) => sample[name]))
-  return {
-    processorMicroseconds: of('processorMicroseconds'),
-    requestsPerSecond: of('requestsPerSecond'),
-    p50Ms: of('p50Ms'),
-    p99Ms: of('p99Ms'),
-    aloneP50Ms: of('aloneP50Ms'),
-    aloneP99Ms: of('aloneP99Ms'),
-    failedShare: of('failedShare'),
-    answerBytes: of('answerBytes'),
-  }
+/** Returns the median of each property of the samples. */
+export function medians<Sample extends object>(samples: readonly Sample[]): Sample {
+  const [first] = samples
+  const names = Object.keys(first ?? {}) as (keyof Sample)[]
+  const medianOf = (name: keyof Sample) => median(samples.map((sample) => Number(sample[name])))
+  return Object.fromEntries(names.map((name) => [name, medianOf(name)])) as Sample
 }
 
 export function median(values: readonly number[]): number {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { makeTokenValues, type TokenValues } from '../src/oauth/token/token-values.ts'
 
-/** What one person who signs in has in the database for longer than a minute; Redis has nothing. */
+/** The kinds of rows that a sign-in leaves in the database. It leaves nothing in Redis. */
 export const kinds = ['person', 'grant', 'family'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -22,30 +22,26 @@ export interface SampleRow {
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** The rows of one person with one grant, and what has to differ from copy to copy in them. */
+/** The rows of one person with one grant, and the identifiers that must differ in each copy. */
 export interface Sample {
   readonly rows: readonly SampleRow[]
   readonly identifiers: ReadonlyMap<string, NewIdentifier>
 }
 
-/** An identifier of copy i is a digest of "<name> i", and the ending. */
+/** The identifier of copy i is the digest of "<name> i", followed by the ending. */
 export interface NewIdentifier {
   readonly name: string
   readonly ending: string
 }
 
-/** What the tokens of every copy are made of. */
+/** The values from which the tokens of every copy are derived. */
 export interface CopiedTokens {
   readonly values: TokenValues
   readonly seed: string
   readonly scopes: readonly string[]
 }
 
-/**
- * Picks the one who has a grant.
- *
- * @throws Error unless there is exactly one grant, with one family
- */
+/** Selects the rows of the person with the grant. @throws unless there is exactly one grant, with one family */
 export function sampleOf(rows: readonly SampleRow[]): Sample {
   const grant = onlyOne(rows, 'oauth_grant')
   const family = onlyOne(rows, 'refresh_token_family')
@@ -75,9 +71,9 @@ function onlyOne(rows: readonly SampleRow[], name: Table): SampleRow['row'] {
 }
 
 /**
- * Copies have the seed of their sample, so that their tokens can be made without a look at the store.
+ * Returns the seed of the sample. All copies share it, so the bench can derive their tokens.
  *
- * @throws Error when the service makes its tokens in another way than this bench does
+ * @throws if the service derives its tokens differently
  */
 export function copiedTokens(
   { rows }: Sample,
@@ -91,21 +87,21 @@ export function copiedTokens(
   return { values, seed: String(seed), scopes: JSON.parse(String(token)).scopes }
 }
 
-/** An access token of copy i that is issued now. */
+/** Creates an access token of copy i, issued now. */
 export function accessTokenOf({ values, seed, scopes }: CopiedTokens, i: number): string {
   const family = { id: digest(`${FAMILY} ${i}`), seed, scopes }
   const issuedAtSeconds = Math.floor(Date.now() / 1000)
   return values.writeAccessToken(family, { generation: 0, issuedAtSeconds, has: scopes })
 }
 
-/** The refresh token with which the family of copy i begins. */
+/** Creates the first refresh token of copy i. */
 export function refreshTokenOf({ values, seed }: CopiedTokens, i: number): string {
   return values.writeRefreshToken({ id: digest(`${FAMILY} ${i}`), seed }, 0)
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** Those identifiers that stand in a text. */
+/** Returns the identifiers that occur in a text. */
 export function identifiersIn(
   text: string,
   identifiers: Sample['identifiers'],
@@ -113,7 +109,7 @@ export function identifiersIn(
   return [...identifiers].filter(([known]) => text.includes(known))
 }
 
-/** A text of the sample as copy i has it. */
+/** Replaces the identifiers in a text by those of copy i. */
 export function copyOf(
   text: string,
   identifiers: readonly [string, NewIdentifier][],

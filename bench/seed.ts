@@ -21,22 +21,21 @@ import {
 } from './sample.ts'
 
 export interface Filled {
-  /** How many bytes the database needs for one of each kind, its indexes included. */
+  /** The size of one of each kind in the database, with indexes. */
   readonly bytes: Readonly<Record<Kind, number>>
   readonly tokens: CopiedTokens
 }
 
-/** Rows of one statement or transaction: what fits into memory easily. */
+/** The number of copies per statement or transaction. */
 const BATCH = 5000
 
 const tableNames = Object.keys(tables) as Table[]
 
 /**
- * Multiplies what one sign-in left in the database of a place: what the service itself wrote is
- * copied with other identifiers, so that no shape of a row stands here. Nothing of a grant is kept
- * anywhere else. The service must not run meanwhile.
+ * Copies the rows that one sign-in left in a database, with other identifiers. So this file does not repeat the schema.
+ * The service must be stopped.
  *
- * @param accessToken of the one sign-in
+ * @param accessToken the access token of that sign-in
  */
 export async function fill(
   { DATABASE_URL, DATA_DIR = '', SECRET: secret = '' }: Variables,
@@ -61,12 +60,12 @@ export async function fill(
   return { bytes, tokens: copiedTokens(sample, { secret, accessToken }) }
 }
 
-/** How many times `fill` takes a step. */
+/** Returns the number of progress steps of `fill`. */
 export function fillSteps(size: number): number {
   return kinds.length * Math.ceil((size - 1) / BATCH)
 }
 
-/** Which copies are made. */
+/** The range of copies to create. */
 interface Copying extends Pick<Sample, 'identifiers'> {
   readonly from: number
   readonly to: number
@@ -75,7 +74,7 @@ interface Copying extends Pick<Sample, 'identifiers'> {
 interface SqlStore extends AsyncDisposable {
   read(): Promise<SampleRow[]>
   copy(rows: readonly SampleRow[], copying: Copying): Promise<void>
-  /** Of the whole database. */
+  /** Returns the size of the database. */
   bytes(): Promise<number>
 }
 
@@ -114,7 +113,7 @@ async function openPostgres(connectionString: string): Promise<SqlStore> {
   }
 }
 
-/** The new identifier of copy i in the words of PostgreSQL. */
+/** Returns the SQL expression for the identifier of copy i. */
 function inSql({ name, ending }: NewIdentifier): string {
   const digest = `sha256(convert_to('${name} ' || i, 'UTF8'))`
   return `translate(rtrim(encode(${digest}, 'base64'), '='), '+/', '-_') || '${ending}'`

@@ -14,14 +14,14 @@ import { type RedisServer, startRedis } from '../test/support/redis.ts'
 import { type Cores, pinned } from './cores.ts'
 import type { Storage } from './options.ts'
 
-/** The stores of all servers; each server has a database and a Redis of its own in them. */
+/** The stores of all servers. Each server has its own database and its own Redis database. */
 export interface Stores extends AsyncDisposable {
   readonly postgres: PostgresServer
   readonly redis: RedisServer
   readonly bareRedis: RedisServer
 }
 
-/** As the tests start them, with room for a million grants. No store waits for a disk. */
+/** Starts the stores as in tests, with room for a million grants. They do not wait for the disk. */
 export async function startStores(): Promise<Stores> {
   hashAsInProduction()
   await using opening = new AsyncDisposableStack()
@@ -42,12 +42,12 @@ function programFile(name: string): string {
 
 const SECRET = 'only-for-the-bench-only-for-the-bench-only'
 
-/** As it is configured by default, except that no request is limited. */
+/** Writes the default configuration without request limits. */
 const wideLimits = (): string => configWith(withoutLimits)
 
 /**
- * Where a service keeps its data, as the variables that say so. The demo campus is in it. The
- * address belongs to it, because tokens are for an address.
+ * Creates the stores of a service with the demo campus, and returns its environment variables. They include the port,
+ * because tokens are valid only for one origin.
  */
 export async function newPlace(
   storage: Storage,
@@ -79,7 +79,7 @@ export interface StartOptions {
 const { start } = JSON.parse(readFileSync('package.json', 'utf8')).scripts
 const [, arenas = '', flags = ''] = / MALLOC_ARENA_MAX=(\d+) exec node (.+?) \$/.exec(start) ?? []
 
-/** The service as users start it; its log is written, and not read. */
+/** Starts the service as `npm start` does. Discards its log. */
 export async function startOurs(place: Variables, options: StartOptions): Promise<ServiceProcess> {
   const nodeFlags = [...flags.split(' '), ...(options.nodeFlags ?? [])]
   const variables = { MALLOC_ARENA_MAX: arenas, ...place }

@@ -1,12 +1,10 @@
 import { authorizeUrl } from '../test/support/client.ts'
 import { notes, sam } from '../test/support/gatehouse.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { operations } from './operations.ts'
 import type { Options } from './options.ts'
-import { type Measured, median, percentile } from './rounds.ts'
-import { runLoad } from './wire-client.ts'
+import { loadUserInfo, type Measured, medians, percentile } from './rounds.ts'
 
-/** What people who sign in cost those who use tokens. */
+/** The response times of UserInfo alone (`p99AloneMs`) and while people sign in. */
 export interface SignInFigure {
   readonly p99AloneMs: number
   readonly p99Ms: number
@@ -17,18 +15,16 @@ export interface SignInFigure {
 const PARALLEL_SIGN_INS = 8
 export const SIGN_IN_CONNECTIONS = 16
 
-/** UserInfo on sixteen connections, by itself and while eight people sign in without a pause. */
+/** Measures UserInfo alone, and while eight people sign in without a pause. */
 export async function measureSignIns(
   server: Measured,
   { rounds, seconds }: Pick<Options, 'rounds' | 'seconds'>,
 ): Promise<SignInFigure> {
   const samples: SignInFigure[] = []
   for (let round = 0; round < rounds; round += 1) {
-    const sources = () =>
-      operations.userinfo.prepare(server.supply, { connections: SIGN_IN_CONNECTIONS, requests: 0 })
-    const alone = await runLoad(server.url, await sources(), { seconds })
+    const alone = await loadUserInfo(server, SIGN_IN_CONNECTIONS, seconds)
     const people = signInWithoutPause(server.url)
-    const load = await runLoad(server.url, await sources(), { seconds: seconds * 2 })
+    const load = await loadUserInfo(server, SIGN_IN_CONNECTIONS, seconds * 2)
     const signIns = await people.stop()
     samples.push({
       p99AloneMs: percentile(alone.tookMs, 0.99),
@@ -37,13 +33,7 @@ export async function measureSignIns(
       signInsPerSecond: signIns / load.elapsedSeconds,
     })
   }
-  const of = (name: keyof SignInFigure) => median(samples.map((sample) => sample[name]))
-  return {
-    p99AloneMs: of('p99AloneMs'),
-    p99Ms: of('p99Ms'),
-    requestsPerSecond: of('requestsPerSecond'),
-    signInsPerSecond: of('signInsPerSecond'),
-  }
+  return medians(samples)
 }
 
 function signInWithoutPause(url: string): { stop(): Promise<number> } {
@@ -51,7 +41,7 @@ function signInWithoutPause(url: string): { stop(): Promise<number> } {
   let signIns = 0
   const loops = Array.from({ length: PARALLEL_SIGN_INS }, async () => {
     while (!stopped) {
-      // One that storage refused is no sign-in, and is followed by the next.
+      // Do not count a sign-in that failed because of the storage timeout.
       await makeHeadlessPerson(sam)
         .authorize(authorizeUrl(url), notes.redirectUri)
         .then(() => {

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { ServiceProcess } from '../test/support/process.ts'
 import { residentMiB } from './cores.ts'
-import { median } from './rounds.ts'
+import { medians } from './rounds.ts'
 
-/** From the start of the process to its first answer, and its memory without requests. */
+/** The time from the start of a process to its first response, and its memory when idle. */
 export interface StartFigure {
   readonly ms: number
   readonly idleMiB: number
@@ -12,7 +12,7 @@ export interface StartFigure {
 
 const IDLE_AFTER_MS = 1_000
 
-/** @param start starts one with the stores as they are, and waits for its first answer */
+/** Measures starts. @param start starts a process, and waits for its first response */
 export async function measureStarts(
   start: () => Promise<ServiceProcess>,
   runs: number,
@@ -25,8 +25,5 @@ export async function measureStarts(
     await delay(IDLE_AFTER_MS)
     found.push({ ms, idleMiB: residentMiB(service.pid) })
   }
-  return {
-    ms: median(found.map(({ ms }) => ms)),
-    idleMiB: median(found.map(({ idleMiB }) => idleMiB)),
-  }
+  return medians(found)
 }

@@ -9,36 +9,36 @@ export const CONNECTIONS = 32
 const BROWSERS = 8
 const PREPARE_TIMEOUT_MS = 10_000
 
-/** A family of refresh tokens, of which the present one is known. */
+/** A family of refresh tokens, with its current token. */
 export interface Chain {
   refreshToken: string
 }
 
-/** The tokens of one connection: the refresh tokens that follow one another are its own. */
+/** The tokens of one connection. No other connection uses the same family. */
 interface OwnChain extends Chain {
   readonly accessToken: string
 }
 
-/** Tokens of the grants that a store was filled with, which are asked for at random. */
+/** Tokens of random grants with which a store was filled. */
 export interface Copies {
   accessToken(): string
-  /** One that no other connection is given, so that none is refreshed twice at once. */
+  /** Returns a family that no other connection uses, so no token is refreshed twice at once. */
   chainOf(connection: number): Chain
 }
 
-/** What the requests to one server are made of. */
+/** The tokens and codes for requests to one server. */
 export interface Supply {
-  /** For the Host header. */
+  /** The value of the Host header. */
   readonly host: string
   readonly chains: readonly OwnChain[]
-  /** New codes, as the forms that exchange them. A code lives a minute. */
+  /** Creates codes, and returns the forms that exchange them. A code lives for one minute. */
   codeForms(count: number): Promise<Fields[]>
   readonly copies?: Copies
 }
 
 /**
- * Signs in at some browsers; each gets its further codes without a page, through the whole flow.
- * The bare engine is asked for tokens without a resource, which costs it less.
+ * Signs in with some browsers, which then get further codes without a page. Requests tokens of the bare engine without
+ * `resource`, which costs the engine less.
  */
 export async function makeSupply(
   url: string,
@@ -101,7 +101,7 @@ async function collectCodes(
   return codes
 }
 
-/** On a machine that has much else to do storage may be late; what is prepared is asked for again. */
+/** Gets a code. Retries, because storage may time out on a busy machine. */
 async function codeFor(browser: HeadlessPerson, start: URL): Promise<string> {
   return await eventually(PREPARE_TIMEOUT_MS, async () => {
     const { searchParams } = await browser.authorize(start, notes.redirectUri)

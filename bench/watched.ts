@@ -15,7 +15,7 @@ import { makeSupply } from './supply.ts'
 const watched = ['refresh', 'userinfo'] as const
 const OFF = 'off'
 
-/** Who watches, by the variables that have them do it. */
+/** Returns the combinations of metrics and traces, with their environment variables. */
 async function watchers(collector: string): Promise<readonly (readonly [string, Variables])[]> {
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_TRACES_SAMPLER: 'traceidratio' }
   return [
@@ -30,7 +30,7 @@ async function watchers(collector: string): Promise<readonly (readonly [string, 
   ]
 }
 
-/** What it costs to be measured and traced: the same operations on servers that differ in that alone. */
+/** Measures operations on servers that differ only in their metrics and traces. */
 export async function measureWatched(
   stores: Stores,
   options: Options,
@@ -52,7 +52,7 @@ export async function measureWatched(
   return figures
 }
 
-/** Takes what is sent to a collector, and does nothing with it. */
+/** Starts a trace collector that discards all data. */
 async function startSink(): Promise<AsyncDisposable & { readonly url: string }> {
   const server = createServer((request, response) => {
     request.resume().once('end', () => response.end())
@@ -68,7 +68,7 @@ async function startSink(): Promise<AsyncDisposable & { readonly url: string }> 
   }
 }
 
-/** Those figures as a part of the page. */
+/** Renders these figures as a section of the page. */
 export function watchedPart(figures: Figures) {
   const off = figures.get(OFF)
   return {

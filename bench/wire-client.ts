@@ -1,30 +1,30 @@
 import { connect, type Socket } from 'node:net'
 
 /**
- * Load over raw sockets with requests that were made before: node's own client costs several times
- * as much as the answers that are measured, on the core that the stores need. It knows as much of
- * HTTP/1.1 as our servers send: a length or chunks, and a connection that is kept.
+ * The requests of one connection. This client sends prepared requests over raw sockets, because the HTTP client of
+ * Node.js costs several times as much as the measured responses. It supports only the features of HTTP/1.1 that the
+ * servers use: Content-Length, chunks and persistent connections.
  */
 export interface Source {
-  /** The next request of this connection, or undefined when there is none left. */
+  /** Returns the next request of the connection; undefined if there is none left. */
   next(): Buffer | undefined
-  /** Is given the body of every answer with status 200. */
+  /** Receives the body of each response with status 200. */
   learn?(body: string): void
 }
 
-/** What a run of load found. */
+/** The results of a load. */
 export interface Load {
-  /** Of each answer with status 200, unsorted. */
+  /** The duration of each request with status 200, unsorted. */
   readonly tookMs: readonly number[]
   readonly elapsedSeconds: number
   readonly failed: number
-  /** The first answer that was not 200, for a message. */
+  /** The first response with another status, for error messages. */
   readonly firstFailure: string | undefined
-  /** Header and body of the last answer. */
+  /** The size of the last response with status 200, with its header. */
   readonly answerBytes: number
 }
 
-/** A request in the form in which it is sent. */
+/** The parts of a request. */
 export interface RequestText {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -45,13 +45,10 @@ export function requestBytes(
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`)
 }
 
-/** A stretch goes on for so long at most while it has fewer answers than it wants. */
+/** The factor by which a load may be extended while it has too few responses. */
 const PATIENCE = 5
 
-/**
- * Runs each source on a connection of its own, one request after the other, for some time; longer
- * where a machine that has much else to do gave fewer answers than say anything.
- */
+/** Runs each source on its own connection, one request at a time. Runs longer if there are too few responses. */
 export async function runLoad(
   url: string,
   sources: readonly Source[],
@@ -103,7 +100,7 @@ class RunningLoad {
     return promise
   }
 
-  /** Sends and receives on one connection until it is over, or the server closes it. */
+  /** Sends requests on one connection until the load ends or the server closes the connection. */
   #exchange(socket: Socket, source: Source, finish: (again: boolean) => void): void {
     let received: Buffer = Buffer.alloc(0)
     let sentAtMs = 0
@@ -137,7 +134,7 @@ class RunningLoad {
   }
 }
 
-/** The answer that the bytes begin with, or nothing while some of it is missing. */
+/** Parses the first response; returns undefined while it is incomplete. */
 function parseAnswer(bytes: Buffer): Answer | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined

@@ -28,17 +28,16 @@ export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
 /** Opens the service. Its parts are closed in reverse order when it is disposed, or when start-up fails. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
-  const { baseUrl, service, trustProxy, secrets, dataDir } = config
+  const { baseUrl, service, trustProxy } = config
   await using opening = new AsyncDisposableStack()
 
   const platform = opening.use(await openPlatform(config, logger, options))
-  const { database } = platform
-  const keys = openKeys({ secrets, dataDir, policy: service.keys }, platform)
-  const { browserKeys, downloadKeys, linkKeys } = keys.secretRoot
+  const keys = openKeys(config, platform)
+  const { secretRoot, cursors } = keys
   const { upstreams, signIn } = service
   const platformKey = () => rings.current().upstreams[0]
   const processes = options.worker?.processes ?? 1
-  const ofDirectory = { processes, browserKeys, linkKeys, platformKey }
+  const ofDirectory = { processes, secretRoot, platformKey }
   const directory = opening.use(makeDirectory(platform, config, ofDirectory))
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(upstreams.length > 0 || signIn.passwordCheck !== null)
@@ -52,9 +51,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const fromOthers = { keys, own: pages.client, scopeUses, noteSignOutFailure }
   const oauth = await makeOauth(config, platform, directory, fromOthers)
   const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
-  const school = await makeSchool(config, platform, downloadKeys)
+  const school = await makeSchool(config, platform, secretRoot.downloadKeys)
   if (ops.demoPeople.length > 0) await school.storeDemoFiles()
-  const { cursors } = keys
   const api = makeApi(config, platform, { directory, oauth, resource, school, discovery, cursors })
 
   const gate = limitByAddress(platform.requestLimits)
@@ -115,18 +113,13 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'usage', everySeconds, run: oauth.grants.usage.flush },
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
-    ops.cleanUp,
-    ops.deletions,
     school.delivery,
   ]
-  const everyTask = tasks.concat(platform.tasks, directory.tasks, oauth.tasks)
+  const everyTask = tasks.concat(platform.tasks, directory.tasks, oauth.tasks, ops.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (options.watchers?.metrics) {
-    const { people } = directory
-    const { signOuts } = oauth
-    const { outbox, now } = platform
-    const sources = { database, people, signOuts, outbox, now, rings }
-    opening.use(readProcess(options.watchers.metrics, sources))
+    const sources = { people: directory.people, signOuts: oauth.signOuts, rings }
+    opening.use(readProcess(options.watchers.metrics, platform, sources))
   }
   const open = opening.move()
   return {

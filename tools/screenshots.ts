@@ -1,24 +1,16 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
 import type { Page } from 'playwright-core'
 
 import { openBrowser } from '../test/support/browser.ts'
+import { authorizeUrl } from '../test/support/client.ts'
 
 /** `npm run screenshots`: takes the screenshots of the README from the demo that `npm start` runs. */
 const base = process.env['BASE_URL'] ?? 'http://127.0.0.1:3000'
 const folder = join(import.meta.dirname, '../docs/images')
 
-const authorization = `${base}/oauth/authorize?${new URLSearchParams({
-  client_id: 'northlight-notes',
-  redirect_uri: 'http://127.0.0.1/callback',
-  response_type: 'code',
-  scope: 'openid profile account:read account:write',
-  resource: base,
-  state: 'x',
-  code_challenge: createHash('sha256').update('v'.repeat(43)).digest('base64url'),
-  code_challenge_method: 'S256',
-})}`
+const scope = 'openid profile account:read account:write'
+const authorization = authorizeUrl(base, { scope }).href
 
 async function signIn(page: Page, person: string): Promise<void> {
   await page.fill('#login', `${person}@northlight.example`)

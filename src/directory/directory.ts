@@ -37,18 +37,18 @@ interface DirectoryKeys {
   readonly platformKey: HookParts['signingKey']
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
-  readonly browserKeys: readonly Buffer[]
-  readonly linkKeys: readonly Buffer[]
+  readonly secretRoot: Readonly<Record<'browserKeys' | 'linkKeys', readonly Buffer[]>>
 }
 
 /** Disposing the result closes the connections to the mail server. */
 export function makeDirectory(
   platform: Platform,
   settings: DirectorySettings,
-  { processes, browserKeys, linkKeys, platformKey }: DirectoryKeys,
+  { processes, secretRoot, platformKey }: DirectoryKeys,
 ) {
   const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
   const policy = settings.service.signIn
+  const { browserKeys, linkKeys } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database, now)
   const store = makeCredentialStore(database, standInKey)

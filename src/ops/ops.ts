@@ -23,5 +23,5 @@ export async function makeOps(
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
-  return { demoPeople, cleanUp, deletions: deletionTask(platform, queueMail, everySeconds) }
+  return { demoPeople, tasks: [cleanUp, deletionTask(platform, queueMail, everySeconds)] }
 }

@@ -12,11 +12,11 @@ import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
 import { openSharedCounts } from './store/shared-counts.ts'
 
-type Intervals = Readonly<Record<'usageFlushSeconds' | 'outboxLookMs', number>>
-
-interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
+interface PlatformSettings extends StoreSettings {
   readonly auditStream: string | undefined
-  readonly service: { readonly storage: StoreSettings['storage'] & Intervals }
+  readonly service: StoreSettings['service'] & {
+    readonly storage: Readonly<Record<'usageFlushSeconds' | 'outboxLookMs', number>>
+  }
 }
 
 export interface PlatformOptions {
@@ -33,21 +33,20 @@ export type Platform = Awaited<ReturnType<typeof openPlatform>>
 
 /** Opens the stores, the limits and the audit trail. Disposing the result closes the stores. */
 export async function openPlatform(
-  { dataDir, databaseUrl, redis, migrateAtStart, auditStream, service }: PlatformSettings,
+  settings: PlatformSettings,
   logger: Logger,
   { now: givenNow, fetch = makeGuardedFetch(), worker, watchers = {} }: PlatformOptions,
 ) {
   const watch = makeWatch(watchers)
   await using opening = new AsyncDisposableStack()
   const hooks = { guard: watch.guard(orUnavailable), logger }
-  const { storage } = service
-  const where = { dataDir, databaseUrl, redis, migrateAtStart, storage }
-  const stores = opening.use(await openStores(where, hooks, worker?.processes))
+  const { auditStream, service } = settings
+  const stores = opening.use(await openStores(settings, hooks, worker?.processes))
   const { database, state, stateMemory } = stores
   const now = givenNow ?? stores.now
   const shared = openSharedCounts(stores, worker !== undefined)
   const requestLimits = makeLimits({ policy: service, shared, now })
-  const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = storage
+  const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = service.storage
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const sweeps = worker?.sweeps
   const outbox = makeOutbox({ database, now, logger, sweeps, lookMs, hear: watch.hearMessage })

@@ -9,10 +9,11 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
-export interface KeySettings extends Pick<KeyDependencies, 'policy'> {
+export interface KeySettings {
   /** Root secrets, the current one first. If undefined, uses the secret in `dataDir`, which is created if missing. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
+  readonly service: { readonly keys: KeyDependencies['policy'] }
 }
 
 export type Keys = ReturnType<typeof openKeys>
@@ -21,10 +22,11 @@ export type Keys = ReturnType<typeof openKeys>
 export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys(
-  { secrets, dataDir, policy }: KeySettings,
+  { secrets, dataDir, service }: KeySettings,
   { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
 ) {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
+  const policy = service.keys
   const keysFor = (use: KeyUse): KeyDependencies => ({ use, database, secretRoot, policy, now })
   const signing = { tokens: keysFor('tokens'), upstreams: keysFor('upstreams') }
   return {

@@ -22,35 +22,35 @@ const ALL_PAGES = 0x7fffffff
  * writes continue. A copy in several steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
-  const source = new BetterSqlite(file, {
-    readonly: true,
-    fileMustExist: true,
-    timeout: LOCK_TIMEOUT_MS,
-  })
-  try {
-    await source.backup(target, { progress: () => ALL_PAGES })
-  } finally {
-    source.close()
-  }
-  const copy = new BetterSqlite(target)
-  try {
+  await withSqlite(file, asSource, (source) => source.backup(target, { progress: () => ALL_PAGES }))
+  return await withSqlite(target, {}, async (copy) => {
     // Turn the copy into a single file, without a separate log.
     copy.pragma('journal_mode = DELETE')
     return await readSqliteContents(copy)
-  } finally {
-    copy.close()
-  }
+  })
 }
 
 /** Reads the row counts, migrations and file ids of a copy. @throws if SQLite finds damage */
 export async function readSqliteCopy(file: string): Promise<Contents> {
-  const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
-  try {
+  return await withSqlite(file, asSource, async (copy) => {
     const found = copy.pragma('integrity_check(1)', { simple: true })
     if (found !== 'ok') throw new Error(`The copy of the database is damaged: ${found}`)
     return await readSqliteContents(copy)
+  })
+}
+
+const asSource = { readonly: true, fileMustExist: true, timeout: LOCK_TIMEOUT_MS }
+
+async function withSqlite<Result>(
+  file: string,
+  options: BetterSqlite.Options,
+  work: (connection: BetterSqlite.Database) => Promise<Result>,
+): Promise<Result> {
+  const connection = new BetterSqlite(file, options)
+  try {
+    return await work(connection)
   } finally {
-    copy.close()
+    connection.close()
   }
 }
 
@@ -155,10 +155,7 @@ interface Row {
   readonly count: number | string
 }
 
-async function readContents(
-  listTables: string,
-  query: (text: string) => Promise<Row[]>,
-): Promise<Contents> {
+async function readContents(listTables: string, query: (text: string) => Promise<Row[]>) {
   const rows: Record<string, number> = {}
   for (const { name } of (await query(listTables)).sort(byName)) {
     const [found] = await query(`select count(*) as count from "${name}"`)

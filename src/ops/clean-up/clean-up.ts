@@ -57,12 +57,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'unused_client', expiry: 'expires_at' },
     { table: 'request_count', expiry: 'ends_at' },
     { table: 'platform_callback', expiry: 'expires_at' },
-    {
-      table: 'audit_event',
-      expiry: 'occurred_at',
-      until: msAgo(auditDays * DAY_MS),
-      rowsMax: 500,
-    },
+    { table: 'audit_event', expiry: 'occurred_at', until: msAgo(auditDays * DAY_MS), rowsMax: 500 },
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
@@ -124,7 +119,10 @@ interface Line {
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
-  const { now, pause = pauseUnlessStopped } = ports
+  // A pause rejects only at the signal, which then ends the run.
+  const wait = async (ms: number, signal: AbortSignal) =>
+    await delay(ms, undefined, { signal }).catch(() => {})
+  const { now, pause = wait } = ports
   const statementMs = STATEMENT_MS[database.engine]
   const statementClockMs = ports.clock ?? statementClock[database.engine]
   const lines = whatExpires(keeping).map((kind): Line => {
@@ -176,12 +174,6 @@ function follow(line: Line, removed: readonly number[] | undefined, ms: number):
   line.from = full ? Math.max(...removed) : 0
   line.more = full
   line.due = full
-}
-
-async function pauseUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-  })
 }
 
 /** Logs a run that deleted rows or could not keep up. */

@@ -52,11 +52,7 @@ export async function printAudit(
 }
 
 /** Yields each matching event once, and polls for new ones until the signal. */
-async function* following(
-  database: Database,
-  filter: AuditFilter,
-  signal: AbortSignal,
-): AsyncGenerator<FoundEvent> {
+async function* following(database: Database, filter: AuditFilter, signal: AbortSignal) {
   const seen = new Map<string, number>()
   let { fromMs = 0 } = filter
   while (!signal.aborted) {

@@ -16,14 +16,13 @@ import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { pathOfFile } from '../doctor/store-checks.ts'
 import { CommandRefused } from './command-output.ts'
-import { recordCommand, storesOf, withDatabase } from './configured-stores.ts'
+import { recordCommand, withDatabase } from './configured-stores.ts'
 
-const STATEMENT_TIMEOUT_MS = 30_000
-const MIGRATION_TIMEOUT_MS = 60 * 60_000
+const patience = { answerWithinMs: 30_000, migrationTimeoutMs: 60 * 60_000 }
 
 function placeOf(config: Config) {
   return {
-    location: locationOf(storesOf(config)),
+    location: locationOf(config),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
     // The file with the generated root secret; undefined if a secret is configured.
@@ -54,12 +53,10 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
     issuer: config.baseUrl,
     version: packageJson.version,
   })
-  const report = [
-    `Backed up to ${folder}: ${summaryOf(manifest)}.`,
-    ...remindersOf(config, manifest),
-  ]
-  mustHaveFiles(manifest, report.join('\n'))
-  return report.join('\n')
+  const reminders = remindersOf(config, manifest)
+  const report = [`Backed up to ${folder}: ${summaryOf(manifest)}.`, ...reminders].join('\n')
+  mustHaveFiles(manifest, report)
+  return report
 }
 
 /** Throws CommandRefused with the report if the backup lacks files that the database names. */
@@ -75,12 +72,9 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
 /** `backup verify <folder>`: checks a backup. @throws {CommandRefused} with all damage, or if files are missing */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
-  if (damages.length > 0) {
-    throw new CommandRefused(
-      damages.join('\n'),
-      `The backup ${folder} is damaged. Use another one.`,
-    )
-  }
+  const report = damages.join('\n')
+  if (report !== '')
+    throw new CommandRefused(report, `The backup ${folder} is damaged. Use another one.`)
   const made = `The backup was made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
   mustHaveFiles(manifest, made)
   return [
@@ -121,21 +115,15 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
  *
  * @throws {CommandRefused} with all obstacles or all damage, before anything is written
  */
-export async function restore(
-  config: Config,
-  folder: string,
-  keepGrants: boolean,
-): Promise<string> {
+export async function restore(config: Config, folder: string, keepGrants: boolean) {
   const target = placeOf(config)
   const manifest = await readManifest(folder)
   const unknown = await unknownMigrations(manifest.schema, manifest.engine)
+  const newer =
+    `The backup was made by a newer version (${manifest.version}), which has migrations that this version ` +
+    `lacks: ${unknown.join(', ')}. Restore the backup with that version.`
   const obstacles =
-    unknown.length > 0
-      ? [
-          `The backup was made by a newer version (${manifest.version}), which has migrations that this version ` +
-            `lacks: ${unknown.join(', ')}. Restore the backup with that version.`,
-        ]
-      : await Array.fromAsync(findObstacles(manifest, target))
+    unknown.length > 0 ? [newer] : await Array.fromAsync(findObstacles(manifest, target))
   if (obstacles.length === 0) obstacles.push(...(await verifyBackup(folder)).damages)
   if (obstacles.length > 0) {
     throw new CommandRefused(obstacles.join('\n'), `${folder} was not restored.`)
@@ -153,17 +141,8 @@ export async function restore(
 }
 
 /** Applies migrations, ends grants and sessions unless they are kept, and records the restore. */
-async function settle(
-  location: DatabaseLocation,
-  keepGrants: boolean,
-  madeAt: string,
-): Promise<number | undefined> {
-  const patience = {
-    answerWithinMs: STATEMENT_TIMEOUT_MS,
-    migrationTimeoutMs: MIGRATION_TIMEOUT_MS,
-    finishesRestore: true,
-  }
-  await using database = await openDatabase(location, patience)
+async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: string) {
+  await using database = await openDatabase(location, { ...patience, finishesRestore: true })
   const { now } = await openStoreClock(database)
   const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants
   if (keepGrants) await acceptRestore(database, now())

@@ -1,9 +1,8 @@
 import type { Config } from '../../config/config.ts'
-import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/key-rings.ts'
 import { type Change, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { openServiceDatabase, type StoreSettings } from '../../platform/store/open-stores.ts'
+import { openServiceDatabase } from '../../platform/store/open-stores.ts'
 
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
@@ -14,7 +13,7 @@ export async function withDatabase<Result>(
   use: 'reads' | 'writes',
   work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
-  await using database = await openServiceDatabase(storesOf(config), {
+  await using database = await openServiceDatabase(config, {
     answerWithinMs: PATIENCE_MS,
     ...(use === 'reads' && { migrations: 'refuse' }),
   })
@@ -29,12 +28,6 @@ export async function openRedisOf({ redis, service }: Config) {
   return redis && (await import('../../platform/store/redis.ts')).openRedis(redis, options)
 }
 
-/** Returns the store settings of a configuration. */
-export function storesOf(config: Config): StoreSettings {
-  const { dataDir, databaseUrl, redis, migrateAtStart, service } = config
-  return { dataDir, databaseUrl, redis, migrateAtStart, storage: service.storage }
-}
-
 /** Records an audit event for a command, without a site. */
 export async function recordCommand(
   kysely: Database['kysely'],
@@ -42,12 +35,4 @@ export async function recordCommand(
   change: Omit<Change, 'siteId'>,
 ): Promise<void> {
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
-}
-
-/** Returns the dependencies of `listKeys` and `rotateKeys`, for each use of keys. */
-export function keysOf(
-  { secrets, dataDir, service }: Config,
-  stores: Pick<KeyDependencies, 'database' | 'now'>,
-): Readonly<Record<KeyUse, KeyDependencies>> {
-  return openKeys({ secrets, dataDir, policy: service.keys }, stores).signing
 }

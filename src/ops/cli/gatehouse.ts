@@ -185,17 +185,17 @@ const commands: Readonly<Record<string, Command>> = {
       (await import('./person-commands.ts')).deletePerson(await read(), id, yes),
   },
   reviewers: {
-    run: async () => (await import('./reviewers-command.ts')).listReviewers(await read()),
+    run: async () => (await import('./person-commands.ts')).listReviewers(await read()),
   },
   'reviewers add': {
     takesWord: true,
     run: async (email) =>
-      (await import('./reviewers-command.ts')).changeReviewer(await read(), email, true),
+      (await import('./person-commands.ts')).changeReviewer(await read(), email, true),
   },
   'reviewers remove': {
     takesWord: true,
     run: async (email) =>
-      (await import('./reviewers-command.ts')).changeReviewer(await read(), email, false),
+      (await import('./person-commands.ts')).changeReviewer(await read(), email, false),
   },
 }
 

@@ -4,14 +4,15 @@ import {
   type KeyUse,
   listKeys,
   loadKeyRing,
+  openKeys,
   rotateKeys,
 } from '../../oauth/keys/key-rings.ts'
-import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
+import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: lists all signing keys, without private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, 'reads', async (database, now) => {
-    const keys = keysOf(config, { database, now })
+    const keys = openKeys(config, { database, now }).signing
     const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
     if (tokens.length === 0) return 'There are no signing keys yet; the first start creates them.'
     const lines = tokens.map(lineOf)
@@ -26,7 +27,7 @@ export async function rotateSigningKeys(
   { use, force }: { readonly use: KeyUse; readonly force: boolean },
 ): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) => {
-    const dependencies = keysOf(config, { database, now })[use]
+    const dependencies = openKeys(config, { database, now }).signing[use]
     // With a wrong secret, this fails before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, force, async (transaction, signing) => {

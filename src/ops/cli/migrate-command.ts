@@ -5,7 +5,6 @@ import {
   openServiceDatabase,
   readSchemaStatus,
 } from '../../platform/store/open-stores.ts'
-import { storesOf } from './configured-stores.ts'
 
 /** The time limit of a statement. Longer than at start-up, because a large table takes long to index. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
@@ -13,7 +12,7 @@ const STATEMENT_TIMEOUT_MS = 60 * 60_000
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */
 export async function migrateDatabase(config: Config): Promise<string> {
   const before = await readStatus(config)
-  const database = await openServiceDatabase(storesOf(config), {
+  const database = await openServiceDatabase(config, {
     migrations: 'apply',
     migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
   })
@@ -33,7 +32,7 @@ export async function describeMigrations(config: Config): Promise<string> {
 }
 
 async function readStatus(config: Config): Promise<MigrationStatus> {
-  return await readSchemaStatus(locationOf(storesOf(config)))
+  return await readSchemaStatus(locationOf(config))
 }
 
 const meanings = {

@@ -112,11 +112,15 @@ const rulesOfApplications: Rules<ClientFacts> = {
   },
 }
 
+/** Checks all applications and configured integrations. */
+export async function checkClients({ integrations, service }: Config, database: Database) {
+  const now = Date.now()
+  const clients = [...(await readClientFacts(database, now)), ...integrations.map(platformFacts)]
+  return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
+}
+
 /** Checks each client against the rules for its kind. The first finding states the number of clients. */
-export function judgeClients(
-  clients: readonly (ClientFacts | AnyClient)[],
-  policy: ClientPolicy,
-): Finding[] {
+export function judgeClients(clients: readonly (ClientFacts | AnyClient)[], policy: ClientPolicy) {
   const findings = clients.flatMap((client) =>
     'kind' in client
       ? judge(client, rulesOfApplications, policy)
@@ -153,7 +157,7 @@ function daysSince(timestamp: number, now: number): number {
 }
 
 /** Returns the properties of a configured integration that the rules check. */
-export function platformFacts(platform: Config['integrations'][number]): AnyClient {
+function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
     name: platform.client_name,
@@ -163,7 +167,7 @@ export function platformFacts(platform: Config['integrations'][number]): AnyClie
 }
 
 /** Reads all applications that are not deleted, with their secrets, scopes and last use. */
-export async function readClientFacts({ kysely }: Database, now: number) {
+async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')
     .select(['client_id as clientId', 'name', 'kind', 'created_at', 'application_type'])

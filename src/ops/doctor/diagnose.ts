@@ -5,7 +5,6 @@ import { isNamedLoopback } from '../../platform/http/loopback.ts'
 import { asOneLine, CommandRefused } from '../cli/command-output.ts'
 import { type Finding, found, lineOf, ok } from './checks.ts'
 import * as machine from './machine-checks.ts'
-import { checkMail, checkOutbox } from './mail-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
 
@@ -15,12 +14,12 @@ const EXIT_CODE_WEAK = 3
 /** The checks in the order of the report. The checks from outside follow. */
 const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
-  (config) => checkDatabase(config, [checkOutbox]),
+  checkDatabase,
   checkRedis,
   machine.checkPermissions,
   machine.checkDisk,
   machine.checkBucket,
-  checkMail,
+  machine.checkMail,
   checkPolicy,
   machine.checkMetrics,
   machine.checkCollector,

@@ -8,14 +8,20 @@ import { dirname, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 
 import type { Config } from '../../config/config.ts'
-import { isLoopbackUrl } from '../../platform/http/loopback.ts'
+import { openSmtp } from '../../directory/mail/smtp.ts'
+import { isLoopbackInterface, isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { metricsPath } from '../../platform/http/paths.ts'
+import { PROXY_IGNORED } from '../../platform/http/request-target.ts'
+import { waitingMessages } from '../../platform/outbox/outbox.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { readSetting } from '../../platform/store/settings.ts'
 import { type S3Location, s3Storage } from '../../school/files/file-storage.ts'
 import { type Finding, found, ok } from './checks.ts'
 
 const MEBIBYTE = 1024 * 1024
 const ROOM_BYTES_MIN = 100 * MEBIBYTE
 const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
+const DAY_MS = 86_400_000
 const REACH_TIMEOUT_MS = 2_000
 
 /** Checks that other users cannot read the generated secret and the SQLite database. */
@@ -144,4 +150,52 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
   } catch {
     yield found('traces.collector', `${name} is not reachable`)
   }
+}
+
+/** Connects and signs in to the mail server, or reports that messages are only files. */
+export async function* checkMail({ smtpUrl, baseUrl }: Config): AsyncGenerator<Finding> {
+  if (smtpUrl === undefined) {
+    if (isLoopbackUrl(baseUrl)) return
+    return yield found('mail.folder', 'No mail server is configured, so messages are only files')
+  }
+  const server = openSmtp(smtpUrl)
+  try {
+    await server.verify()
+    yield ok('The mail server accepts the connection.')
+  } catch (error) {
+    yield found('mail.server', error instanceof Error ? error.message : String(error))
+  } finally {
+    server.close()
+  }
+}
+
+const WAITING_MINUTES_MAX = 15
+
+/** Reports messages that have waited for too long. */
+export async function* checkOutbox(
+  database: Pick<Database, 'kysely'>,
+  now: () => number,
+): AsyncGenerator<Finding> {
+  const { count, oldestAt = now(), error = 'not tried yet' } = await waitingMessages(database)
+  const minutes = Math.floor((now() - oldestAt) / 60_000)
+  if (minutes < WAITING_MINUTES_MAX) return
+  const waiting = count === 1 ? '1 message waits' : `${count} messages wait`
+  const said = `${waiting}, the oldest for ${minutes} minutes (last error: ${error})`
+  yield found('mail.waiting', said)
+}
+
+/** Checks whether X-Forwarded-For is trusted from every caller, and whether it was ignored in the last day. */
+export async function* checkProxy(
+  { trustProxy, host }: Config,
+  { kysely }: Database,
+  now: () => number,
+): AsyncGenerator<Finding> {
+  if (trustProxy && !isLoopbackInterface(host))
+    yield found(
+      'proxy.anyone',
+      `X-Forwarded-For is trusted from every client that connects to ${host}`,
+    )
+  const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
+  if (!trustProxy && ignoredAtMs > now() - DAY_MS)
+    yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')
 }

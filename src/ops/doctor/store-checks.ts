@@ -4,50 +4,40 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
-import { listKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
-import { isLoopbackInterface } from '../../platform/http/loopback.ts'
+import { listKeys, openKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
-import { PROXY_IGNORED } from '../../platform/http/request-target.ts'
 import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
 import { findRestore } from '../../platform/store/restore-marker.ts'
-import { readSetting } from '../../platform/store/settings.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { isSharedFolder } from '../../school/files/shared-folder.ts'
-import { keysOf, openRedisOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
+import { openRedisOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
-import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
+import { checkClients } from './client-checks.ts'
+import { checkOutbox, checkProxy } from './machine-checks.ts'
 
 type Findings = AsyncGenerator<Finding>
 
-/** A check of other files that needs the database. */
-type DatabaseCheck = (database: Database, now: () => number) => Findings
-
-/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores and demo data. */
-export async function* checkDatabase(
-  config: Config,
-  others: readonly DatabaseCheck[] = [],
-): Findings {
+/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores, demo data and waiting mail. */
+export async function* checkDatabase(config: Config): Findings {
   const file = join(config.dataDir, 'gatehouse.db')
   const check = config.databaseUrl ? 'database.silent' : 'database.unusable'
   yield* orFound(check, 'The database cannot be used', async function* () {
     if (!config.databaseUrl && !existsSync(file)) {
       return yield found('database.absent', `There is no database in ${config.dataDir} yet`)
     }
-    const { pending } = await readSchemaStatus(locationOf(storesOf(config)))
+    const { pending } = await readSchemaStatus(locationOf(config))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
       const said = `The database schema has pending migrations: ${names}`
       return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
     }
-    yield* await withDatabase(config, 'reads', async (database, now) => {
-      const looks = others.map((look) => Array.fromAsync(look(database, now)))
-      const own = await Array.fromAsync(checkOpenDatabase(config, database, now))
-      return [own, ...(await Promise.all(looks))].flat()
-    })
+    yield* await withDatabase(config, 'reads', async (database, now) =>
+      Array.fromAsync(checkOpenDatabase(config, database, now)),
+    )
   })
 }
 
@@ -64,6 +54,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* checkFiles(config, database)
   yield* orFound('redis.silent', 'Redis does not respond', () => checkRestore(config, database))
   yield* checkDemo(config, database)
+  yield* checkOutbox(database, now)
 }
 
 /** Runs a check. If it throws, the error becomes its only finding. */
@@ -106,7 +97,7 @@ async function* checkPostgres({ kysely }: Database): Findings {
 }
 
 async function* checkKeys(config: Config, database: Database, now: () => number): Findings {
-  const { tokens, upstreams } = keysOf(config, { database, now })
+  const { tokens, upstreams } = openKeys(config, { database, now }).signing
   for (const [keys, name] of [
     [tokens, 'signing keys'],
     [upstreams, 'keys for the platform API'],
@@ -124,12 +115,6 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
       yield found('keys.unusable', said)
     }
   }
-}
-
-async function checkClients({ integrations, service }: Config, database: Database) {
-  const now = Date.now()
-  const clients = [...(await readClientFacts(database, now)), ...integrations.map(platformFacts)]
-  return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
 }
 
 /** Finds sites whose slug is now a path of the service, because a later version added that route. */
@@ -162,24 +147,6 @@ async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): 
   if (missing.length === 0) return
   const said = `${dataDir}/files lacks ${missing.length} of the files that are listed in the database`
   yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
-}
-
-const DAY_MS = 86_400_000
-
-/** Checks whether X-Forwarded-For is trusted from every caller, and whether it was ignored in the last day. */
-async function* checkProxy(
-  { trustProxy, host }: Config,
-  { kysely }: Database,
-  now: () => number,
-): Findings {
-  if (trustProxy && !isLoopbackInterface(host))
-    yield found(
-      'proxy.anyone',
-      `X-Forwarded-For is trusted from every client that connects to ${host}`,
-    )
-  const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
-  if (!trustProxy && ignoredAtMs > now() - DAY_MS)
-    yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')
 }
 
 async function* checkDemo({ mayServeDemo }: Config, database: Database): Findings {

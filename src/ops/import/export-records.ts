@@ -32,11 +32,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   }
 }
 
-async function* pagesOf(
-  { kysely, engine }: Database,
-  table: string,
-  keys: readonly string[],
-): AsyncGenerator<readonly Row[]> {
+async function* pagesOf({ kysely, engine }: Database, table: string, keys: readonly string[]) {
   const order = sql.join(keys.map((column) => sql.ref(column)))
   // Skip removed posts, which remain in the table until their notifications are deleted.
   const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`

@@ -49,11 +49,7 @@ export function problemOfLine({ line, problem }: RejectedLine): string {
 }
 
 /** Reads and validates the lines of a source in batches, starting after line number `after`. */
-export async function* batchesOf(
-  source: Source,
-  after: number,
-  engine: Database['engine'],
-): AsyncGenerator<Batch> {
+export async function* batchesOf(source: Source, after: number, engine: Database['engine']) {
   let lines: Line[] = []
   let ids = new Set<string>()
   for await (const line of source.lines()) {

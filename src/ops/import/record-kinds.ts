@@ -28,6 +28,13 @@ const purchaseFields = {
   purchasedAt: time,
 }
 
+const announcementFields = {
+  topic: word,
+  title: text(200),
+  body: text(4000),
+  link: optional(url),
+}
+
 /** All kinds of records, parents before children. Grants, tokens, keys and the audit trail are only in backups. */
 export const kinds = {
   site: kind({
@@ -283,10 +290,7 @@ export const kinds = {
     schema: z.strictObject({
       id: id('pst'),
       site: id('sit'),
-      topic: word,
-      title: text(200),
-      body: text(4000),
-      link: optional(url),
+      ...announcementFields,
       createdBy: optional(id('per')),
       createdAt: time,
       updatedAt: time,
@@ -309,10 +313,7 @@ export const kinds = {
       person: id('per'),
       site: id('sit'),
       post: optional(id('pst')),
-      topic: word,
-      title: text(200),
-      body: text(4000),
-      link: optional(url),
+      ...announcementFields,
       createdAt: time,
       readAt: optional(time),
     }),

@@ -54,9 +54,7 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
 }
 
 /** Returns the settings. The compiler checks them and infers the type of the kind. */
-export function kind<Shape extends z.ZodObject>(
-  settings: RecordKind<Shape, z.output<Shape>>,
-): RecordKind<Shape> {
+export function kind<Shape extends z.ZodObject>(settings: RecordKind<Shape, z.output<Shape>>) {
   return settings
 }
 

@@ -2,7 +2,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
-export interface Sources {
+interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
   /** Counts undelivered sign-out notices; undefined if back-channel logout is off. */
@@ -15,8 +15,11 @@ export interface Sources {
 }
 
 /** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
-export function readProcess(metrics: Metrics, sources: Sources): Disposable {
-  const { database, people, signOuts, outbox, now, rings } = sources
+export function readProcess(
+  metrics: Metrics,
+  { database, outbox, now }: Pick<Sources, 'database' | 'outbox' | 'now'>,
+  { people, signOuts, rings }: Pick<Sources, 'people' | 'signOuts' | 'rings'>,
+): Disposable {
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
   metrics.set('gatehouse_processes', {}, 1)

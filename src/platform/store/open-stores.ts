@@ -21,9 +21,8 @@ export interface StoreSettings {
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
-  readonly storage: {
-    readonly answerWithinMs: number
-    readonly databaseConnectionsMax: number
+  readonly service: {
+    readonly storage: Readonly<Record<'answerWithinMs' | 'databaseConnectionsMax', number>>
   }
 }
 
@@ -33,7 +32,7 @@ export async function openStores(
   { guard, logger }: { readonly guard: StoreGuard; readonly logger: Logger },
   processes = 1,
 ) {
-  const { answerWithinMs, databaseConnectionsMax } = settings.storage
+  const { answerWithinMs, databaseConnectionsMax } = settings.service.storage
   await using opening = new AsyncDisposableStack()
   const database = opening.use(
     await openServiceDatabase(settings, {
@@ -102,15 +101,19 @@ export async function openServiceDatabase(
   { connectionsMax, ...options }: DatabaseOptions & { readonly connectionsMax?: number } = {},
 ): Promise<Database> {
   return await openDatabase(locationOf(settings, connectionsMax), {
-    answerWithinMs: settings.storage.answerWithinMs,
+    answerWithinMs: settings.service.storage.answerWithinMs,
     migrations: settings.migrateAtStart ? 'apply' : 'refuse',
     ...options,
   })
 }
 
 export function locationOf(
-  { dataDir, databaseUrl: url, storage }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
-  connectionsMax = storage.databaseConnectionsMax,
+  {
+    dataDir,
+    databaseUrl: url,
+    service,
+  }: Pick<StoreSettings, 'dataDir' | 'databaseUrl' | 'service'>,
+  connectionsMax = service.storage.databaseConnectionsMax,
 ): DatabaseLocation {
   if (url) return { kind: 'postgres', url, connectionsMax }
   return { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
