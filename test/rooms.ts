@@ -62,7 +62,6 @@ export const rooms: Readonly<Record<string, Room>> = {
       authorization: 'sign-outs',
       clients: `authenticate-client client document-clients document-review optional-protocols
         scope-advice secret`,
-      consent: '',
       grants: 'end-access end-grants grant-lists grant-store judge-access new-password',
       interaction: '',
       keys: 'key-rings proofs',
@@ -113,9 +112,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       admin: '',
       applications: '',
       assistants: '',
-      mail: 'mail-routes',
       'relying-party': '',
-      'signed-out': '',
+      'signed-out': 'mail-routes',
     },
   },
   ops: {
