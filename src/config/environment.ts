@@ -94,55 +94,6 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
-/** The variables for metrics and traces. OpenTelemetry defines those that start with OTEL_. */
-const monitoringVariables = {
-  METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
-    .optional()
-    .describe('Port of /metrics for Prometheus, different from PORT. Empty: no metrics.'),
-  METRICS_HOST: z
-    .string()
-    .default(loopbackAddress)
-    .describe(
-      'Interface address that METRICS_PORT listens on. Requests for metrics need no authentication.',
-    ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
-    .optional()
-    .describe(
-      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
-    ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
-    .optional()
-    .describe('Full URL for traces; overrides OTEL_EXPORTER_OTLP_ENDPOINT.'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: z
-    .literal('http/protobuf', {
-      error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector accepts',
-    })
-    .default('http/protobuf')
-    .describe('Protocol of traces.'),
-  OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
-    .default(3_000)
-    .describe('Time limit for one export in milliseconds, also at exit.'),
-  OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
-  OTEL_SERVICE_NAME: z
-    .string()
-    .default('gatehouse')
-    .describe('Service name in traces; OTEL_RESOURCE_ATTRIBUTES adds attributes.'),
-  OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', ...samplers).describe(
-    `Which requests are traced: ${samplers.join(', ')}.`,
-  ),
-  OTEL_TRACES_SAMPLER_ARG: z
-    .string()
-    .refine((text) => /^(0(\.\d+)?|1(\.0+)?)$/.test(text), {
-      error: 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
-    })
-    .transform(Number)
-    .default(1)
-    .describe('Share of requests that traceidratio samples, from 0 to 1.'),
-  TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
-    'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
-  ),
-}
-
 /** All environment variables. `config/example.env` is generated from them. Errors do not quote values, because any may be a secret. */
 export const environmentVariables = z.object({
   BASE_URL: originOf('BASE_URL')
@@ -233,7 +184,52 @@ export const environmentVariables = z.object({
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'The lowest level of lines to log: fatal, error, warn, info or debug; silent: no lines.',
   ),
-  ...monitoringVariables,
+  // OpenTelemetry defines the variables that start with OTEL_.
+  METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
+    .optional()
+    .describe('Port of /metrics for Prometheus, different from PORT. Empty: no metrics.'),
+  METRICS_HOST: z
+    .string()
+    .default(loopbackAddress)
+    .describe(
+      'Interface address that METRICS_PORT listens on. Requests for metrics need no authentication.',
+    ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
+    .optional()
+    .describe(
+      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+    .optional()
+    .describe('Full URL for traces; overrides OTEL_EXPORTER_OTLP_ENDPOINT.'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .literal('http/protobuf', {
+      error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector accepts',
+    })
+    .default('http/protobuf')
+    .describe('Protocol of traces.'),
+  OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
+    .default(3_000)
+    .describe('Time limit for one export in milliseconds, also at exit.'),
+  OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .default('gatehouse')
+    .describe('Service name in traces; OTEL_RESOURCE_ATTRIBUTES adds attributes.'),
+  OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', ...samplers).describe(
+    `Which requests are traced: ${samplers.join(', ')}.`,
+  ),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .refine((text) => /^(0(\.\d+)?|1(\.0+)?)$/.test(text), {
+      error: 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
+    })
+    .transform(Number)
+    .default(1)
+    .describe('Share of requests that traceidratio samples, from 0 to 1.'),
+  TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
+    'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
+  ),
 })
 
 export type Environment = NonNullable<ReturnType<typeof readEnvironment>>

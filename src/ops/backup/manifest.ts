@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 
 import { z } from 'zod'
 
+import { parseJson } from '../../platform/http/strict-json.ts'
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 
 /** Where the data of a service is, for backup and restore. */
@@ -80,21 +81,13 @@ export async function readManifest(folder: string): Promise<Manifest> {
       { cause },
     )
   })
-  const { data, error } = manifestShape.safeParse(parseOrNothing(text))
+  const { data, error } = manifestShape.safeParse(parseJson(text))
   if (data) return data
   const field = error.issues[0]?.path.join('.') || 'the whole document'
   throw new Error(
     `${MANIFEST_FILE} in ${folder} cannot be used (${field} is invalid): it is damaged, or was written by a ` +
       'newer version. Use that version, or another backup.',
   )
-}
-
-function parseOrNothing(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the code of a system or database error; empty if there is none. */

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 
 import type { Config } from '../../config/config.ts'
 import { auditActions, describeAction } from '../../platform/audit/audit-actions.ts'
@@ -20,34 +19,33 @@ const FOLLOW_SECONDS = 1
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
-const options = {
-  since: { type: 'string' },
-  until: { type: 'string' },
-  action: { type: 'string' },
-  site: { type: 'string' },
-  client: { type: 'string' },
-  person: { type: 'string' },
-  json: { type: 'boolean' },
-  follow: { type: 'boolean' },
-} as const
+interface Given {
+  readonly since?: string
+  readonly until?: string
+  readonly action?: string
+  readonly site?: string
+  readonly client?: string
+  readonly person?: string
+  readonly json?: boolean
+  readonly follow?: boolean
+}
 
 /**
  * `audit`: prints matching events, oldest first. Starts 24 hours ago unless `--since` is given. With `--follow`,
- * continues until the signal.
+ * continues until SIGINT or SIGTERM.
  */
-export async function printAudit(
-  config: Config,
-  words: readonly string[],
-  print: (line: string) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  const { values } = parseArgs({ args: [...words], options })
+export async function printAudit(config: Config, given: Given): Promise<undefined> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  // A program that reads the output, such as `head`, may close the pipe early.
+  process.stdout.on('error', () => process.exit())
+  const lineOf = given.json ? eventLine : describeEvent
   await withDatabase(config, 'reads', async (database) => {
-    const filter = await readFilter(database, values)
-    const lineOf = values.json === true ? eventLine : describeEvent
-    const wanted =
-      values.follow === true ? following(database, filter, signal) : inOrder(database, filter)
-    for await (const event of wanted) print(lineOf(event))
+    const filter = await readFilter(database, given)
+    const wanted = given.follow
+      ? following(database, filter, stopping.signal)
+      : inOrder(database, filter)
+    for await (const event of wanted) process.stdout.write(`${lineOf(event)}\n`)
   })
 }
 
@@ -87,10 +85,8 @@ async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator
   }
 }
 
-type Values = { readonly [Name in Exclude<keyof typeof options, 'json' | 'follow'>]?: string }
-
-async function readFilter(database: Database, values: Values): Promise<AuditFilter> {
-  const { action, client, site, person } = values
+async function readFilter(database: Database, given: Given): Promise<AuditFilter> {
+  const { action, client, site, person } = given
   if (action !== undefined && !Object.hasOwn(auditActions, action)) {
     throw new Error(
       `There is no action ${action}. Use one of ${Object.keys(auditActions).join(', ')}.`,
@@ -102,8 +98,8 @@ async function readFilter(database: Database, values: Values): Promise<AuditFilt
     siteId: site === undefined ? undefined : await findSiteId(database, site),
     // Also accept the id of a deleted person.
     personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
-    fromMs: readTime('since', values.since) ?? Date.now() - DAY_MS,
-    untilMs: readTime('until', values.until),
+    fromMs: readTime('since', given.since) ?? Date.now() - DAY_MS,
+    untilMs: readTime('until', given.until),
   }
 }
 

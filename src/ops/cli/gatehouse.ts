@@ -80,20 +80,27 @@ interface Command {
   /** Whether the name is followed by an argument. */
   readonly takesWord?: true
   readonly options?: readonly (keyof typeof options)[]
-  /** Runs the command. @returns the text to print */
-  run(word: string, given: Given): Promise<string>
+  /** Runs the command. @returns the text to print; undefined if the command has printed it */
+  run(word: string, given: Given): Promise<string | undefined>
 }
 
-/** The options of all commands, except `audit`, which parses its own. */
+/** The options of all commands. */
 const options = {
+  action: { type: 'string' },
+  client: { type: 'string' },
   'dry-run': { type: 'boolean' },
+  follow: { type: 'boolean' },
   force: { type: 'boolean' },
   help: { type: 'boolean' },
   json: { type: 'boolean' },
   'keep-grants': { type: 'boolean' },
   missing: { type: 'string' },
   outside: { type: 'boolean' },
+  person: { type: 'string' },
   rejects: { type: 'string' },
+  since: { type: 'string' },
+  site: { type: 'string' },
+  until: { type: 'string' },
   upstream: { type: 'boolean' },
   'with-secret': { type: 'boolean' },
   yes: { type: 'boolean' },
@@ -106,6 +113,10 @@ const showHelp: Command = { run: async () => help.trimEnd() }
 const commands: Readonly<Record<string, Command>> = {
   '': showHelp,
   help: showHelp,
+  audit: {
+    options: ['since', 'until', 'action', 'site', 'client', 'person', 'json', 'follow'],
+    run: async (_, given) => (await import('./audit-command.ts')).printAudit(await read(), given),
+  },
   doctor: {
     options: ['outside', 'json'],
     async run(_, { outside = false, json = false }) {
@@ -199,12 +210,8 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/**
- * Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere, except
- * for `audit`, which must be the first word and parses its own arguments.
- */
+/** Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
-  if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const parsed = parse(given)
   if (!parsed) return undefined
   const { positionals: words, values } = parsed
@@ -227,16 +234,6 @@ function parse(given: readonly string[]) {
   } catch {
     return undefined
   }
-}
-
-async function audit(words: readonly string[]): Promise<undefined> {
-  const stopping = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-  // A program that reads the output, such as `head`, may close the pipe early.
-  process.stdout.on('error', () => process.exit())
-  const print = (line: string) => process.stdout.write(`${line}\n`)
-  const { printAudit } = await import('./audit-command.ts')
-  await printAudit(await read(), words, print, stopping.signal)
 }
 
 async function read(): Promise<Config> {

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { makePasswords } from '../../directory/people/password.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { codeOf } from '../backup/manifest.ts'
 import type { Missing } from '../import/absent-people.ts'
 import { exportKind } from '../import/export-records.ts'
 import { type ImportReport, importLines } from '../import/import-records.ts'
@@ -28,7 +29,9 @@ export async function importCampus(
     missing,
   }: { readonly rejects?: string | undefined; readonly missing?: Missing | undefined },
 ): Promise<string> {
-  const sources = await open(path)
+  const sources = await openSources(path).catch((cause: unknown) => {
+    throw codeOf(cause) === '' ? cause : new Error(`${path} cannot be read`, { cause })
+  })
   await using lines = rejects === undefined ? undefined : await openRejects(rejects)
   return await withDatabase(config, 'writes', async (database, now) => {
     const { firebaseSignerKey } = config
@@ -140,15 +143,6 @@ function listCounts(counts: Readonly<Partial<Record<KindName, number>>>): string
   return Object.entries(counts)
     .map(([type, count]) => `${type} ${count}`)
     .join(', ')
-}
-
-async function open(path: string) {
-  try {
-    return await openSources(path)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    throw new Error(`${path} cannot be read`, { cause: error })
-  }
 }
 
 /**

@@ -168,6 +168,8 @@ export interface Finding {
   readonly cure?: string
 }
 
+export type Findings = AsyncGenerator<Finding>
+
 export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }

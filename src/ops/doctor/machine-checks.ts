@@ -16,7 +16,7 @@ import { waitingMessages } from '../../platform/outbox/outbox.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { type S3Location, s3Storage } from '../../school/files/file-storage.ts'
-import { type Finding, found, ok } from './checks.ts'
+import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const MEBIBYTE = 1024 * 1024
 const ROOM_BYTES_MIN = 100 * MEBIBYTE
@@ -39,7 +39,7 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
 }
 
 /** Checks that DATA_DIR, or the nearest existing folder above it, is writable and has free space. */
-export async function* checkDisk({ dataDir }: Config): AsyncGenerator<Finding> {
+export async function* checkDisk({ dataDir }: Config): Findings {
   let folder = resolve(dataDir)
   while (!existsSync(folder)) folder = dirname(folder)
   const probe = join(folder, `doctor-${randomUUID()}`)
@@ -63,7 +63,7 @@ export function judgeRoom(folder: string, bytes: number): Finding {
 }
 
 /** Checks the bucket, if one is configured, by writing, reading and deleting an object. */
-export async function* checkBucket({ filesS3 }: Config): AsyncGenerator<Finding> {
+export async function* checkBucket({ filesS3 }: Config): Findings {
   if (!filesS3) return
   const name = `The bucket ${filesS3.bucket}`
   try {
@@ -96,17 +96,13 @@ async function keepsObject(location: S3Location): Promise<boolean> {
 }
 
 /** Checks the metrics address, if metrics are enabled: its port, and whether other machines can reach it. */
-export async function* checkMetrics({ metricsAddress }: Config): AsyncGenerator<Finding> {
+export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!metricsAddress) return
   const { host, port } = metricsAddress
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   yield await checkPort(host, port, url)
-  if (!isLoopbackUrl(url)) {
-    yield found(
-      'metrics.exposed',
-      `Metrics are served without authentication at ${url}, which is not a loopback address`,
-    )
-  }
+  const said = `Metrics are served without authentication at ${url}, which is not a loopback address`
+  if (!isLoopbackUrl(url)) yield found('metrics.exposed', said)
 }
 
 /** Checks that the port is free, or that a running Gatehouse serves metrics there. */
@@ -137,7 +133,7 @@ async function answersMetrics(address: string): Promise<boolean> {
 }
 
 /** Sends an empty batch to the trace collector, if configured. Reports an error for no response, 404 and 5xx. */
-export async function* checkCollector({ traces }: Config): AsyncGenerator<Finding> {
+export async function* checkCollector({ traces }: Config): Findings {
   if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`
   try {
@@ -153,7 +149,7 @@ export async function* checkCollector({ traces }: Config): AsyncGenerator<Findin
 }
 
 /** Connects and signs in to the mail server, or reports that messages are only files. */
-export async function* checkMail({ smtpUrl, baseUrl }: Config): AsyncGenerator<Finding> {
+export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return
     return yield found('mail.folder', 'No mail server is configured, so messages are only files')
@@ -175,7 +171,7 @@ const WAITING_MINUTES_MAX = 15
 export async function* checkOutbox(
   database: Pick<Database, 'kysely'>,
   now: () => number,
-): AsyncGenerator<Finding> {
+): Findings {
   const { count, oldestAt = now(), error = 'not tried yet' } = await waitingMessages(database)
   const minutes = Math.floor((now() - oldestAt) / 60_000)
   if (minutes < WAITING_MINUTES_MAX) return
@@ -189,12 +185,9 @@ export async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,
   now: () => number,
-): AsyncGenerator<Finding> {
-  if (trustProxy && !isLoopbackInterface(host))
-    yield found(
-      'proxy.anyone',
-      `X-Forwarded-For is trusted from every client that connects to ${host}`,
-    )
+): Findings {
+  const said = `X-Forwarded-For is trusted from every client that connects to ${host}`
+  if (trustProxy && !isLoopbackInterface(host)) yield found('proxy.anyone', said)
   const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
   if (!trustProxy && ignoredAtMs > now() - DAY_MS)
     yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')

@@ -6,8 +6,8 @@ import { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
-import { parseJson } from '../import/field-schemas.ts'
-import { type Finding, found, ok } from './checks.ts'
+import { parseJson } from '../../platform/http/strict-json.ts'
+import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
@@ -72,12 +72,8 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
-    return [
-      found(
-        'outside.redirects',
-        `Discovery redirects to ${headers.location ?? 'a missing Location'}`,
-      ),
-    ]
+    const target = headers.location ?? 'a missing Location'
+    return [found('outside.redirects', `Discovery redirects to ${target}`)]
   }
   if (status !== 200) return [found('outside.status', `Discovery responds with status ${status}`)]
   try {
@@ -127,18 +123,12 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
 
 /** Finds headers that a proxy or cache removed or changed. */
 function* judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Generator<Finding> {
-  if (headers['access-control-allow-origin'] !== '*') {
-    const sentence =
-      'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *'
-    yield found('outside.cors', sentence)
-  }
+  const unreadable =
+    'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *'
+  if (headers['access-control-allow-origin'] !== '*') yield found('outside.cors', unreadable)
   const { 'cache-control': caching = 'absent' } = headers
-  if (!/\bmax-age=[1-9]/.test(caching)) {
-    yield found(
-      'outside.uncacheable',
-      `Clients cannot cache discovery: Cache-Control is ${caching}`,
-    )
-  }
+  const uncacheable = `Clients cannot cache discovery: Cache-Control is ${caching}`
+  if (!/\bmax-age=[1-9]/.test(caching)) yield found('outside.uncacheable', uncacheable)
   const lost = [
     ...['x-content-type-options', 'x-frame-options', 'x-request-id', 'content-security-policy'],
     ...(baseUrl.startsWith('https:') ? ['strict-transport-security'] : []),
@@ -163,14 +153,12 @@ function* judgeTime({ headers, arrivedAt, certificateEndsAt }: OutsideAnswer): G
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string() })).min(1) })
 
-async function* judgeOthers(ask: Ask): AsyncGenerator<Finding> {
+async function* judgeOthers(ask: Ask): Findings {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
   const keys = keySet.safeParse(parseJson(text)).data?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
-    yield found(
-      'outside.key-set',
-      `The key set (status ${keyStatus}) lacks public keys or contains a private key`,
-    )
+    const said = `The key set (status ${keyStatus}) lacks public keys or contains a private key`
+    yield found('outside.key-set', said)
   }
   if (!reusedConnection) {
     yield found('outside.connections', 'Each connection is closed after one response')

@@ -15,11 +15,9 @@ import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { isSharedFolder } from '../../school/files/shared-folder.ts'
 import { openRedisOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
-import { type CheckName, type Finding, found, ok } from './checks.ts'
+import { type CheckName, type Finding, type Findings, found, ok } from './checks.ts'
 import { checkClients } from './client-checks.ts'
 import { checkOutbox, checkProxy } from './machine-checks.ts'
-
-type Findings = AsyncGenerator<Finding>
 
 /** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores, demo data and waiting mail. */
 export async function* checkDatabase(config: Config): Findings {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { list, parseJson, validate } from './field-schemas.ts'
+import { parseJson } from '../../platform/http/strict-json.ts'
+import { list, validate } from './field-schemas.ts'
 import { type Campus, kindNames, kindOf, listOf } from './record-kinds.ts'
 
 const FILES_MAX = 100

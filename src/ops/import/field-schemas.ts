@@ -33,15 +33,6 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** Parses JSON. Returns undefined if it is invalid. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 // Schemas of single fields.
 
 export const id = (prefix: string) =>

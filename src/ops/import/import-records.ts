@@ -238,20 +238,19 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-interface Place {
-  /** The setting that stores the progress; undefined if the source cannot be resumed. */
-  readonly name: string | undefined
-  /** The last line that an earlier run wrote. */
-  readonly line: number
-  /** Whether all lines so far were written. */
-  isComplete: boolean
-}
+type Place = Awaited<ReturnType<typeof openPlace>>
 
 /** Reads where an earlier run with the same content stopped. */
-async function openPlace({ kysely }: Database, { digest }: Source): Promise<Place> {
-  if (!digest) return { name: undefined, line: 0, isComplete: true }
-  const name = `import ${await digest()}`
-  return { name, line: Number((await readSetting(kysely, name)) ?? 0), isComplete: true }
+async function openPlace({ kysely }: Database, { digest }: Source) {
+  const name = digest && `import ${await digest()}`
+  return {
+    /** The setting that stores the progress; undefined if the source cannot be resumed. */
+    name,
+    /** The last line that an earlier run wrote. */
+    line: name === undefined ? 0 : Number((await readSetting(kysely, name)) ?? 0),
+    /** Whether all lines so far were written. */
+    isComplete: true,
+  }
 }
 
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {

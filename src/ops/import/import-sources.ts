@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
+import { parseJson } from '../../platform/http/strict-json.ts'
 import { readCampusFolder } from './campus-folder.ts'
-import { parseJson } from './field-schemas.ts'
 import { type Campus, kindNames, listOf } from './record-kinds.ts'
 import type { Fields } from './record-rows.ts'
 

@@ -42,7 +42,7 @@ export function trackRejectedIds() {
   }
 }
 
-/** Whether the database has a record of this kind, or a section or lecture, which are parts of courses. */
+/** Whether the database has a record with this id. `kind` may also be `section` or `lecture`. */
 async function isStored(kind: string, id: string, { trx }: Writing): Promise<boolean> {
   const table = isKindName(kind) ? kindOf(kind).table : kind
   const { rows } = await sql`select 1 from ${sql.table(table)} where id = ${id}`.execute(trx)

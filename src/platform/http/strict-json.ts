@@ -20,6 +20,15 @@ export function parseStrictObject(text: string): StrictJson {
   return problem === undefined ? { value: value as Record<string, unknown> } : { problem }
 }
 
+/** Parses JSON. Returns undefined if it is invalid. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
 /** Finds duplicate names, `__proto__` and excessive depth in valid JSON. Only a member name precedes a colon. */
