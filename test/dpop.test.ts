@@ -3,7 +3,7 @@ import { exportJWK, SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
 import { readScope } from '../src/directory/scopes/catalogue.ts'
-import { makeDpopNonces } from '../src/oauth/keys/proofs.ts'
+import { makeDpopNonces } from '../src/oauth/clients/proofs.ts'
 import { chooseBinding } from '../src/oauth/token/refresh-binding.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, introspect, obtainCode, obtainTokens } from './support/client.ts'

@@ -9,12 +9,12 @@ import { makeSignOuts } from './authorization/sign-outs.ts'
 import type { Client } from './clients/client.ts'
 import { makeDocumentClients } from './clients/document-clients.ts'
 import { makeClients } from './clients/find-client.ts'
+import { makeProofs } from './clients/proofs.ts'
 import { registrationRoutes } from './clients/registration.ts'
 import { makeScopeAdvice } from './clients/scope-advice.ts'
 import { makeGrants } from './grants/grants.ts'
 import { interactionRoutes } from './interaction/interaction-routes.ts'
 import type { Keys } from './keys/key-rings.ts'
-import { makeProofs } from './keys/proofs.ts'
 import { makeTokens } from './token/tokens.ts'
 
 export interface OauthPorts {

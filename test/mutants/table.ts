@@ -350,7 +350,7 @@ export const mutants: readonly Mutant[] = [
       ["if (decision.kind === 'refused') throw", 'if (false) throw'],
     ],
   ),
-  ...inFile('oauth/keys/proofs.ts', 'private-key-jwt', [
+  ...inFile('oauth/clients/proofs.ts', 'private-key-jwt', [
     ['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false'],
   ]),
   ...inFile('directory/people/authenticate.ts', 'sign-in', [

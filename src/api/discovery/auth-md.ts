@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { type Audience, catalogue } from '../../directory/scopes/catalogue.ts'
-import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
+import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import { fillTemplate } from './template.ts'

@@ -8,7 +8,7 @@ import {
   scopeNames,
   writeScope,
 } from '../../directory/scopes/catalogue.ts'
-import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
+import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { paths, planPaths } from '../../platform/http/paths.ts'
 import { catalogType, serverCardType } from './server-card.ts'
 import type { ServiceFacts } from './service-facts.ts'

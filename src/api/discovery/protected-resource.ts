@@ -1,5 +1,5 @@
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
-import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
+import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './service-facts.ts'
 

@@ -19,7 +19,7 @@ import {
   type EngineClient,
   extraClientProperties,
 } from '../clients/client-metadata.ts'
-import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../keys/proofs.ts'
+import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../clients/proofs.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'

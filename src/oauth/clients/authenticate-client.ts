@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose'
 
 import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
-import type { VerifyAssertion } from '../keys/proofs.ts'
 import type { Client } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
+import type { VerifyAssertion } from './proofs.ts'
 import { matchesSecret } from './secret.ts'
 
 /** The client properties with which an endpoint authenticates the client and decides on its request. */

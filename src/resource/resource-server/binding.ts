@@ -1,4 +1,4 @@
-import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/keys/proofs.ts'
+import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /** The error response of RFC 9449 §7.1 and §8. The reason is for the log. */

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 
+import type { ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { ScopeAdvice, WantedScopes } from '../../oauth/clients/scope-advice.ts'
-import type { ProvenRequest } from '../../oauth/keys/proofs.ts'
 import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'

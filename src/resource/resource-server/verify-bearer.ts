@@ -1,6 +1,6 @@
 /** Verifies the access tokens of requests; `protect.ts` turns the verdicts into responses. */
 
-import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
+import type { CheckDpop, ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { Platform } from '../../platform/platform.ts'
