@@ -61,10 +61,10 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'oauth',
       authorization: 'sign-outs',
       clients: `authenticate-client client document-clients document-review optional-protocols
-        scope-advice secret`,
+        proofs scope-advice secret`,
       grants: 'end-access end-grants grant-lists grant-store judge-access new-password',
       interaction: '',
-      keys: 'key-rings proofs',
+      keys: 'key-rings',
       token: 'claims refresh-token-use tokens',
     },
   },
