@@ -126,7 +126,7 @@ describe('tidy', () => {
 
   it('writes each action of the audit trail, and no other', () => {
     const recording =
-      /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|[nN]oteEvent\(|waitingEvent\(/
+      /recordAuditEvent\(|recordCommand\(|changeSite\(|siteChange\(|checkedChange\(|siteCreation\(|[nN]oteEvent\(|waitingEvent\(/
     const texts = files.map(read)
     const written = texts
       .filter((text) => recording.test(text))

@@ -3,9 +3,8 @@
 import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
-import { makeSignIn } from './people/authenticate.ts'
+import { makeRenewHash, makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
-import { makeCancelDeletion } from './people/cancel-deletion.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeLinkRequests } from './people/link-requests.ts'
@@ -17,7 +16,6 @@ import {
   type PasswordHookSettings,
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
-import { makeRenewHash } from './people/renew-hash.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -51,6 +49,7 @@ export function makeDirectory(
   const { browserKeys, linkKeys } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database, now)
+  const { cancelDeletion } = people
   const store = makeCredentialStore(database, standInKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
   const { passwordCheck } = policy
@@ -62,7 +61,6 @@ export function makeDirectory(
   const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
-  const cancelDeletion = makeCancelDeletion(database, now)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
@@ -78,7 +76,6 @@ export function makeDirectory(
     people: {
       findPerson: people.findPerson,
       signOutSession: people.signOutSession,
-      signOutEverywhere: people.signOutEverywhere,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,
       knownBrowserSeconds: policy.knownBrowserSeconds,

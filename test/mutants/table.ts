@@ -282,7 +282,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('directory/people/person-store.ts', 'sessions restored', [
     ['Number(expires_at) > now() &&', ''],
-    ['&& Number(authenticatedAt) > signedOutAt', ''],
+    ['&& authenticatedAt > signedOutAt', ''],
     [
       ".onRef('s.person_id', '=', 'person.id')",
       '',
@@ -431,7 +431,7 @@ export const mutants: readonly Mutant[] = [
     ['mail.to ?? person?.email', 'mail.to'],
     ['replace(/[\\p{Cc}', 'replace(/[\\p{Lu}'],
   ]),
-  ...inFile('directory/mail/wanted-notice.ts', 'mail', [
+  ...inFile('directory/mail/notices.ts', 'mail', [
     ["    .where('granted_at', '<', createdAt)\n", ''],
     ['Boolean(row.used) === (clientId === undefined)', 'true'],
   ]),

@@ -1,5 +1,4 @@
 import type { SiteRole } from '../../platform/store/schema.ts'
-import { removeMember, setMemberRoles } from '../../school/members/change-members.ts'
 import {
   findInvitation,
   listInvitations,
@@ -18,7 +17,12 @@ import {
   type PeopleQuestion,
   type SitePerson,
 } from '../../school/members/people-list.ts'
-import { findMember, listHeldRoles } from '../../school/members/site-roles.ts'
+import {
+  findMember,
+  listHeldRoles,
+  removeMember,
+  setMemberRoles,
+} from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, deletes, found, listed, updates } from './resolver-factories.ts'
 

@@ -50,8 +50,7 @@ export const studentResolvers = {
     progress: batched('progress', listProgress, null),
   } satisfies Record<string, AdminResolver<Enrolment>>,
   CourseProgress: {
-    lastWatchedLecture: ({ lastWatched }) =>
-      lastWatched ? { id: lastWatched.lectureId, title: lastWatched.title } : null,
-    lastWatchedAt: ({ lastWatched }) => lastWatched?.watchedAt,
+    lastWatchedLecture: ({ lectureId, title }) => lectureId && { id: lectureId, title },
+    lastWatchedAt: ({ watchedAt }) => watchedAt,
   } satisfies Record<string, AdminResolver<Progress>>,
 }

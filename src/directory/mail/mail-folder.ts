@@ -12,10 +12,7 @@ const FILE_NAME = /^\d{13}-[0-9a-f-]{36}\.eml$/
 /** Returns the folder of messages in a data folder. */
 export const mailFolder = (dataDir: string) => join(dataDir, 'mail')
 
-interface DemoSettings {
-  readonly dataDir: string
-  readonly baseUrl: string
-  readonly host: string
+type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
@@ -33,12 +30,16 @@ export function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {
       const options = { streamTransport: true, buffer: true, newline: 'unix' } as const
-      const { message } = await (await nodemailer())
-        .createTransport(options)
-        .sendMail(composed(letter))
+      const { subject, headers, text, html, ...rest } = composed(letter)
+      const { message } = await (await nodemailer()).createTransport(options).sendMail({
+        ...rest,
+        headers: { ...headers, Subject: { prepared: true, value: subject } },
+        text: readable('plain', text),
+        html: readable('html', html),
+      })
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const path = join(folder, `${String(letter.createdAt).padStart(13, '0')}-${letter.id}.eml`)
-      await writeFile(`${path}.draft`, readable(String(message)), { mode: 0o600 })
+      await writeFile(`${path}.draft`, message, { mode: 0o600 })
       await rename(`${path}.draft`, path)
       for (const old of (await mailFiles(folder)).slice(MAIL_FILES_MAX)) {
         await rm(join(folder, old), { force: true })
@@ -46,6 +47,12 @@ export function openMailFolder(folder: string): MailTransport {
     },
     close() {},
   }
+}
+
+/** Returns a part of a message in UTF-8 without a transfer encoding, for people who open the file. */
+function readable(type: 'plain' | 'html', content: string) {
+  const head = `Content-Type: text/${type}; charset=utf-8\nContent-Transfer-Encoding: 8bit`
+  return { raw: `${head}\n\n${content}\n` }
 }
 
 /** Lists the messages in the folder, the latest first. */
@@ -59,39 +66,6 @@ export async function mailFiles(folder: string): Promise<string[]> {
 /** Reads what `openMailFolder` wrote. */
 export function readMailFile(content: string) {
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(content)?.[1] ?? ''
-  const part = partsOf(content).find((each) => each.includes('text/html')) ?? ''
-  return {
-    subject: header('Subject'),
-    to: header('To'),
-    date: header('Date'),
-    html: part.slice(part.indexOf('\n\n') + 2),
-  }
-}
-
-/** Replaces the encodings of a message by plain UTF-8 (RFC 6532), for people who open the file. */
-function readable(message: string): string {
-  const [head = '', ...parts] = partsOf(message)
-  const words = head
-    .replace(/\n[ \t]+/g, ' ')
-    .replace(/\?= =\?UTF-8\?Q\?/gi, '')
-    .replace(/=\?UTF-8\?Q\?(.*?)\?=/gi, (_, word: string) => decoded(word.replaceAll('_', ' ')))
-  const texts = parts.map((part) => {
-    const at = part.indexOf('\n\n')
-    const isEncoded = part.slice(0, at).includes('quoted-printable')
-    return isEncoded
-      ? part.slice(0, at).replace('quoted-printable', '8bit') + decoded(part.slice(at))
-      : part
-  })
-  return [words, ...texts].join(`--${boundaryOf(message)}`)
-}
-
-const boundaryOf = (message: string) => /boundary="([^"]+)"/.exec(message)?.[1] ?? ''
-
-const partsOf = (message: string) => message.split(`--${boundaryOf(message)}`)
-
-function decoded(quotedPrintable: string): string {
-  const bytes = quotedPrintable
-    .replace(/=\n/g, '')
-    .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return Buffer.from(bytes, 'latin1').toString()
+  const [, html = ''] = /^Content-Type: text\/html;.*?\n\n(.*)\n--/ms.exec(content) ?? []
+  return { subject: header('Subject'), to: header('To'), date: header('Date'), html }
 }

@@ -4,7 +4,7 @@ import { mailHtml, mailText } from '../../../views/mail-message.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
-import type { OneTimeLinkKind } from '../../platform/store/schema.ts'
+import type { OneTimeLinks } from '../people/one-time-links.ts'
 import { canonicalEmail } from '../people/person-store.ts'
 import { findLook, logoAddress, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
@@ -17,9 +17,8 @@ import {
   messages,
   type QueueMail,
 } from './messages.ts'
-import { makeNotices } from './notices.ts'
+import { isWanted, makeNotices } from './notices.ts'
 import { openSmtp } from './smtp.ts'
-import { isWanted } from './wanted-notice.ts'
 
 type MailPorts = Pick<Platform, 'database' | 'now' | 'outbox' | 'requestLimits' | 'noteEvent'>
 
@@ -32,9 +31,7 @@ export interface MailSettings {
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
 
-interface Links {
-  readonly tokenOf: (link: { readonly kind: OneTimeLinkKind; readonly id: string }) => string
-}
+type Links = Pick<OneTimeLinks, 'tokenOf'>
 
 /** Creates the function that queues mail, and what sends it. */
 export function makeMail(ports: MailPorts, settings: MailSettings, links: Links) {

@@ -1,19 +1,18 @@
 import type { Kysely } from 'kysely'
 
 import { describeDevice } from '../../platform/http/browser.ts'
-import type { Database } from '../../platform/store/database.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { QueueMail } from './messages.ts'
-
-interface Ports {
-  readonly database: Database
-  readonly now: () => number
-}
 
 export type Notices = ReturnType<typeof makeNotices>
 
 /** Creates the functions that queue precautionary mail. They do nothing unless `enabled` (`signIn.notices`). */
-export function makeNotices({ database, now }: Ports, queueMail: QueueMail, enabled: boolean) {
+export function makeNotices(
+  { database, now }: Pick<Platform, 'database' | 'now'>,
+  queueMail: QueueMail,
+  enabled: boolean,
+) {
   return {
     /** Queues a notice of a sign-in with a browser that was not used before. */
     async newSignIn(personId: string, userAgent: string): Promise<void> {
@@ -24,7 +23,11 @@ export function makeNotices({ database, now }: Ports, queueMail: QueueMail, enab
     /** Queues a notice of an app that a person connected, in the transaction of the consent. */
     async newApp(
       trx: Kysely<Schema>,
-      { personId, clientId, clientName: app }: Readonly<Record<AppField, string>>,
+      {
+        personId,
+        clientId,
+        clientName: app,
+      }: Readonly<Record<'personId' | 'clientId' | 'clientName', string>>,
       nowMs: number,
     ): Promise<void> {
       const values = { clientId, app }
@@ -33,4 +36,31 @@ export function makeNotices({ database, now }: Ports, queueMail: QueueMail, enab
   }
 }
 
-type AppField = 'personId' | 'clientId' | 'clientName'
+/**
+ * Whether to send a notice. Decided when it is sent, so that sign-ins and consents only insert a row. The address must
+ * be verified or imported. Before a notice of a sign-in, the person must have used the account, and before one of a new
+ * app, must not have connected it: authorizations that have not ended show both.
+ *
+ * @param clientId the new app; undefined for a sign-in
+ */
+export async function isWanted(
+  kysely: Kysely<Schema>,
+  { personId = '', clientId }: { personId?: string | undefined; clientId?: string | undefined },
+  createdAt: number,
+): Promise<boolean> {
+  const earlier = kysely
+    .selectFrom('oauth_grant')
+    .select('id')
+    .where('person_id', '=', personId)
+    .where('ended_at', 'is', null)
+    .where('granted_at', '<', createdAt)
+    .$if(clientId !== undefined, (query) => query.where('client_id', '=', clientId ?? ''))
+  const row = await kysely
+    .selectFrom('person')
+    .select((e) => e.exists(earlier).as('used'))
+    .where('id', '=', personId)
+    .where('disabled_at', 'is', null)
+    .where((e) => e.or([e('email_verified_at', 'is not', null), e('imported_at', 'is not', null)]))
+    .executeTakeFirst()
+  return row !== undefined && Boolean(row.used) === (clientId === undefined)
+}

@@ -1,11 +1,13 @@
+import type { Logger } from 'pino'
+
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
+import { isOutdated } from './password-formats.ts'
 import type { PasswordHook } from './password-hook.ts'
 import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
 import { canonicalEmail } from './person-store.ts'
-import type { RenewHash } from './renew-hash.ts'
 
 /** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
 export type SignIn =
@@ -47,7 +49,7 @@ interface SignInPorts {
   readonly passwords: Pick<Passwords, 'verify'>
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
-  readonly renewHash: RenewHash
+  readonly renewHash: ReturnType<typeof makeRenewHash>
   /** Keeps an account whose deletion is scheduled. */
   readonly cancelDeletion: (personId: string) => Promise<void>
   /** Asks the platform about people without a password hash. */
@@ -169,7 +171,33 @@ async function checkHash(
     return { kind: 'refused', why, personId }
   }
   if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-  renewHash(account, password)
+  renewHash(personId, account.passwordHash, password)
   if (account.isLeaving) await cancelDeletion(personId)
   return { kind: 'signed-in', personId }
+}
+
+interface RenewalPorts {
+  readonly store: Pick<CredentialStore, 'replaceHash'>
+  readonly passwords: Pick<Passwords, 'hash'>
+  readonly logger: Logger
+}
+
+/**
+ * Creates the function that replaces outdated hashes by Argon2id hashes after a sign-in, in the background. A password
+ * that changes meanwhile is kept. If the queue of hashes is full, the next sign-in tries again.
+ */
+export function makeRenewHash({ store, passwords, logger }: RenewalPorts) {
+  const renew = async (personId: string, from: string, password: string) => {
+    try {
+      await store.replaceHash(personId, from, await passwords.hash(password))
+    } catch (error) {
+      if (error instanceof TooManyHashes) return
+      logger.warn({ person: personId, err: error }, 'a password hash was not renewed')
+    }
+  }
+  return (personId: string, passwordHash: string | undefined, password: string): void => {
+    if (passwordHash !== undefined && isOutdated(passwordHash)) {
+      void renew(personId, passwordHash, password)
+    }
+  }
 }

@@ -22,26 +22,12 @@ if (process.platform === 'linux') {
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))
 
 function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): HashTaskResult {
-  if (passwordHash !== undefined) {
-    return { value: verified(passwordHash, password, firebaseSignerKey) }
-  }
   try {
-    return { value: hashSync(password, cost) }
+    if (passwordHash === undefined) return { value: hashSync(password, cost) }
+    const hash = readPasswordHash(passwordHash)
+    if (typeof hash !== 'string') return { value: matches(hash, password, firebaseSignerKey) }
   } catch (error) {
-    return { failure: String(error) }
+    if (passwordHash === undefined) return { failure: String(error) }
   }
-}
-
-function verified(
-  passwordHash: string,
-  password: string,
-  firebaseSignerKey: string | undefined,
-): boolean | 'unreadable' {
-  const hash = readPasswordHash(passwordHash)
-  if (typeof hash === 'string') return 'unreadable'
-  try {
-    return matches(hash, password, firebaseSignerKey)
-  } catch {
-    return 'unreadable'
-  }
+  return { value: 'unreadable' }
 }

@@ -1,5 +1,6 @@
 /** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
 
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
@@ -25,79 +26,68 @@ interface SessionOf {
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Creates the functions that find people and record sign-outs. Each runs one query. */
+/** Creates the functions that find people, record sign-outs, and cancel the deletion of accounts. */
 export function makePersonStore({ kysely }: Database, now: () => number) {
   return {
     /** Finds a person whose account is not disabled, and the given session, unless it has ended. */
-    async findPerson(personId: string, session?: SessionOf): Promise<Person | undefined> {
+    async findPerson(personId: string, asked?: SessionOf): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('signed_out_session as ended', (join) =>
-          join.on('ended.digest', '=', sha256(session?.pageSessionId ?? '')),
+          join.on('ended.digest', '=', sha256(asked?.pageSessionId ?? '')),
         )
         .leftJoin('browser_session as s', (join) =>
-          join.on('s.id', '=', session?.id ?? '').onRef('s.person_id', '=', 'person.id'),
+          join.on('s.id', '=', asked?.id ?? '').onRef('s.person_id', '=', 'person.id'),
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
-        .select([
-          'person.id',
-          'person.name',
-          'email',
-          'out.signed_out_at',
-          'all.value',
-          'ended.digest',
-        ])
-        .select(['s.authenticated_at', 's.seen_at', 's.expires_at'])
+        .select(['person.id', 'person.name', 'email', 'out.signed_out_at', 'all.value'])
+        .select(['ended.digest', 's.authenticated_at', 's.seen_at', 's.expires_at'])
         .where('person.id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
       if (!row) return undefined
-      const { id, name, email, digest, authenticated_at: authenticatedAt, expires_at } = row
+      const { id, name, email, digest, expires_at } = row
+      const authenticatedAt = Number(row.authenticated_at)
       const signedOutAt = Math.max(row.signed_out_at ?? 0, Number(row.value ?? 0))
-      const lives =
-        digest === null && Number(expires_at) > now() && Number(authenticatedAt) > signedOutAt
+      const lives = digest === null && Number(expires_at) > now() && authenticatedAt > signedOutAt
+      const session = asked && { id: asked.id, authenticatedAt, seenAt: Number(row.seen_at) }
       return {
         ...{ id, name, email },
         ...(signedOutAt > 0 && { signedOutAt }),
-        ...(session &&
-          lives && {
-            session: {
-              id: session.id,
-              authenticatedAt: Number(authenticatedAt),
-              seenAt: Number(row.seen_at),
-            },
-          }),
+        ...(lives && { session }),
       }
     },
 
-    /** Records a sign-out on our own pages, because a restored session store may contain the session again. */
-    async signOutSession(
-      sessionId: string,
-      { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
-    ): Promise<void> {
+    /**
+     * Records a sign-out on our own pages, because a restored session store may contain the session again.
+     *
+     * @param keptSeconds how long a session can last
+     */
+    async signOutSession(sessionId: string, keptSeconds: number): Promise<void> {
+      const times = { signed_out_at: now(), kept_until: now() + keptSeconds * 1000 }
       await kysely
         .insertInto('signed_out_session')
-        .values({ digest: sha256(sessionId), signed_out_at: nowMs, kept_until: keptUntilMs })
+        .values({ digest: sha256(sessionId), ...times })
         .onConflict((conflict) => conflict.doNothing())
         .execute()
     },
 
-    /** Ends all sessions of a person in which the password was given by `signedOutAt`. */
-    async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
-      await kysely
-        .insertInto('signed_out_everywhere')
-        .values({ person_id: personId, signed_out_at: signedOutAt })
-        .onConflict((conflict) =>
-          conflict.column('person_id').doUpdateSet({ signed_out_at: signedOutAt }),
-        )
-        .execute()
-      // They have ended already. This deletes what is known about the browsers.
-      await kysely
-        .deleteFrom('browser_session')
-        .where('person_id', '=', personId)
-        .where('authenticated_at', '<=', signedOutAt)
-        .execute()
+    /** Keeps an account whose deletion is scheduled, and records an audit event. */
+    async cancelDeletion(personId: string): Promise<void> {
+      await kysely.transaction().execute(async (trx) => {
+        const { numUpdatedRows } = await trx
+          .updateTable('person')
+          .set({ deletion_due_at: null })
+          .where('id', '=', personId)
+          .where('deletion_due_at', 'is not', null)
+          .where('deleted_at', 'is', null)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return
+        const subject = { kind: 'person', id: personId }
+        const event = { action: 'account.deletion_cancelled', subject, siteId: undefined } as const
+        await recordAuditEvent(trx, { personId, now: now() }, event)
+      })
     },
   }
 }

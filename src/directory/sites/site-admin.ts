@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
+import { type HeldSite, makeFindHeldSites, operates } from './site-choice.ts'
 
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
@@ -59,12 +59,12 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
 
 /** Lists the sites that a person operates, sorted by name. */
 export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
-  const sites = await listHeldSites(database, personId)
+  const sites = await makeFindHeldSites(database)(personId)
   return sites.filter(({ roles }) => operates(roles))
 }
 
 /** Whether people can sign up to a site themselves. */
-export async function hasSelfSignUp({ kysely }: Database, siteId: string): Promise<boolean> {
+export async function hasSelfSignUp({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   const row = await kysely
     .selectFrom('site_feature')
     .select('feature')

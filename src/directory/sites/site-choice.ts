@@ -106,12 +106,3 @@ export function makeFindHeldSites({ kysely }: Database) {
     return [...sites.values()]
   }
 }
-
-/** Lists the sites where a person has a role, like `makeFindHeldSites`, but compiles the query at each call. */
-export async function listHeldSites(
-  database: Database,
-  personId: string,
-  clientId?: string,
-): Promise<HeldSite[]> {
-  return await makeFindHeldSites(database)(personId, clientId)
-}

@@ -1,6 +1,6 @@
 import { type JWK, Provider } from 'oidc-provider'
 
-import { listHeldSites } from '../../directory/sites/site-choice.ts'
+import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
@@ -50,9 +50,7 @@ export async function makeAuthorizationServer(
     ...shared,
     ...tokenEndpoint,
     findKeptClient,
-    listHeldSites: oncePerRequest((personId: string, clientId?: string) =>
-      listHeldSites(database, personId, clientId),
-    ),
+    listHeldSites: oncePerRequest(makeFindHeldSites(database)),
   }
   const adapter = engineAdapter(dependencies)
   const current = makeCurrentEngine(parts.signOuts)

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -45,7 +45,7 @@ export async function findPeopleToSignOut(
  * @param keptId a browser session in which the person has just given the password, so it continues
  */
 export async function endSessions(
-  trx: Transaction<Schema>,
+  trx: Kysely<Schema>,
   personIds: readonly string[],
   untilMs: number,
   keptId?: string,

@@ -12,7 +12,7 @@ import type { AreaView } from '../../../views/area.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import type { Page } from '../../../views/layout.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
-import { listHeldSites, operates } from '../../directory/sites/site-choice.ts'
+import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
@@ -48,7 +48,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
   }
 
   page(pages.account, pages.account, async (area, { person }) => {
-    const sites = await listHeldSites(database, person.id)
+    const sites = await makeFindHeldSites(database)(person.id)
     return accountHomePage({
       area,
       person,

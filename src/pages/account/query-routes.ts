@@ -10,7 +10,7 @@ import {
   type TryQuery,
 } from '../../api/graphql/query-page.ts'
 import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
-import { type HeldSite, listHeldSites } from '../../directory/sites/site-choice.ts'
+import { type HeldSite, makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
@@ -38,7 +38,7 @@ export function memberQueryRoutes(
 ): void {
   /** Finds the person's site with this slug or, for null, their first site. @throws nothingHere if there is none */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
-    const sites = await listHeldSites(database, person.id)
+    const sites = await makeFindHeldSites(database)(person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)
     if (!site) throw nothingHere()
     const { id: siteId } = site

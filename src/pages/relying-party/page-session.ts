@@ -4,9 +4,11 @@ import type { Context } from 'koa'
 
 import type { BrowserSessions, LiveSession } from '../../directory/people/browser-sessions.ts'
 import type { Person, PersonStore } from '../../directory/people/person-store.ts'
+import { endSessions } from '../../oauth/grants/end-access.ts'
 import type { Actor, NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
+import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
@@ -27,7 +29,7 @@ export interface PageSession {
 
 interface SessionSettings {
   readonly baseUrl: string
-  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
+  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession'>
   readonly browserSessions: Pick<BrowserSessions, 'see'>
   readonly formKey: Buffer
   readonly sessionSeconds: number
@@ -36,10 +38,15 @@ interface SessionSettings {
 export type Sessions = ReturnType<typeof makeSessions>
 
 export function makeSessions(
-  stores: { readonly state: StateStore; readonly noteEvent: NoteEvent; readonly now: () => number },
+  stores: Readonly<{
+    database: Database
+    state: StateStore
+    noteEvent: NoteEvent
+    now: () => number
+  }>,
   settings: SessionSettings,
 ) {
-  const { noteEvent, now } = stores
+  const { database, noteEvent, now } = stores
   const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
   const state = stores.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
@@ -51,8 +58,7 @@ export function makeSessions(
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
     // Record the sign-out in the database first, because a restarted Redis may restore a deleted session.
-    const nowMs = now()
-    await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
+    await people.signOutSession(sessionId, sessionSeconds)
     await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
   }
@@ -84,7 +90,7 @@ export function makeSessions(
 
     /** Ends all sessions of the person, in every browser, and records an audit event. */
     async endEverywhere(ctx: Context, { id }: Person): Promise<void> {
-      await people.signOutEverywhere(id, now())
+      await endSessions(database.kysely, [id], now())
       noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
       await end(ctx)
     },

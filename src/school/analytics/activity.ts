@@ -1,16 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
-import type { Schema } from '../../platform/store/schema.ts'
 import {
   addTo,
+  type CountByCourse,
+  type CountByDay,
   type Counted,
   dayOfColumn,
   idsOfSite,
   inPieces,
   type Question,
   type Tally,
+  tallyOf,
 } from './counting.ts'
 
 /**
@@ -25,32 +27,25 @@ const PEOPLE_PER_PIECE = 250
 /** SQL that selects the watch positions of a group of people: `from … where …`. */
 type Watched = RawBuilder<unknown>
 
-type CountActivity = typeof countActive
+type Activity = typeof active
 
 /** Counts the people whose last view of some lecture is in the period, by day or by course. */
-export async function countActive<Key>(
-  kysely: Kysely<Schema>,
-  { fromMs, untilMs }: Question,
-  watched: Watched,
-  by: 'day' | 'course',
-): Promise<readonly Counted<Key>[]> {
+export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by: 'day' | 'course') {
   const key = by === 'day' ? dayOfColumn('w.watched_at') : sql.ref('lecture.course_id')
-  const { rows } = await sql<Counted<Key>>`
+  return sql<Counted<Key>>`
     select ${key} as key, count(distinct w.person_id) as total ${watched}
       and w.watched_at >= ${fromMs} and w.watched_at < ${untilMs}
-    group by 1`.execute(kysely)
-  return rows
+    group by 1`
 }
 
 /** Counts the course completions in the period, by day or by course. */
-export async function countCompleted<Key>(
-  kysely: Kysely<Schema>,
+export function completed<Key>(
   { fromMs, untilMs }: Question,
   watched: Watched,
   by: 'day' | 'course',
-): Promise<readonly Counted<Key>[]> {
+) {
   const key = by === 'day' ? dayOfColumn('completed.at') : sql.ref('completed.course_id')
-  const { rows } = await sql<Counted<Key>>`
+  return sql<Counted<Key>>`
     select ${key} as key, count(*) as total from (
       select lecture.course_id, max(w.watched_at) as at ${watched}
         and w.position_seconds * 10 >= lecture.duration_seconds * 9
@@ -59,31 +54,26 @@ export async function countCompleted<Key>(
         and count(*) = (select count(*) from lecture as every
           where every.course_id = lecture.course_id)
     ) as completed
-    group by 1`.execute(kysely)
-  return rows
+    group by 1`
 }
 
-/** Applies `count` to all people with a role at the site, by day. Reads people in groups, each person once. */
-export async function countByMembers(
-  kysely: Kysely<Schema>,
-  question: Question,
-  count: CountActivity,
-): Promise<Tally<number>> {
-  const { siteId } = question
-  const tally: Tally<number> = new Map()
-  const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
-  for await (const personIds of people) {
-    // SQLite keeps the order of a `cross join`, so it reads the positions of these people first.
-    const watched = sql`
-      from watch_position as w
-      cross join lecture
-      cross join course
-      where lecture.id = w.lecture_id and course.id = lecture.course_id
-        and w.person_id in (${sql.join(personIds)})
-        and course.site_id = ${siteId}`
-    addTo(tally, await count<number>(kysely, question, watched, 'day'))
+/** Counts an activity of all people with a role at the site, by day. Reads people in groups, each person once. */
+export function countByMembers(activity: Activity): CountByDay {
+  return async (kysely, question) => {
+    const { siteId } = question
+    const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
+    return await tallyOf(people, async (personIds) => {
+      // SQLite keeps the order of a `cross join`, so it reads the positions of these people first.
+      const watched = sql`
+        from watch_position as w
+        cross join lecture
+        cross join course
+        where lecture.id = w.lecture_id and course.id = lecture.course_id
+          and w.person_id in (${sql.join(personIds)})
+          and course.site_id = ${siteId}`
+      return (await activity<number>(question, watched, 'day').execute(kysely)).rows
+    })
   }
-  return tally
 }
 
 interface Enrolled {
@@ -92,34 +82,31 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Applies `count` to the current and past students of the courses, one course at a time. */
-export async function countByCourse(
-  kysely: Kysely<Schema>,
-  question: Question,
-  courseIds: readonly string[],
-  count: CountActivity,
-): Promise<Tally<string>> {
-  const tally: Tally<string> = new Map()
-  for (const courseId of courseIds) {
-    // Yield to the event loop between courses, because a site may have many small courses.
-    await setImmediate()
-    const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
-      const { rows } = await sql<Enrolled>`
-        select id, person_id as "personId", purchased_at as "purchasedAt" from course_purchase
-        where course_id = ${courseId}
-          ${after ? sql`and (purchased_at, id) > (${after.purchasedAt}, ${after.id})` : sql``}
-        order by purchased_at, id limit ${PEOPLE_PER_PIECE}`.execute(kysely)
-      return rows
-    })
-    for await (const piece of people) {
-      const watched = sql`
-        from watch_position as w
-        cross join lecture
-        where lecture.id = w.lecture_id
-          and w.person_id in (${sql.join(piece.map(({ personId }) => personId))})
-          and lecture.course_id = ${courseId}`
-      addTo(tally, await count<string>(kysely, question, watched, 'course'))
+/** Counts an activity of the current and past students of the courses, one course at a time. */
+export function countByCourse(activity: Activity): CountByCourse {
+  return async (kysely, question, courseIds) => {
+    const tally: Tally<string> = new Map()
+    for (const courseId of courseIds) {
+      // Yield to the event loop between courses, because a site may have many small courses.
+      await setImmediate()
+      const students = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
+        const { rows } = await sql<Enrolled>`
+          select id, person_id as "personId", purchased_at as "purchasedAt" from course_purchase
+          where course_id = ${courseId}
+            ${after ? sql`and (purchased_at, id) > (${after.purchasedAt}, ${after.id})` : sql``}
+          order by purchased_at, id limit ${PEOPLE_PER_PIECE}`.execute(kysely)
+        return rows
+      })
+      for await (const piece of students) {
+        const watched = sql`
+          from watch_position as w
+          cross join lecture
+          where lecture.id = w.lecture_id
+            and w.person_id in (${sql.join(piece.map(({ personId }) => personId))})
+            and lecture.course_id = ${courseId}`
+        addTo(tally, (await activity<string>(question, watched, 'course').execute(kysely)).rows)
+      }
     }
+    return tally
   }
-  return tally
 }

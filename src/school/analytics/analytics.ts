@@ -2,8 +2,14 @@
 
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
-import { countActive, countByCourse, countByMembers, countCompleted } from './activity.ts'
-import { DAY_MS, type Question, type Tally } from './counting.ts'
+import { active, completed, countByCourse, countByMembers } from './activity.ts'
+import {
+  type CountByCourse,
+  type CountByDay,
+  DAY_MS,
+  type Question,
+  type Tally,
+} from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
 import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
@@ -28,29 +34,29 @@ export function siteFigures(
     fromMs: period.firstDay * DAY_MS,
     untilMs: (period.lastDay + 1) * DAY_MS,
   }
-  const once = (count: typeof countCalls) => {
+  const once = (count: CountByDay) => {
     let counted: Promise<Tally<number>> | undefined
     return async () => {
       counted ??= inTurn(async () => await count(kysely, question))
       return await counted
     }
   }
-  const ofCourses = (count: typeof countEnrolmentsByCourse) => async (ids: readonly string[]) =>
+  const ofCourses = (count: CountByCourse) => async (ids: readonly string[]) =>
     await inTurn(async () => await count(kysely, question, ids))
   return {
     ...question,
     byDay: {
       enrolments: once(countEnrolmentsByDay),
-      activeMembers: once(async (...asked) => await countByMembers(...asked, countActive)),
-      completedCourses: once(async (...asked) => await countByMembers(...asked, countCompleted)),
+      activeMembers: once(countByMembers(active)),
+      completedCourses: once(countByMembers(completed)),
       signIns: once(countSignIns),
       connectedApplications: once(countConnected),
       calls: once(countCalls),
     },
     byCourse: {
       enrolments: ofCourses(countEnrolmentsByCourse),
-      activeMembers: ofCourses(async (...asked) => await countByCourse(...asked, countActive)),
-      completions: ofCourses(async (...asked) => await countByCourse(...asked, countCompleted)),
+      activeMembers: ofCourses(countByCourse(active)),
+      completions: ofCourses(countByCourse(completed)),
     },
     courses: listCourses(database, siteId),
   }

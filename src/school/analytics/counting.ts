@@ -36,6 +36,16 @@ export interface Question {
   readonly untilMs: number
 }
 
+/** Counts a figure of a site by day. */
+export type CountByDay = (kysely: Kysely<Schema>, question: Question) => Promise<Tally<number>>
+
+/** Counts a figure of courses of a site, by course. */
+export type CountByCourse = (
+  kysely: Kysely<Schema>,
+  question: Question,
+  courseIds: readonly string[],
+) => Promise<Tally<string>>
+
 /** The counts for each day or id. A missing key means zero. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
@@ -44,11 +54,22 @@ export interface Counted<Key> {
   readonly total: number
 }
 
+/** Adds up the counts of all pieces of a list. */
+export async function tallyOf<Piece, Key extends string | number>(
+  pieces: AsyncIterable<Piece>,
+  count: (piece: Piece) => Promise<readonly Counted<Key>[]>,
+): Promise<Tally<Key>> {
+  const tally: Tally<Key> = new Map()
+  for await (const piece of pieces) addTo(tally, await count(piece))
+  return tally
+}
+
 export function addTo<Key extends string | number>(
   tally: Tally<Key>,
   rows: readonly Counted<Key>[],
-): void {
+): Tally<Key> {
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
+  return tally
 }
 
 /** Returns the SQL for the day number of a time column. The divisor is a literal, so a query can group by the day. */

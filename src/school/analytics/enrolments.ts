@@ -5,11 +5,12 @@ import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 import {
   addTo,
+  type CountByCourse,
+  type CountByDay,
   type Counted,
   dayOfColumn,
   inPieces,
-  type Question,
-  type Tally,
+  tallyOf,
 } from './counting.ts'
 
 /** Number of enrolments above which a statement is split. */
@@ -17,11 +18,7 @@ const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
 /** Counts the enrolments that began in the period, by day. */
-export async function countEnrolmentsByDay(
-  kysely: Kysely<Schema>,
-  { siteId, fromMs, untilMs }: Question,
-): Promise<Tally<number>> {
-  const tally: Tally<number> = new Map()
+export const countEnrolmentsByDay: CountByDay = async (kysely, { siteId, fromMs, untilMs }) => {
   const courses = inPieces<{ id: string; slug: string }>(COURSES_PER_PIECE, async (after) =>
     kysely
       .selectFrom('course')
@@ -32,22 +29,17 @@ export async function countEnrolmentsByDay(
       .limit(COURSES_PER_PIECE)
       .execute(),
   )
-  for await (const piece of courses) {
+  return await tallyOf(courses, async (piece) => {
     const courseIds = piece.map(({ id }) => id)
-    addTo(tally, await count<number>(kysely, 'day', { courseIds, fromMs, untilMs }))
-  }
-  return tally
+    return await count<number>(kysely, 'day', { courseIds, fromMs, untilMs })
+  })
 }
 
 /** Counts the enrolments that began in the period, by course. */
-export async function countEnrolmentsByCourse(
-  kysely: Kysely<Schema>,
-  { fromMs, untilMs }: Question,
-  courseIds: readonly string[],
-): Promise<Tally<string>> {
-  const tally: Tally<string> = new Map()
-  addTo(tally, await count<string>(kysely, 'course', { courseIds, fromMs, untilMs }))
-  return tally
+export const countEnrolmentsByCourse: CountByCourse = async (kysely, question, courseIds) => {
+  const { fromMs, untilMs } = question
+  const rows = await count<string>(kysely, 'course', { courseIds, fromMs, untilMs })
+  return addTo(new Map(), rows)
 }
 
 interface Span {

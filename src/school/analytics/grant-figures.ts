@@ -2,39 +2,31 @@ import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
 import {
-  addTo,
+  type CountByDay,
   type Counted,
   dayOfColumn,
   idsOfSite,
   type Question,
-  type Tally,
+  tallyOf,
 } from './counting.ts'
 
 const GRANTS_PER_PIECE = 1000
 
 /** Counts sign-ins to clients at the site, by day, as far back as they are stored. Each code exchange counts as one. */
-export async function countSignIns(
-  kysely: Kysely<Schema>,
-  question: Question,
-): Promise<Tally<number>> {
-  const { fromMs, untilMs } = question
-  return await countByGrants(kysely, question, async (grantIds) => {
+export const countSignIns: CountByDay = async (kysely, question) =>
+  await countByGrants(kysely, question, async (grantIds) => {
     const { rows } = await sql<Counted<number>>`
       select ${dayOfColumn('started_at')} as key, count(*) as total from refresh_token_family
       where grant_id in (${sql.join(grantIds)})
-        and started_at >= ${fromMs} and started_at < ${untilMs}
+        and started_at >= ${question.fromMs} and started_at < ${question.untilMs}
       group by 1`.execute(kysely)
     return rows
   })
-}
 
 /** Counts the uses of tokens at the site, by day, as far back as they are stored. */
-export async function countCalls(
-  kysely: Kysely<Schema>,
-  question: Question,
-): Promise<Tally<number>> {
-  const { firstDay, lastDay } = question.period
-  return await countByGrants(kysely, question, async (grantIds) => {
+export const countCalls: CountByDay = async (kysely, question) =>
+  await countByGrants(kysely, question, async (grantIds) => {
+    const { firstDay, lastDay } = question.period
     // Select the grants first, as in activity.ts. Otherwise SQLite reads all uses of these days.
     const { rows } = await sql<Counted<number>>`
       select used.day as key, sum(used.calls) as total
@@ -44,7 +36,6 @@ export async function countCalls(
       group by used.day`.execute(kysely)
     return rows
   })
-}
 
 interface Lives {
   readonly begins: number
@@ -53,12 +44,9 @@ interface Lives {
 }
 
 /** Counts, for each day, the grants that were valid at some time on that day, as far back as grants are stored. */
-export async function countConnected(
-  kysely: Kysely<Schema>,
-  question: Question,
-): Promise<Tally<number>> {
-  const { firstDay, lastDay } = question.period
-  return await countByGrants(kysely, question, async (grantIds) => {
+export const countConnected: CountByDay = async (kysely, question) =>
+  await countByGrants(kysely, question, async (grantIds) => {
+    const { firstDay, lastDay } = question.period
     const { rows } = await sql<Lives>`
       select begins, ends, count(*) as total from (
         select ${dayOfColumn('granted_at')} as begins,
@@ -74,16 +62,12 @@ export async function countConnected(
       return Array.from({ length: days }, (_, index) => ({ key: from + index, total }))
     })
   })
-}
 
 /** Sums a count over all grants of the site, including ended grants. */
 async function countByGrants(
   kysely: Kysely<Schema>,
   { siteId }: Question,
   count: (grantIds: readonly string[]) => Promise<readonly Counted<number>[]>,
-): Promise<Tally<number>> {
-  const tally: Tally<number> = new Map()
-  const grants = idsOfSite(kysely, siteId, ['oauth_grant', 'id'], GRANTS_PER_PIECE)
-  for await (const grantIds of grants) addTo(tally, await count(grantIds))
-  return tally
+) {
+  return await tallyOf(idsOfSite(kysely, siteId, ['oauth_grant', 'id'], GRANTS_PER_PIECE), count)
 }

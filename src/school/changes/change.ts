@@ -1,8 +1,9 @@
 /** Runs changes to a site's data, each in one transaction with its audit event. */
 
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { z } from 'zod'
 
 import { operates } from '../../directory/sites/site-choice.ts'
 import {
@@ -11,8 +12,10 @@ import {
   recordAuditEvent,
 } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { badInput, forbidden } from './refusals.ts'
+import { readInput } from './input.ts'
+import { badInput, ChangeRefused } from './refusals.ts'
 
 /** The operator who changes a site, with the client, the request and the time. */
 export interface SiteActor extends Actor {
@@ -20,14 +23,17 @@ export interface SiteActor extends Actor {
   readonly clientId: string
 }
 
-type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<Result>
-
-/** Records an audit event of the actor at the site. */
-type RecordChange = (
-  action: Change['action'],
-  subject: Change['subject'],
-  values: Pick<Change, 'before' | 'after' | 'personId'>,
-) => Promise<void>
+/** What a change of a site works with. */
+export interface SiteWork {
+  readonly trx: Transaction<Schema>
+  readonly actor: SiteActor
+  /** Records an audit event of the actor at the site. */
+  readonly record: (
+    action: Change['action'],
+    subject: Change['subject'],
+    values: Pick<Change, 'before' | 'after' | 'personId'>,
+  ) => Promise<void>
+}
 
 /**
  * Runs a change of the actor's site in one transaction. Changes of the same site run one after the other.
@@ -37,21 +43,37 @@ type RecordChange = (
 export async function changeSite<Result>(
   database: Database,
   actor: SiteActor,
-  work: Work<Result>,
+  work: (site: SiteWork) => Promise<Result>,
 ): Promise<Result> {
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
     await lockSite(trx, database, siteId)
     // Check again, because an earlier mutation in the same document may have removed the actor's role.
-    if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
-    return await work(trx, async (action, subject, values) => {
-      await recordAtSite(trx, actor, { action, subject, siteId, ...values })
-    })
+    if (!operates(await findRoles(trx, siteId, personId))) {
+      throw new ChangeRefused('FORBIDDEN', 'you are no longer an operator of this site')
+    }
+    const record: SiteWork['record'] = async (action, subject, values) =>
+      await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
+    return await work({ trx, actor, record })
   })
 }
 
-/** Records a change at a site by a person who need not operate it. */
-export const recordAtSite: typeof recordAuditEvent = recordAuditEvent
+/** Creates a function that runs a change with `changeSite`. */
+export function siteChange<Input, Result>(work: (site: SiteWork, input: Input) => Promise<Result>) {
+  return async (database: Database, actor: SiteActor, input: Input): Promise<Result> =>
+    await changeSite(database, actor, async (site) => await work(site, input))
+}
+
+/** Creates a function that checks an input, and then runs a change with `changeSite`. */
+export function checkedChange<Input extends z.ZodType, Result>(
+  schema: Input,
+  work: (site: SiteWork, input: z.output<Input>) => Promise<Result>,
+) {
+  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<Result> => {
+    const checked = readInput(schema, input)
+    return await changeSite(database, actor, async (site) => await work(site, checked))
+  }
+}
 
 /**
  * Locks the site until the transaction ends, so what a change has read is still true when it writes. Otherwise two
@@ -83,39 +105,43 @@ export async function findRoles(
   return rows.map(({ role }) => role).sort()
 }
 
-/** A row to create, with the client's idempotency key. */
-export interface Creation {
+/** How to create a row of a site. */
+interface Creation<Input extends z.ZodType> {
   /** The prefix of the row id, such as `crs`. */
   readonly prefix: string
-  /** Repeating a request with the same key and input creates nothing new. */
-  readonly idempotencyKey?: string | null | undefined
-  readonly input: object
+  /** The schema of the input. Repeating a request with the same key and input creates nothing new. */
+  readonly schema: Input
   /** Finds the row of an earlier request. If that row was removed, the key may create another. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
-  readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
+  readonly insert: (
+    site: SiteWork,
+    id: string,
+    values: Omit<z.output<Input>, 'idempotencyKey'>,
+  ) => Promise<void>
 }
 
 /** How long an idempotency key is stored, in seconds. Clean-up then deletes it. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a row, but only once if the client repeats an idempotency key at the site.
- *
- * @returns the id of the new row, or of the row created earlier
- * @throws ChangeRefused as `changeSite` does, and if the key was used with other input
+ * Creates a function that creates a row, but only once if the client repeats an idempotency key at the site. It returns
+ * the id of the new row, or of the row created earlier. It throws ChangeRefused as `changeSite` does, for an invalid
+ * input, and if the key was used with other input.
  */
-export async function createAtSite(
-  database: Database,
-  actor: SiteActor,
-  creation: Creation,
-): Promise<string> {
-  const id = newId(creation.prefix)
-  return await changeSite(database, actor, async (trx, record) => {
-    const before = await useKey(trx, actor, creation, id)
-    if (before !== undefined) return before
-    await creation.insert(id, trx, record)
-    return id
-  })
+export function siteCreation<
+  Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,
+>({ prefix, schema, find, insert }: Creation<Input>) {
+  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<string> => {
+    const { idempotencyKey: key, ...values } = readInput(schema, input)
+    const id = newId(prefix)
+    const digest = sha256(JSON.stringify([prefix, values]))
+    return await changeSite(database, actor, async (site) => {
+      const before = key == null ? undefined : await useKey(site, { key, digest, id, find })
+      if (before !== undefined) return before
+      await insert(site, id, values)
+      return id
+    })
+  }
 }
 
 /** Generates a unique id: the prefix, an underscore and 120 random bits. */
@@ -123,23 +149,18 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
+type KeyUse = Pick<Creation<z.ZodType>, 'find'> & Readonly<Record<'key' | 'digest' | 'id', string>>
+
 /** Stores the new id under the idempotency key, unless the row of an earlier id exists. @returns that earlier id */
 async function useKey(
-  trx: Transaction<Schema>,
-  { siteId, clientId, now }: SiteActor,
-  { prefix, idempotencyKey, input, find }: Creation,
-  id: string,
+  { trx, actor: { siteId, clientId, now } }: SiteWork,
+  { key, digest, id, find }: KeyUse,
 ): Promise<string | undefined> {
-  if (idempotencyKey == null) return undefined
-  const digest = createHash('sha256')
-    .update(JSON.stringify([prefix, input]))
-    .digest('base64url')
   const use = { made_id: id, expires_at: now + KEY_SECONDS * 1000 }
-  const key = { site_id: siteId, client_id: clientId, key: idempotencyKey }
-  const isKey = sql<boolean>`site_id = ${siteId} and client_id = ${clientId} and key = ${idempotencyKey}`
+  const isKey = sql<boolean>`site_id = ${siteId} and client_id = ${clientId} and key = ${key}`
   const taken = await trx
     .insertInto('change_key')
-    .values({ ...key, ...use, digest })
+    .values({ site_id: siteId, client_id: clientId, key, digest, ...use })
     .onConflict((conflict) => conflict.doNothing())
     .returning('key')
     .executeTakeFirst()

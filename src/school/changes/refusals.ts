@@ -1,5 +1,5 @@
 /** The machine-readable reason for rejecting a change. */
-export type RefusalCode =
+type RefusalCode =
   /** A value is missing or invalid. `field` names it. */
   | 'BAD_INPUT'
   /** The site has no row with this id, although another site may have one. */
@@ -46,8 +46,4 @@ export function conflict(message: string, field?: string): ChangeRefused {
 
 export function limitReached(message: string): ChangeRefused {
   return new ChangeRefused('LIMIT_REACHED', message)
-}
-
-export function forbidden(): ChangeRefused {
-  return new ChangeRefused('FORBIDDEN', 'you are no longer an operator of this site')
 }

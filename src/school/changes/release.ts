@@ -18,16 +18,13 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
 
 /** Returns the SQL condition for rows in a release state, equivalent to `releaseStateOf`. */
 export function isInState(state: ReleaseState, nowMs: number) {
-  switch (state) {
-    case 'ARCHIVED':
-      return sql<boolean>`archived_at is not null`
-    case 'DRAFT':
-      return sql<boolean>`archived_at is null and published_at is null`
-    case 'SCHEDULED':
-      return sql<boolean>`archived_at is null and published_at > ${nowMs}`
-    case 'PUBLISHED':
-      return sql<boolean>`archived_at is null and published_at <= ${nowMs}`
+  const conditions = {
+    ARCHIVED: sql<boolean>`archived_at is not null`,
+    DRAFT: sql<boolean>`archived_at is null and published_at is null`,
+    SCHEDULED: sql<boolean>`archived_at is null and published_at > ${nowMs}`,
+    PUBLISHED: sql<boolean>`archived_at is null and published_at <= ${nowMs}`,
   }
+  return conditions[state]
 }
 
 /** A change of the release state. `at` is the publication time, which may be in the future. */

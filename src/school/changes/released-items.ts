@@ -1,11 +1,18 @@
-import { type Kysely, type SelectQueryBuilder, type Simplify, sql, type Transaction } from 'kysely'
+import {
+  type Kysely,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  type Simplify,
+  sql,
+  type Transaction,
+} from 'kysely'
 import type { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import { type ListOrder, orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
-import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
+import { differenceOf, siteChange, siteCreation } from './change.ts'
 import { given, readInput } from './input.ts'
 import { conflict, limitReached, notFound } from './refusals.ts'
 import {
@@ -20,7 +27,11 @@ import {
 type ItemTable = 'course' | 'digital_product' | 'event'
 
 /** Tables whose rows refer to an item. */
-type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
+type ReferringTable =
+  | 'lecture'
+  | 'course_purchase'
+  | 'digital_product_purchase'
+  | 'event_registration'
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
@@ -106,35 +117,27 @@ export function releasedItems<
       return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
     },
 
-    /** Creates a draft. @returns its id @throws ChangeRefused for an invalid value, a taken slug, or at the limit */
-    async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
-      const { idempotencyKey, ...rest } = readInput(kind.creation, input)
-      // All other members of the creation schema are fields.
-      const fields = rest as unknown as Fields
-      check?.(fields)
-      return await createAtSite(database, actor, {
-        prefix,
-        idempotencyKey,
-        input: fields,
-        find: async (trx, siteId, id) => await find(trx, siteId, { id }),
-        insert: async (id, trx, record) => {
-          const { siteId, now: createdAt } = actor
-          await mustHaveRoom(trx, siteId, table)
-          const inserted = await insert(trx, table, { id, siteId, ...fields, createdAt })
-          if (!inserted) throw slugTaken(fields.slug)
-          await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
-        },
-      })
-    },
+    /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, or at the limit. */
+    create: siteCreation({
+      prefix,
+      schema: kind.creation,
+      find: async (trx, siteId, id) => await find(trx, siteId, { id }),
+      async insert({ trx, actor, record }, id, values) {
+        // All other members of the creation schema are fields.
+        const fields = values as unknown as Fields
+        check?.(fields)
+        const { siteId, now: createdAt } = actor
+        await mustHaveRoom(trx, siteId, table)
+        const inserted = await insert(trx, table, { id, siteId, ...fields, createdAt })
+        if (!inserted) throw slugTaken(fields.slug)
+        await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
+      },
+    }),
 
-    /** Changes the given fields. @throws ChangeRefused for an unknown item, an invalid value, or a taken slug */
-    async update(
-      database: Database,
-      actor: SiteActor,
-      { id, ...input }: Changes & { readonly id: string },
-    ): Promise<void> {
-      const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
-      await changeSite(database, actor, async (trx, record) => {
+    /** Changes the given fields. Throws ChangeRefused for an unknown item, an invalid value, or a taken slug. */
+    update: siteChange(
+      async ({ trx, actor, record }, { id, ...input }: Changes & { readonly id: string }) => {
+        const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
         // Every field is also a column of the row.
         const item = (await mustFind(trx, actor.siteId, id)) as unknown as Fields
         const change = differenceOf<Fields>(item, wanted)
@@ -144,34 +147,37 @@ export function releasedItems<
         if (slug !== undefined && (await find(trx, actor.siteId, { slug }))) throw slugTaken(slug)
         await write(trx, table, id, change.after)
         await record(`${table}.update`, { kind: table, id }, change)
-      })
-    },
+      },
+    ),
 
-    /** Changes the release state of an item. @throws ChangeRefused if unknown, or if an archived item is published */
-    async release(
-      database: Database,
-      actor: SiteActor,
-      { id, change }: { readonly id: string; readonly change: ReleaseChange },
-    ): Promise<void> {
-      await changeSite(database, actor, async (trx, record) => {
-        const item = await mustFind(trx, actor.siteId, id)
-        const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
-        const difference = differenceOf<Release>(item, wanted)
-        if (!difference) return
-        await write(trx, table, id, difference.after)
-        await record(`${table}.${change.kind}`, { kind: table, id }, difference)
-      })
-    },
+    /** Changes the release state of an item. Throws ChangeRefused if unknown, or if an archived item is published. */
+    release: siteChange(async ({ trx, actor, record }, { id, change }: Releasing) => {
+      const item = await mustFind(trx, actor.siteId, id)
+      const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
+      const difference = differenceOf<Release>(item, wanted)
+      if (!difference) return
+      await write(trx, table, id, difference.after)
+      await record(`${table}.${change.kind}`, { kind: table, id }, difference)
+    }),
   }
 }
 
+interface Releasing {
+  readonly id: string
+  readonly change: ReleaseChange
+}
+
 /** Creates a function that counts the rows of a table that refer to each item. Its result omits items without rows. */
-export function countReferring(table: ItemTable, referring: ReferringTable) {
+export function countReferring(
+  table: ItemTable,
+  referring: ReferringTable,
+  condition: RawBuilder<unknown> = sql`true`,
+) {
   const column = sql.ref(`${table}_id`)
   return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
     const { rows } = await sql<{ id: string; total: number }>`
       select ${column} as id, count(*) as total from ${sql.table(referring)}
-      where ${column} in (${sql.join(ids)}) group by ${column}`.execute(kysely)
+      where ${column} in (${sql.join(ids)}) and ${condition} group by ${column}`.execute(kysely)
     return new Map(rows.map(({ id, total }) => [id, Number(total)]))
   }
 }

@@ -45,17 +45,10 @@ export async function findOrder(
 function ordersOf(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('customer_order as placed')
-    .select([
-      'placed.id',
-      'placed.number',
-      'placed.person_id as personId',
-      'placed.placed_at as placedAt',
-      'placed.total_cents as totalCents',
-      'placed.currency',
-      'placed.coupon_code as couponCode',
-      'placed.invoice_number as invoiceNumber',
-      'placed.refunded_at as refundedAt',
-    ])
+    .select(['placed.id', 'placed.number', 'placed.person_id as personId'])
+    .select(['placed.placed_at as placedAt', 'placed.total_cents as totalCents', 'placed.currency'])
+    .select(['placed.coupon_code as couponCode', 'placed.invoice_number as invoiceNumber'])
+    .select(['placed.refunded_at as refundedAt'])
     .where('placed.site_id', '=', siteId)
 }
 

@@ -1,10 +1,9 @@
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 
-import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, readInput, title } from '../changes/input.ts'
+import { checkedChange, differenceOf, siteChange, siteCreation } from '../changes/change.ts'
+import { given, idempotencyKey, title } from '../changes/input.ts'
 import { limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
 import { courses } from './course-store.ts'
 import {
@@ -21,63 +20,47 @@ const SECTIONS_PER_COURSE_MAX = 200
 const LECTURES_PER_COURSE_MAX = 1000
 const LECTURE_SECONDS_MAX = 86_400
 
-const position = z.int().min(1, 'must be 1 or more').optional()
+const id = z.string()
+const courseId = z.string()
 const sectionId = z.string().nullish()
+const position = z.int().min(1, 'must be 1 or more').optional()
 const durationSeconds = z.int().min(0).max(LECTURE_SECONDS_MAX)
 
-const sectionCreation = z.strictObject({ title, position, idempotencyKey })
-const sectionChanges = z.strictObject({ title: title.optional(), position })
-const lectureCreation = sectionCreation.extend({ durationSeconds, sectionId })
-const lectureChanges = z.strictObject({ title, durationSeconds }).partial()
-const lectureMovement = z.strictObject({ sectionId, position })
+const newSection = z.strictObject({ courseId, title, position, idempotencyKey })
 
-/** Creates a section, at a position or at the end. @returns its id @throws ChangeRefused */
-export async function createSection(
-  database: Database,
-  actor: SiteActor,
-  { courseId, ...input }: z.input<typeof sectionCreation> & { readonly courseId: string },
-): Promise<string> {
-  const { idempotencyKey: key, ...wanted } = readInput(sectionCreation, input)
-  return await createAtSite(database, actor, {
-    prefix: 'sec',
-    idempotencyKey: key,
-    input: { courseId, ...wanted },
-    find: findSection,
-    insert: async (id, trx, record) => {
-      await courses.mustFind(trx, actor.siteId, courseId)
-      const sections = await listSections(trx, [courseId])
-      if (sections.length >= SECTIONS_PER_COURSE_MAX) {
-        throw limitReached(`a course can have at most ${SECTIONS_PER_COURSE_MAX} sections`)
-      }
-      const made = { id, position: sections.length + 1, title: wanted.title }
-      await trx
-        .insertInto('section')
-        .values({ ...made, course_id: courseId, created_at: actor.now })
-        .execute()
-      const ordered = placeAmong(sections, made, wanted.position)
-      await arrangeCourse(trx, courseId, { sections: ordered })
-      const after = { course: courseId, title: made.title }
-      await record('section.create', { kind: 'section', id }, { after })
-    },
-  })
-}
+/** Creates a section, at a position or at the end. */
+export const createSection = siteCreation({
+  prefix: 'sec',
+  schema: newSection,
+  find: findSection,
+  async insert({ trx, actor, record }, id, { courseId, title, position }) {
+    await courses.mustFind(trx, actor.siteId, courseId)
+    const sections = await listSections(trx, [courseId])
+    if (sections.length >= SECTIONS_PER_COURSE_MAX) {
+      throw limitReached(`a course can have at most ${SECTIONS_PER_COURSE_MAX} sections`)
+    }
+    const made = { id, position: sections.length + 1, title }
+    await trx
+      .insertInto('section')
+      .values({ ...made, course_id: courseId, created_at: actor.now })
+      .execute()
+    await arrangeCourse(trx, courseId, { sections: placeAmong(sections, made, position) })
+    await record('section.create', { kind: 'section', id }, { after: { course: courseId, title } })
+  },
+})
 
-/** Changes the given fields of a section: its title, its position, or both. @throws ChangeRefused */
-export async function updateSection(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: z.input<typeof sectionChanges> & { readonly id: string },
-): Promise<void> {
-  const wanted = readInput(sectionChanges, input)
-  await changeSite(database, actor, async (trx, record) => {
+/** Changes the given fields of a section: its title, its position, or both. */
+export const updateSection = checkedChange(
+  z.strictObject({ id, title: title.optional(), position }),
+  async ({ trx, actor, record }, { id, title, position }) => {
     const section = mustBeThere(await findSection(trx, actor.siteId, id), 'section')
     const sections = await listSections(trx, [section.courseId])
     // A position beyond the end means the end.
-    const place = wanted.position && Math.min(wanted.position, sections.length)
-    const change = differenceOf(section, given({ title: wanted.title, position: place }))
+    const place = position && Math.min(position, sections.length)
+    const change = differenceOf(section, given({ title, position: place }))
     if (!change) return
-    if (wanted.title !== undefined) {
-      await trx.updateTable('section').set({ title: wanted.title }).where('id', '=', id).execute()
+    if (title !== undefined) {
+      await trx.updateTable('section').set({ title }).where('id', '=', id).execute()
     }
     if (change.after.position !== undefined) {
       const others = sections.filter((other) => other.id !== id)
@@ -85,53 +68,41 @@ export async function updateSection(
       await arrangeCourse(trx, section.courseId, { sections: ordered })
     }
     await record('section.update', { kind: 'section', id }, change)
-  })
-}
+  },
+)
 
-/** Creates a lecture in a section, or before the first section. @returns its id @throws ChangeRefused */
-export async function createLecture(
-  database: Database,
-  actor: SiteActor,
-  { courseId, ...input }: z.input<typeof lectureCreation> & { readonly courseId: string },
-): Promise<string> {
-  const { idempotencyKey: key, ...wanted } = readInput(lectureCreation, input)
-  return await createAtSite(database, actor, {
-    prefix: 'lec',
-    idempotencyKey: key,
-    input: { courseId, ...wanted },
-    find: findLecture,
-    insert: async (id, trx, record) => {
-      await courses.mustFind(trx, actor.siteId, courseId)
-      const section = await sectionWithin(trx, actor, courseId, wanted.sectionId)
-      const present = await listLectures(trx, [courseId])
-      if (present.length >= LECTURES_PER_COURSE_MAX) {
-        throw limitReached(`a course can have at most ${LECTURES_PER_COURSE_MAX} lectures`)
-      }
-      const made = {
-        id,
-        course_id: courseId,
-        section_id: section,
-        position: present.length + 1,
-        title: wanted.title,
-        duration_seconds: wanted.durationSeconds,
-      }
-      await trx.insertInto('lecture').values(made).execute()
-      const placed = { id, sectionId: section, position: made.position, wanted: wanted.position }
-      await place(trx, courseId, present, placed)
-      const after = { course: courseId, title: made.title, durationSeconds: made.duration_seconds }
-      await record('lecture.create', { kind: 'lecture', id }, { after })
-    },
-  })
-}
+/** Creates a lecture in a section, or before the first section. */
+export const createLecture = siteCreation({
+  prefix: 'lec',
+  schema: newSection.extend({ durationSeconds, sectionId }),
+  find: findLecture,
+  async insert({ trx, actor, record }, id, { courseId, title, durationSeconds, ...wanted }) {
+    await courses.mustFind(trx, actor.siteId, courseId)
+    const section = await sectionWithin(trx, actor.siteId, courseId, wanted.sectionId)
+    const present = await listLectures(trx, [courseId])
+    if (present.length >= LECTURES_PER_COURSE_MAX) {
+      throw limitReached(`a course can have at most ${LECTURES_PER_COURSE_MAX} lectures`)
+    }
+    const position = present.length + 1
+    await trx
+      .insertInto('lecture')
+      .values({
+        ...{ id, course_id: courseId, section_id: section, position, title },
+        duration_seconds: durationSeconds,
+      })
+      .execute()
+    const placed = { id, sectionId: section, position, wanted: wanted.position }
+    await place(trx, courseId, present, placed)
+    const after = { course: courseId, title, durationSeconds }
+    await record('lecture.create', { kind: 'lecture', id }, { after })
+  },
+})
 
-/** Changes the given fields of a lecture: its title, its duration, or both. @throws ChangeRefused */
-export async function updateLecture(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: z.input<typeof lectureChanges> & { readonly id: string },
-): Promise<void> {
-  const wanted = given(readInput(lectureChanges, input))
-  await changeSite(database, actor, async (trx, record) => {
+/** Changes the given fields of a lecture: its title, its duration, or both. */
+export const updateLecture = checkedChange(
+  z.strictObject({ title, durationSeconds }).partial().extend({ id }),
+  async ({ trx, actor, record }, { id, ...fields }) => {
+    const wanted = given(fields)
     const lecture = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const change = differenceOf(lecture, wanted)
     if (!change) return
@@ -141,23 +112,19 @@ export async function updateLecture(
       .where('id', '=', id)
       .execute()
     await record('lecture.update', { kind: 'lecture', id }, change)
-  })
-}
+  },
+)
 
-/** Moves a lecture to a position, or to the end, in the same or another section of its course. @throws ChangeRefused */
-export async function moveLecture(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: z.input<typeof lectureMovement> & { readonly id: string },
-): Promise<void> {
-  const wanted = readInput(lectureMovement, input)
-  await changeSite(database, actor, async (trx, record) => {
+/** Moves a lecture to a position, or to the end, in the same or another section of its course. */
+export const moveLecture = checkedChange(
+  z.strictObject({ id, sectionId, position }),
+  async ({ trx, actor, record }, { id, ...wanted }) => {
     const lecture = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const { courseId } = lecture
     const section =
       wanted.sectionId === undefined
         ? lecture.sectionId
-        : await sectionWithin(trx, actor, courseId, wanted.sectionId)
+        : await sectionWithin(trx, actor.siteId, courseId, wanted.sectionId)
     const others = (await listLectures(trx, [courseId])).filter((other) => other.id !== id)
     await trx.updateTable('lecture').set({ section_id: section }).where('id', '=', id).execute()
     const moved = { id, sectionId: section, position: lecture.position, wanted: wanted.position }
@@ -165,8 +132,8 @@ export async function moveLecture(
     const after = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const change = differenceOf(lecture, after)
     if (change) await record('lecture.move', { kind: 'lecture', id }, change)
-  })
-}
+  },
+)
 
 /** Deletes a section. Its lectures stay and move before the first section. */
 export const deleteSection = deletes('section', findSection)
@@ -175,14 +142,13 @@ export const deleteSection = deletes('section', findSection)
 export const deleteLecture = deletes('lecture', findLecture)
 
 function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof findLecture) {
-  return async (database: Database, actor: SiteActor, id: string): Promise<void> =>
-    await changeSite(database, actor, async (trx, record) => {
-      const { courseId, title } = mustBeThere(await find(trx, actor.siteId, id), kind)
-      await trx.deleteFrom(kind).where('id', '=', id).execute()
-      await arrangeCourse(trx, courseId, {})
-      const action = kind === 'section' ? 'section.delete' : 'lecture.delete'
-      await record(action, { kind, id }, { before: { course: courseId, title } })
-    })
+  return siteChange(async ({ trx, actor, record }, id: string) => {
+    const { courseId, title } = mustBeThere(await find(trx, actor.siteId, id), kind)
+    await trx.deleteFrom(kind).where('id', '=', id).execute()
+    await arrangeCourse(trx, courseId, {})
+    const action = kind === 'section' ? 'section.delete' : 'lecture.delete'
+    await record(action, { kind, id }, { before: { course: courseId, title } })
+  })
 }
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
@@ -203,7 +169,7 @@ async function place(
 /** Returns the id of a section if it belongs to the course; null without an id. @throws ChangeRefused if not */
 async function sectionWithin(
   trx: Transaction<Schema>,
-  { siteId }: SiteActor,
+  siteId: string,
   courseId: string,
   id: string | null | undefined,
 ): Promise<string | null> {

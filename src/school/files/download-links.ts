@@ -78,14 +78,8 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
     .innerJoin('stored_file as file', 'file.id', 'product.file_id')
     .innerJoin('person', 'person.id', 'bought.person_id')
     .leftJoin('customer_order as placed', 'placed.id', 'bought.order_id')
-    .select([
-      'file.id as fileId',
-      'file.name as storedName',
-      'file.media_type as mediaType',
-      'file.size_bytes as sizeBytes',
-      'file.sha256',
-      'product.file_name as fileName',
-    ])
+    .select(['file.id as fileId', 'file.name as storedName', 'file.media_type as mediaType'])
+    .select(['file.size_bytes as sizeBytes', 'file.sha256', 'product.file_name as fileName'])
     .where('bought.id', '=', purchaseId)
     .where('file.id', '=', fileId)
     .where('person.disabled_at', 'is', null)

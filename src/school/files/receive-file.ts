@@ -19,7 +19,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { SiteActor } from '../changes/change.ts'
 import { fileName, readInput } from '../changes/input.ts'
 import { type FileKind, fitsName, HEAD_BYTES, kindOf, mediaTypes } from './file-kinds.ts'
-import { type Draft, FileMissing, type Files, storageKey } from './file-storage.ts'
+import { type Draft, FileMissing, type Files, orUnavailable, storageKey } from './file-storage.ts'
 import { mustShareFolder } from './shared-folder.ts'
 import { type SiteLimits, storeFile } from './stored-files.ts'
 
@@ -90,7 +90,6 @@ export async function storeBundledFiles(
         folder: draftFolder,
         bytesMax: BUNDLED_BYTES_MAX,
         seconds: READ_SECONDS_MAX,
-        check: () => {},
       })
       await storage.put(key, draft)
     }
@@ -115,7 +114,7 @@ interface Receiving {
   readonly bytesMax: number
   readonly seconds: number
   /** Throws if the kind does not match the request. */
-  readonly check: (kind: FileKind) => void
+  readonly check?: (kind: FileKind) => void
 }
 
 /**
@@ -128,19 +127,13 @@ async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Dra
   const path = join(folder, randomUUID())
   await using opening = new AsyncDisposableStack()
   opening.defer(async () => await rm(path, { force: true }))
-  const handle = await openDraft(folder, path)
+  const handle = await orUnavailable(async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return await open(path, 'wx', 0o600)
+  })
   const content = await receiveInto(handle, stream, receiving)
   const removing = opening.move()
   return { path, ...content, [Symbol.asyncDispose]: () => removing.disposeAsync() }
-}
-
-async function openDraft(folder: string, path: string): Promise<FileHandle> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    return await open(path, 'wx', 0o600)
-  } catch (cause) {
-    throw storageUnavailable(cause)
-  }
 }
 
 async function receiveInto(handle: FileHandle, stream: Readable, receiving: Receiving) {
@@ -170,7 +163,7 @@ function detectKind(head: Buffer, check: Receiving['check']): FileKind {
   const kind = kindOf(head.subarray(0, HEAD_BYTES))
   if (!kind)
     throw unsupportedFile(`its content has none of the supported types: ${mediaTypes.join(', ')}`)
-  check(kind)
+  check?.(kind)
   return kind
 }
 

@@ -4,8 +4,9 @@ import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
-import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
+import { changeSite, differenceOf, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
+import { products } from '../commerce/product-store.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export interface SiteLimits {
@@ -35,14 +36,9 @@ export async function findFile(kysely: Kysely<Schema>, siteId: string, id: strin
 function filesOf(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('stored_file')
-    .select([
-      'stored_file.id',
-      'stored_file.name',
-      'stored_file.media_type as mediaType',
-      'stored_file.size_bytes as sizeBytes',
-      'stored_file.sha256',
-      'stored_file.created_at as createdAt',
-    ])
+    .select(['stored_file.id', 'stored_file.name', 'stored_file.media_type as mediaType'])
+    .select(['stored_file.size_bytes as sizeBytes', 'stored_file.sha256'])
+    .select(['stored_file.created_at as createdAt'])
     .where('stored_file.site_id', '=', siteId)
 }
 
@@ -71,7 +67,7 @@ export async function storeFile(
   await storage.put(storageKey(id), draft)
   let isNew = false
   try {
-    isNew = await changeSite(database, actor, async (trx, record) => {
+    isNew = await changeSite(database, actor, async ({ trx, record }) => {
       await mustHaveRoom(trx, siteId, sizeBytes, limits)
       const made = await trx
         .insertInto('stored_file')
@@ -137,7 +133,7 @@ export async function deleteFile(
   actor: SiteActor,
   { id, storage }: { readonly id: string; readonly storage: FileStorage },
 ): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
+  await changeSite(database, actor, async ({ trx, record }) => {
     const { name, mediaType, sizeBytes, sha256 } = await holdFile(trx, actor.siteId, id)
     const product = await trx
       .selectFrom('digital_product')
@@ -192,21 +188,11 @@ export interface ProductFile {
 }
 
 /** Sets or removes the file of a product. A new file also sets the product's file name. @throws ChangeRefused */
-export async function setProductFile(
-  database: Database,
-  actor: SiteActor,
-  { productId, fileId }: ProductFile,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
+export const setProductFile = siteChange(
+  async ({ trx, actor, record }, { productId, fileId }: ProductFile) => {
     const file = fileId === null ? undefined : await holdFile(trx, actor.siteId, fileId)
-    const product = await trx
-      .selectFrom('digital_product')
-      .select(['file_id as fileId', 'file_name as fileName'])
-      .where('id', '=', productId)
-      .where('site_id', '=', actor.siteId)
-      .executeTakeFirst()
-    const wanted = { fileId, ...(file && { fileName: file.name }) }
-    const change = differenceOf(mustBeThere(product, 'digital product'), wanted)
+    const product = await products.mustFind(trx, actor.siteId, productId)
+    const change = differenceOf(product, { fileId, ...(file && { fileName: file.name }) })
     if (!change) return
     await trx
       .updateTable('digital_product')
@@ -214,19 +200,14 @@ export async function setProductFile(
       .where('id', '=', productId)
       .execute()
     await record('digital_product.file', { kind: 'digital_product', id: productId }, change)
-  })
-}
+  },
+)
 
 export async function findProductFile(
   { kysely }: Database,
   siteId: string,
-  productId: string,
+  id: string,
 ): Promise<StoredFile | undefined> {
-  const product = await kysely
-    .selectFrom('digital_product')
-    .select('file_id')
-    .where('id', '=', productId)
-    .where('site_id', '=', siteId)
-    .executeTakeFirst()
-  return product?.file_id ? await findFile(kysely, siteId, product.file_id) : undefined
+  const product = await products.find(kysely, siteId, { id })
+  return product?.fileId ? await findFile(kysely, siteId, product.fileId) : undefined
 }

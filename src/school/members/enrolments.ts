@@ -3,10 +3,8 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
-import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { changeSite, newId, type SiteActor } from '../changes/change.ts'
-import { readInput } from '../changes/input.ts'
+import { checkedChange, newId, siteChange } from '../changes/change.ts'
 import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { grantRoles, mustHaveRoles } from './site-roles.ts'
@@ -87,100 +85,73 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
     )
 }
 
+/** How long an enrolment lasts. Requires `expireDate` or `hasLifetimeAccess: true`, so lifetime access is explicit. */
 const lasting = z.strictObject({
   expireDate: z.int().nullish(),
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-/** How long an enrolment lasts. Requires `expireDate` or `hasLifetimeAccess: true`, so lifetime access is explicit. */
-type Lasting = z.input<typeof lasting>
-
-export interface EnrolmentWish extends Lasting {
-  readonly personId: string
-  readonly courseId: string
-}
+const wish = lasting.extend({ personId: z.string(), courseId: z.string() })
+export type EnrolmentWish = z.input<typeof wish>
 
 /**
  * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per
- * course: an existing one stays unchanged, even if it has ended.
- *
- * @returns the id of the enrolment, and whether it is new
- * @throws ChangeRefused for an unknown member or course, and for an invalid end
+ * course: an existing one stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it is new.
+ * Throws ChangeRefused for an unknown member or course, and for an invalid end.
  */
-export async function enrolStudent(
-  database: Database,
-  actor: SiteActor,
-  { personId, courseId, ...input }: EnrolmentWish,
-): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  const expiresAt = endOf(input, actor.now)
-  return await changeSite(database, actor, async (trx, record) => {
+export const enrolStudent = checkedChange(
+  wish,
+  async ({ trx, actor, record }, { personId, courseId, ...input }) => {
+    const expiresAt = endOf(input, actor.now)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
+    const ofPerson = { person_id: personId, course_id: courseId, order_id: null }
     const made = await trx
       .insertInto('course_purchase')
-      .values({
-        id: newId('pur'),
-        person_id: personId,
-        course_id: courseId,
-        order_id: null,
-        purchased_at: actor.now,
-        expires_at: expiresAt,
-      })
+      .values({ id: newId('pur'), ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
       .onConflict((known) => known.columns(['person_id', 'course_id']).doNothing())
       .returning('id')
       .executeTakeFirst()
-    const subject = { kind: 'person', id: personId }
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
-      const after = { roles: [...roles, 'student'].sort() }
-      await record('member.roles', subject, { before: { roles }, after })
+      const change = { before: { roles }, after: { roles: [...roles, 'student'].sort() } }
+      await record('member.roles', { kind: 'person', id: personId }, change)
     }
     if (!made) return { id: await enrolmentOf(trx, personId, courseId), isNew: false }
     const after = { personId, courseId, expiresAt }
     await record('enrolment.create', { kind: 'enrolment', id: made.id }, { after })
     return { id: made.id, isNew: true }
-  })
-}
+  },
+)
 
-/** Changes when access ends, or restores access. @throws ChangeRefused for an unknown enrolment or invalid end */
-export async function updateEnrolment(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: Lasting & { readonly id: string },
-): Promise<void> {
-  const expiresAt = endOf(input, actor.now)
-  await changeSite(database, actor, async (trx, record) => {
-    const before = await mustFindEnrolment(trx, actor, id)
+/** Changes when access ends, or restores access. Throws ChangeRefused for an unknown enrolment or invalid end. */
+export const updateEnrolment = checkedChange(
+  lasting.extend({ id: z.string() }),
+  async ({ trx, actor, record }, { id, ...input }) => {
+    const expiresAt = endOf(input, actor.now)
+    const before = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
     if (before.expiresAt === expiresAt) return
     await setEnd(trx, id, expiresAt)
     const change = { before: { expiresAt: before.expiresAt }, after: { expiresAt } }
     await record('enrolment.update', { kind: 'enrolment', id }, change)
-  })
-}
+  },
+)
 
-/** Ends the access of an enrolment now. No-op if it has ended. @throws ChangeRefused for an unknown enrolment */
-export async function endEnrolment(
-  database: Database,
-  actor: SiteActor,
-  id: string,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    const { expiresAt } = await mustFindEnrolment(trx, actor, id)
-    const { now } = actor
-    if (expiresAt !== null && expiresAt <= now) return
-    await setEnd(trx, id, now)
-    const change = { before: { expiresAt }, after: { expiresAt: now } }
-    await record('enrolment.end', { kind: 'enrolment', id }, change)
-  })
-}
-
-async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor, id: string) {
-  return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
-}
+/** Ends the access of an enrolment now. No-op if it has ended. Throws ChangeRefused for an unknown enrolment. */
+export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string) => {
+  const { expiresAt } = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
+  const { now } = actor
+  if (expiresAt !== null && expiresAt <= now) return
+  await setEnd(trx, id, now)
+  const change = { before: { expiresAt }, after: { expiresAt: now } }
+  await record('enrolment.end', { kind: 'enrolment', id }, change)
+})
 
 /** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither, both, or a past end */
-function endOf(input: Lasting, nowMs: number): number | null {
-  const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
+function endOf(
+  { expireDate, hasLifetimeAccess }: z.output<typeof lasting>,
+  nowMs: number,
+): number | null {
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null
     throw badInput('expireDate', 'is missing; send it or set hasLifetimeAccess to true')
@@ -206,18 +177,12 @@ async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number |
   await trx.updateTable('course_purchase').set({ expires_at }).where('id', '=', id).execute()
 }
 
-export interface Progress {
-  readonly lectureCount: number
-  readonly completedLectureCount: number
-  readonly lastWatched:
-    | { readonly lectureId: string; readonly title: string; readonly watchedAt: number }
-    | undefined
-}
+export type Progress = Awaited<ReturnType<typeof readProgress>>[number]
 
 /** Maximum number of enrolments in one statement, which reads all lectures of their courses. */
 const BATCH_ENROLMENTS_MAX = 200
 
-/** Reads the progress of enrolments with two queries per batch. */
+/** Reads the progress of enrolments, with one query per batch. */
 export async function listProgress(
   kysely: Kysely<Schema>,
   enrolmentIds: readonly string[],
@@ -225,61 +190,48 @@ export async function listProgress(
   const found = new Map<string, Progress>()
   for (let first = 0; first < enrolmentIds.length; first += BATCH_ENROLMENTS_MAX) {
     const batch = enrolmentIds.slice(first, first + BATCH_ENROLMENTS_MAX)
-    const [counts, watched] = await Promise.all([
-      countLectures(kysely, batch),
-      lastWatched(kysely, batch),
-    ])
-    for (const { id, lectureCount } of counts) {
-      const row = watched.get(id)
-      found.set(id, {
-        lectureCount: Number(lectureCount),
-        completedLectureCount: Number(row?.completed ?? 0),
-        lastWatched: row,
-      })
-    }
+    for (const progress of await readProgress(kysely, batch)) found.set(progress.id, progress)
   }
   return found
 }
 
-async function countLectures(kysely: Kysely<Schema>, ids: readonly string[]) {
-  return await kysely
+async function readProgress(kysely: Kysely<Schema>, ids: readonly string[]) {
+  const watched = kysely
     .selectFrom('course_purchase as bought')
+    .innerJoin('lecture', 'lecture.course_id', 'bought.course_id')
+    .innerJoin('watch_position as watched', (join) =>
+      join
+        .onRef('watched.person_id', '=', 'bought.person_id')
+        .onRef('watched.lecture_id', '=', 'lecture.id'),
+    )
+    .where('bought.id', 'in', ids)
     .select([
       'bought.id',
-      sql<number>`(select count(*) from lecture where course_id = bought.course_id)`.as(
-        'lectureCount',
-      ),
+      'lecture.id as lectureId',
+      'lecture.title',
+      'watched.watched_at as watchedAt',
+      sql<number>`sum(case when watched.position_seconds >= lecture.duration_seconds
+        then 1 else 0 end) over (partition by bought.id)`.as('completed'),
+      sql<number>`row_number() over (
+        partition by bought.id order by watched.watched_at desc, lecture.id)`.as('place'),
     ])
+  const rows = await kysely
+    .selectFrom('course_purchase as bought')
+    .leftJoin(watched.as('last'), (join) =>
+      join.onRef('last.id', '=', 'bought.id').on('last.place', '=', 1),
+    )
+    .select(['bought.id', 'last.lectureId', 'last.title', 'last.watchedAt', 'last.completed'])
+    .select(({ selectFrom, fn }) =>
+      selectFrom('lecture')
+        .select(fn.countAll<number>().as('total'))
+        .whereRef('lecture.course_id', '=', 'bought.course_id')
+        .as('lectures'),
+    )
     .where('bought.id', 'in', ids)
     .execute()
-}
-
-async function lastWatched(kysely: Kysely<Schema>, ids: readonly string[]) {
-  const rows = await kysely
-    .selectFrom(
-      kysely
-        .selectFrom('course_purchase as bought')
-        .innerJoin('lecture', 'lecture.course_id', 'bought.course_id')
-        .innerJoin('watch_position as watched', (join) =>
-          join
-            .onRef('watched.person_id', '=', 'bought.person_id')
-            .onRef('watched.lecture_id', '=', 'lecture.id'),
-        )
-        .where('bought.id', 'in', ids)
-        .select([
-          'bought.id',
-          'lecture.id as lectureId',
-          'lecture.title',
-          'watched.watched_at as watchedAt',
-          sql<number>`sum(case when watched.position_seconds >= lecture.duration_seconds
-            then 1 else 0 end) over (partition by bought.id)`.as('completed'),
-          sql<number>`row_number() over (
-            partition by bought.id order by watched.watched_at desc, lecture.id)`.as('place'),
-        ])
-        .as('numbered'),
-    )
-    .select(['id', 'lectureId', 'title', 'watchedAt', 'completed'])
-    .where('place', '=', 1)
-    .execute()
-  return new Map(rows.map((row) => [row.id, row]))
+  return rows.map(({ lectures, completed, ...last }) => ({
+    ...last,
+    lectureCount: Number(lectures),
+    completedLectureCount: Number(completed ?? 0),
+  }))
 }

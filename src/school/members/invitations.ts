@@ -13,11 +13,10 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { changeSite, type SiteActor } from '../changes/change.ts'
-import { line, NAME_LENGTH_MAX, readInput } from '../changes/input.ts'
+import { checkedChange, type SiteActor, type SiteWork, siteChange } from '../changes/change.ts'
+import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { limitReached, mustBeThere } from '../changes/refusals.ts'
-import { mustBeAllowedToChangeOwners, rolesSchema } from './change-members.ts'
-import { mustHaveRoles } from './site-roles.ts'
+import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-roles.ts'
 
 /** How long an invitation works, in seconds. */
 const INVITATION_SECONDS = 7 * 86_400
@@ -48,8 +47,6 @@ export interface InvitationPorts {
   readonly linkRequests: Pick<LinkRequests, 'recoveryOf'>
 }
 
-type LimitedPorts = InvitationPorts & { readonly perSiteAndDayMax: number }
-
 export type Invitations = ReturnType<typeof makeInvitations>
 
 /**
@@ -57,109 +54,88 @@ export type Invitations = ReturnType<typeof makeInvitations>
  *
  * @param perSiteAndDayMax how many invitations a site can send in 24 hours
  */
-export function makeInvitations(given: InvitationPorts, perSiteAndDayMax: number) {
-  const ports = { ...given, perSiteAndDayMax }
+export function makeInvitations(
+  { links, queueMail, linkRequests }: InvitationPorts,
+  perSiteAndDayMax: number,
+) {
+  const mustBeAllowed = async ({ trx, actor }: SiteWork, roles: readonly SiteRole[]) => {
+    await mustBeAllowedToChangeOwners(trx, actor, roles)
+    await mustBeWithinLimit(trx, actor, perSiteAndDayMax)
+  }
+  const send = async (
+    { trx, actor: { siteId, personId, now } }: SiteWork,
+    to: string,
+    linkId: string,
+  ) => {
+    const person = trx.selectFrom('person').select('name').where('id', '=', personId)
+    const { name: invitedBy } = await person.executeTakeFirstOrThrow()
+    // The mail to a person with an account has another text (messages.ts), chosen when it is sent.
+    await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
+  }
   return {
-    invite: async (database: Database, actor: SiteActor, input: NewInvitation) =>
-      await invite(ports, database, actor, input),
-    resend: async (database: Database, actor: SiteActor, id: string) =>
-      await resend(ports, database, actor, id),
+    /**
+     * Invites the person with an e-mail address. Replaces an earlier invitation of that address to the site. Returns
+     * the id of the invitation. Throws ChangeRefused for an invalid value, if a non-owner invites an owner, or above
+     * the limit of the site.
+     */
+    invite: checkedChange(newInvitation, async (site, { email: typed, name, roles }) => {
+      await mustBeAllowed(site, roles)
+      const { siteId, personId: invitedBy, now: nowMs } = site.actor
+      const email = canonicalEmail(typed)
+      await ofSite(site.trx.deleteFrom('one_time_link'), siteId)
+        .where('email_canonical', '=', email)
+        .execute()
+      const offer: InvitationData = { roles, name: name ?? undefined, invitedBy }
+      const whose = { email, emailCanonical: email, siteId, data: JSON.stringify(offer) }
+      const life = { nowMs, livesSeconds: INVITATION_SECONDS }
+      const id = await links.create(site.trx, { kind: 'invitation', ...whose }, life)
+      await send(site, email, id)
+      await site.record('member.invite', { kind: 'invitation', id }, { after: { roles } })
+      return id
+    }),
+
+    /**
+     * Sends a pending invitation again, which then works for another seven days. Throws ChangeRefused if it is unknown,
+     * if a non-owner invites an owner, or above the limit of the site.
+     */
+    resend: siteChange(async (site, id: string) => {
+      const { siteId, personId: invitedBy, now } = site.actor
+      const found = await findInvitation(site.trx, { siteId, nowMs: now }, id)
+      const { email, data } = mustBeThere(found, 'invitation')
+      const offer = readOffer(data)
+      await mustBeAllowed(site, offer.roles)
+      await ofSite(site.trx.updateTable('one_time_link'), siteId)
+        .set({ data: JSON.stringify({ ...offer, invitedBy }) })
+        .set({ expires_at: now + INVITATION_SECONDS * 1000 })
+        .where('id', '=', id)
+        .execute()
+      await send(site, email, id)
+      const after = { roles: offer.roles }
+      await site.record('member.invite', { kind: 'invitation', id }, { before: after, after })
+    }),
     withdraw,
-    sendRecovery: async (database: Database, actor: SiteActor, personId: string) =>
-      await sendRecovery(ports, database, actor, personId),
+    sendRecovery: sendsRecovery(linkRequests),
   }
 }
 
-/**
- * Invites the person with an e-mail address. Replaces an earlier invitation of that address to the site.
- *
- * @returns the id of the invitation
- * @throws ChangeRefused for an invalid value, if a non-owner invites an owner, or above the limit of the site
- */
-async function invite(
-  ports: LimitedPorts,
-  database: Database,
-  actor: SiteActor,
-  input: NewInvitation,
-): Promise<string> {
-  const { email: typed, name, roles } = readInput(newInvitation, input)
-  return await changeSite(database, actor, async (trx, record) => {
-    await mustBeAllowedToChangeOwners(trx, actor, roles)
-    await mustBeWithinLimit(trx, actor, ports.perSiteAndDayMax)
-    const { siteId, personId: invitedBy, now: nowMs } = actor
-    const email = canonicalEmail(typed)
-    await ofSite(trx.deleteFrom('one_time_link'), siteId)
-      .where('email_canonical', '=', email)
-      .execute()
-    const data: InvitationData = { roles, name: name ?? undefined, invitedBy }
-    const link = { kind: 'invitation' as const, email, emailCanonical: email, siteId }
-    const life = { nowMs, livesSeconds: INVITATION_SECONDS }
-    const linkId = await ports.links.create(trx, { ...link, data: JSON.stringify(data) }, life)
-    await send(trx, ports, actor, { to: email, linkId })
-    await record('member.invite', { kind: 'invitation', id: linkId }, { after: { roles } })
-    return linkId
-  })
-}
+/** Withdraws an invitation, so its link no longer works. Throws ChangeRefused if it is unknown. */
+const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
+  const withdrawn = await ofSite(trx.deleteFrom('one_time_link'), actor.siteId)
+    .where('id', '=', id)
+    .returning('data')
+    .executeTakeFirst()
+  const { roles } = readOffer(mustBeThere(withdrawn, 'invitation').data)
+  await record('member.uninvite', { kind: 'invitation', id }, { before: { roles } })
+})
 
 /**
- * Sends a pending invitation again, which then works for another seven days.
- *
- * @throws ChangeRefused if it is unknown, if a non-owner invites an owner, or above the limit of the site
+ * Creates the function that sends a recovery mail to a member. The operator learns nothing about the account. The
+ * function throws ChangeRefused for an unknown member, or above the limit of the member.
  */
-async function resend(
-  ports: LimitedPorts,
-  database: Database,
-  actor: SiteActor,
-  id: string,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    const found = await pending(trx, actor.siteId, actor.now)
-      .where('id', '=', id)
-      .executeTakeFirst()
-    const { email, data } = mustBeThere(found, 'invitation')
-    const offer = readOffer(data)
-    await mustBeAllowedToChangeOwners(trx, actor, offer.roles)
-    await mustBeWithinLimit(trx, actor, ports.perSiteAndDayMax)
-    await ofSite(trx.updateTable('one_time_link'), actor.siteId)
-      .set({
-        data: JSON.stringify({ ...offer, invitedBy: actor.personId }),
-        expires_at: actor.now + INVITATION_SECONDS * 1000,
-      })
-      .where('id', '=', id)
-      .execute()
-    await send(trx, ports, actor, { to: email, linkId: id })
-    const after = { roles: offer.roles }
-    await record('member.invite', { kind: 'invitation', id }, { before: after, after })
-  })
-}
-
-/** Withdraws an invitation, so its link no longer works. @throws ChangeRefused if it is unknown */
-async function withdraw(database: Database, actor: SiteActor, id: string): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    const withdrawn = await ofSite(trx.deleteFrom('one_time_link'), actor.siteId)
-      .where('id', '=', id)
-      .returning('data')
-      .executeTakeFirst()
-    const { roles } = readOffer(mustBeThere(withdrawn, 'invitation').data)
-    await record('member.uninvite', { kind: 'invitation', id }, { before: { roles } })
-  })
-}
-
-/**
- * Sends a recovery mail to a member. The operator learns nothing about the account.
- *
- * @throws ChangeRefused for an unknown member, or above the limit of the member
- */
-async function sendRecovery(
-  ports: LimitedPorts,
-  database: Database,
-  actor: SiteActor,
-  personId: string,
-): Promise<void> {
-  const { siteId } = actor
-  await changeSite(database, actor, async (trx, record) => {
+function sendsRecovery(linkRequests: InvitationPorts['linkRequests']) {
+  return siteChange(async ({ trx, actor: { siteId, now }, record }, personId: string) => {
     await mustHaveRoles(trx, siteId, personId)
-    const sent = countSince(trx, actor.now)
+    const sent = countSince(trx, now)
       .where('person_id', '=', personId)
       .where('site_id', '=', siteId)
       .where('action', '=', 'password.send_recovery')
@@ -169,24 +145,9 @@ async function sendRecovery(
         `a member can be sent ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
       )
     }
-    await ports.linkRequests.recoveryOf(trx, { personId, siteId }, actor.now)
+    await linkRequests.recoveryOf(trx, { personId, siteId }, now)
     await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
   })
-}
-
-async function send(
-  trx: Transaction<Schema>,
-  { queueMail }: InvitationPorts,
-  { siteId, personId, now }: SiteActor,
-  { to, linkId }: { readonly to: string; readonly linkId: string },
-): Promise<void> {
-  const { name: invitedBy } = await trx
-    .selectFrom('person')
-    .select('name')
-    .where('id', '=', personId)
-    .executeTakeFirstOrThrow()
-  // The mail to a person with an account has another text (messages.ts), chosen when it is sent.
-  await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
 }
 
 /** Lists the pending invitations of a site, newest first. */

@@ -4,21 +4,15 @@ import type { Kysely, Transaction } from 'kysely'
 
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
-import { SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
+import { hasSelfSignUp, SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import {
-  changeSite,
-  findRoles,
-  lockSite,
-  newId,
-  recordAtSite,
-  type SiteActor,
-} from '../changes/change.ts'
+import { findRoles, lockSite, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { conflict } from '../changes/refusals.ts'
-import { readOffer } from './invitations.ts'
+import { type InvitationData, readOffer } from './invitations.ts'
 import { grantRoles, subscribe } from './site-roles.ts'
 
 export interface JoiningPorts {
@@ -102,22 +96,16 @@ async function accept(
     const { roles, site, accountId } = offered
     if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
     if (!(await links.use(trx, link, nowMs))) return 'gone'
-    const personId = await verifiedPerson(trx, { link, joiner, nowMs })
+    const personId = await verifiedPerson(trx, link, joiner, nowMs)
     const at = { siteId: site.id, now: nowMs }
     const before = await findRoles(trx, site.id, personId)
     await grantRoles(trx, at, personId, roles)
     await subscribe(trx, at, personId)
-    await recordAtSite(
-      trx,
-      { ...caller, personId, now: nowMs },
-      {
-        action: 'member.join',
-        subject: { kind: 'person', id: personId },
-        siteId: site.id,
-        before: { roles: before },
-        after: { roles: [...new Set([...before, ...roles])].sort() },
-      },
-    )
+    const after = { roles: [...new Set([...before, ...roles])].sort() }
+    const subject = { kind: 'person', id: personId }
+    const change = { subject, siteId: site.id, before: { roles: before }, after }
+    const actor = { ...caller, personId, now: nowMs }
+    await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
     return 'joined'
   })
   return await joining.catch((error: unknown) => {
@@ -130,11 +118,8 @@ async function accept(
 async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
   const site = await kysely
     .selectFrom('site')
-    .leftJoin('site_feature as f', (join) =>
-      join.onRef('f.site_id', '=', 'site.id').on('f.feature', '=', SELF_SIGN_UP),
-    )
-    .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at'])
-    .where('site.id', '=', link.siteId ?? '')
+    .select(['id', 'slug', 'name'])
+    .where('id', '=', link.siteId ?? '')
     .executeTakeFirst()
   if (!site) return undefined
   const account = await kysely
@@ -144,22 +129,19 @@ async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining 
     .executeTakeFirst()
   const found = { link, site, accountId: account?.id }
   if (link.kind === 'address') {
-    return site.enabled_at === null ? undefined : { ...found, roles: ['student'], name: undefined }
+    const isOn = await hasSelfSignUp({ kysely }, site.id)
+    return isOn ? { ...found, roles: ['student'], name: undefined } : undefined
   }
-  const { roles, name, invitedBy } = readOffer(link.data)
-  return (await mayInvite(kysely, { siteId: site.id, invitedBy, roles }))
-    ? { ...found, roles, name }
-    : undefined
+  const offer = readOffer(link.data)
+  const { roles, name } = offer
+  return (await mayInvite(kysely, site.id, offer)) ? { ...found, roles, name } : undefined
 }
 
 /** Whether the operator who sent an invitation may still grant its roles. */
 async function mayInvite(
   kysely: Kysely<Schema>,
-  {
-    siteId,
-    invitedBy,
-    roles,
-  }: { readonly siteId: string; readonly invitedBy: string; readonly roles: readonly SiteRole[] },
+  siteId: string,
+  { invitedBy, roles }: InvitationData,
 ): Promise<boolean> {
   const held = await findRoles(kysely, siteId, invitedBy)
   const disabled = kysely
@@ -174,16 +156,12 @@ async function mayInvite(
 /** Thrown if another site's link has created the account at the same time. Undoes the use of this link. */
 class AddressTaken extends Error {}
 
-interface Verified {
-  readonly link: OneTimeLink
-  readonly joiner: Joiner
-  readonly nowMs: number
-}
-
 /** Creates the person, or marks the address of an existing one as verified. Returns the id. */
 async function verifiedPerson(
   trx: Transaction<Schema>,
-  { link, joiner, nowMs }: Verified,
+  link: OneTimeLink,
+  joiner: Joiner,
+  nowMs: number,
 ): Promise<string> {
   if ('personId' in joiner) {
     await trx
@@ -206,16 +184,10 @@ async function verifiedPerson(
   return id
 }
 
-/** Sets whether people can sign up to the site themselves. @throws ChangeRefused if the actor is not an owner */
-export async function setSelfSignUp(
-  database: Database,
-  actor: SiteActor,
-  on: boolean,
-): Promise<void> {
+/** Sets whether people can sign up to the site themselves. Throws ChangeRefused if the actor is not an owner. */
+export const setSelfSignUp = siteChange(async ({ trx, actor }, on: boolean) => {
   const { siteId, personId } = actor
-  await changeSite(database, actor, async (trx) => {
-    const roles = await findRoles(trx, siteId, personId)
-    if (!roles.includes('owner')) throw conflict('only an owner can change self sign-up')
-    await setFeature(trx, { siteId, feature: SELF_SIGN_UP, on }, actor)
-  })
-}
+  const roles = await findRoles(trx, siteId, personId)
+  if (!roles.includes('owner')) throw conflict('only an owner can change self sign-up')
+  await setFeature(trx, { siteId, feature: SELF_SIGN_UP, on }, actor)
+})

@@ -1,9 +1,8 @@
 import type { Kysely } from 'kysely'
 
-import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { changeSite, type SiteActor } from '../changes/change.ts'
+import { siteChange } from '../changes/change.ts'
 import { conflict, limitReached } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { PERSON_FIELDS } from './people-list.ts'
@@ -49,23 +48,16 @@ export interface Teaching {
 }
 
 /**
- * Assigns a lecturer to a course. No-op if the lecturer is already assigned.
- *
- * @throws ChangeRefused for an unknown course or member, a member without the lecturer role, and at the limit
+ * Assigns a lecturer to a course. No-op if the lecturer is already assigned. Throws ChangeRefused for an unknown course
+ * or member, a member without the lecturer role, and at the limit.
  */
-export async function assignLecturer(
-  database: Database,
-  actor: SiteActor,
-  { courseId, personId }: Teaching,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
+export const assignLecturer = siteChange(
+  async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
     await courses.mustFind(trx, actor.siteId, courseId)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     if (!roles.includes('lecturer')) {
-      throw conflict(
-        'the person is not a lecturer of the site; add the lecturer role first',
-        'personId',
-      )
+      const message = 'the person is not a lecturer of the site; add the lecturer role first'
+      throw conflict(message, 'personId')
     }
     const others = trx
       .selectFrom('course_lecturer')
@@ -83,16 +75,12 @@ export async function assignLecturer(
     if (!made) return
     const subject = { kind: 'course', id: courseId }
     await record('lecturer.assign', subject, { after: { lecturer: personId } })
-  })
-}
+  },
+)
 
-/** Removes a lecturer from a course. No-op if not assigned. @throws ChangeRefused for an unknown course */
-export async function unassignLecturer(
-  database: Database,
-  actor: SiteActor,
-  { courseId, personId }: Teaching,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
+/** Removes a lecturer from a course. No-op if not assigned. Throws ChangeRefused for an unknown course. */
+export const unassignLecturer = siteChange(
+  async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
     await courses.mustFind(trx, actor.siteId, courseId)
     const { numDeletedRows } = await trx
       .deleteFrom('course_lecturer')
@@ -102,5 +90,5 @@ export async function unassignLecturer(
     if (numDeletedRows === 0n) return
     const subject = { kind: 'course', id: courseId }
     await record('lecturer.unassign', subject, { before: { lecturer: personId } })
-  })
-}
+  },
+)

@@ -1,8 +1,12 @@
-import type { Kysely, Transaction } from 'kysely'
+/** Reads and changes the roles of people at a site. */
 
+import { type Kysely, sql, type Transaction } from 'kysely'
+import { z } from 'zod'
+
+import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { findRoles, newId, type SiteActor } from '../changes/change.ts'
-import { notFound } from '../changes/refusals.ts'
+import { checkedChange, findRoles, newId, type SiteActor, siteChange } from '../changes/change.ts'
+import { conflict, notFound } from '../changes/refusals.ts'
 import { PERSON_FIELDS, type SitePerson } from './people-list.ts'
 
 /** A role of a person at a site, and when it was granted. */
@@ -93,14 +97,74 @@ export async function subscribe(
     .execute()
 }
 
-/** Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. */
-export async function takeRoles(
+/** The schema of the roles that a person shall have. */
+export const rolesSchema = z
+  .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
+  .min(1, 'must contain at least one role')
+  .transform((named) => [...new Set(named)].sort())
+
+/**
+ * Replaces the roles of a member. A member who loses the lecturer role also stops teaching their courses.
+ *
+ * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
+ */
+export const setMemberRoles = checkedChange(
+  z.strictObject({ id: z.string(), roles: rolesSchema }),
+  async ({ trx, actor, record }, { id, roles: wanted }) => {
+    const before = await mustHaveRoles(trx, actor.siteId, id)
+    const added = wanted.filter((role) => !before.includes(role))
+    const removed = before.filter((role) => !wanted.includes(role))
+    if (added.length + removed.length === 0) return
+    await mustBeAllowedToChangeOwners(trx, actor, [...added, ...removed])
+    await takeRoles(trx, actor.siteId, id, removed)
+    await grantRoles(trx, actor, id, added)
+    const change = { before: { roles: before }, after: { roles: wanted } }
+    await record('member.roles', { kind: 'person', id }, change)
+  },
+)
+
+/**
+ * Removes all roles of a person at the site, and ends their grants there. Purchases are kept, and become available
+ * again if the person joins again.
+ *
+ * @throws ChangeRefused for an unknown member, if a non-owner removes an owner, or if no owner would be left
+ */
+export const removeMember = siteChange(async ({ trx, actor, record }, id: string) => {
+  const before = await mustHaveRoles(trx, actor.siteId, id)
+  await mustBeAllowedToChangeOwners(trx, actor, before)
+  await takeRoles(trx, actor.siteId, id, before)
+  const ofMember = { personId: id, siteId: actor.siteId }
+  const ending = { reason: 'an operator ended it', nowMs: actor.now } as const
+  const { length: grants } = await endGrants(trx, ofMember, ending)
+  const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
+  await record('member.remove', { kind: 'person', id }, change)
+})
+
+/** Throws ChangeRefused if the actor is not an owner, but adds or removes one. Reads the actor's current roles. */
+export async function mustBeAllowedToChangeOwners(
+  trx: Transaction<Schema>,
+  { siteId, personId }: SiteActor,
+  changed: readonly SiteRole[],
+): Promise<void> {
+  if (!changed.includes('owner')) return
+  const own = await findRoles(trx, siteId, personId)
+  if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
+}
+
+/**
+ * Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. Throws
+ * ChangeRefused if the site would have no other owner whose account is enabled and will not be deleted.
+ */
+async function takeRoles(
   trx: Transaction<Schema>,
   siteId: string,
   personId: string,
   taken: readonly SiteRole[],
 ): Promise<void> {
   if (taken.length === 0) return
+  if (taken.includes('owner') && (await listSolelyOwned(trx, personId, siteId)).length > 0) {
+    throw conflict('the last owner of a site cannot be removed', 'roles')
+  }
   await trx
     .deleteFrom('site_role')
     .where('person_id', '=', personId)
@@ -114,5 +178,31 @@ export async function takeRoles(
     .where('course_id', 'in', (eb) =>
       eb.selectFrom('course').select('id').where('site_id', '=', siteId),
     )
+    .execute()
+}
+
+/**
+ * Lists the sites at which a person is the only owner whose account is neither disabled nor waiting for its deletion.
+ *
+ * @param siteId only this site, if given
+ */
+export async function listSolelyOwned(
+  kysely: Kysely<Schema>,
+  personId: string,
+  siteId?: string,
+): Promise<{ readonly id: string; readonly name: string }[]> {
+  return await kysely
+    .selectFrom('site_role as own')
+    .innerJoin('site', 'site.id', 'own.site_id')
+    .select(['site.id', 'site.name'])
+    .where('own.person_id', '=', personId)
+    .where('own.role', '=', 'owner')
+    .$if(siteId !== undefined, (query) => query.where('own.site_id', '=', siteId ?? ''))
+    .where(
+      sql<boolean>`not exists (select 1 from site_role r join person p on p.id = r.person_id
+        where r.site_id = own.site_id and r.role = 'owner' and r.person_id <> own.person_id
+        and p.disabled_at is null and p.deletion_due_at is null)`,
+    )
+    .orderBy('site.name')
     .execute()
 }

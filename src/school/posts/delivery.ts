@@ -7,9 +7,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
 
 /**
- * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction that stores
- * its progress in the row of the post. Concurrent processes wait for the lock on that row. After a crash, the next
- * batch continues where the last one ended.
+ * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction. A delivery
+ * stores its progress in the row of the post. Concurrent processes wait for the lock on that row. After a crash, the
+ * next batch continues where the last one ended.
  */
 
 /** Maximum number of inboxes in a batch. Small batches do not delay requests. */
@@ -48,8 +48,7 @@ export async function deliverBatch(
 }
 
 /**
- * Removes a deleted announcement from the next batch of inboxes, and deletes its row after the last batch. Stores its
- * progress in `delivered_to`, like a delivery.
+ * Removes a deleted announcement from the next inboxes, and deletes its row after the last batch.
  *
  * @returns whether there may be more inboxes
  */
@@ -57,26 +56,11 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
   return await kysely.transaction().execute(async (trx) => {
     const post = await lockPost(trx, postId)
     if (!post || post.removed_at === null) return false
-    const from = post.delivered_to ?? ''
-    const receivers = await trx
-      .selectFrom('notification')
-      .select('person_id')
-      .where('post_id', '=', postId)
-      .where('person_id', '>', from)
-      .orderBy('person_id')
-      .limit(NOTIFICATIONS_PER_BATCH)
-      .execute()
-    const last = receivers.at(-1)?.person_id
-    if (last !== undefined) {
-      await trx
-        .deleteFrom('notification')
-        .where('post_id', '=', postId)
-        .where('person_id', '>', from)
-        .where('person_id', '<=', last)
-        .execute()
-      await trx.updateTable('post').set({ delivered_to: last }).where('id', '=', postId).execute()
-    }
-    if (receivers.length === NOTIFICATIONS_PER_BATCH) return true
+    const all = trx.selectFrom('notification').select('id').where('post_id', '=', postId)
+    const next = await all.limit(NOTIFICATIONS_PER_BATCH).execute()
+    const ids = next.map(({ id }) => id)
+    if (ids.length > 0) await trx.deleteFrom('notification').where('id', 'in', ids).execute()
+    if (ids.length === NOTIFICATIONS_PER_BATCH) return true
     await trx.deleteFrom('post').where('id', '=', postId).execute()
     return false
   })

@@ -7,9 +7,15 @@ import type { Database } from '../../platform/store/database.ts'
 import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
-import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, pageAddress, readInput, summary, title } from '../changes/input.ts'
-import { conflict, limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
+import {
+  changeSite,
+  checkedChange,
+  differenceOf,
+  type SiteActor,
+  siteCreation,
+} from '../changes/change.ts'
+import { given, idempotencyKey, pageAddress, summary, title } from '../changes/input.ts'
+import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { deliverBatch, removeBatch } from './delivery.ts'
 
 const POSTS_PER_SITE_MAX = 10_000
@@ -48,17 +54,9 @@ export async function mustFindPost(kysely: Kysely<Schema>, siteId: string, id: s
 function postsOf(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('post')
-    .select([
-      'post.id',
-      'post.topic',
-      'post.title',
-      'post.body',
-      'post.link',
-      'post.created_at as createdAt',
-      'post.updated_at as updatedAt',
-      'post.published_at as publishedAt',
-      'post.delivered_at as deliveredAt',
-    ])
+    .select(['post.id', 'post.topic', 'post.title', 'post.body', 'post.link'])
+    .select(['post.created_at as createdAt', 'post.updated_at as updatedAt'])
+    .select(['post.published_at as publishedAt', 'post.delivered_at as deliveredAt'])
     .where('post.site_id', '=', siteId)
     .where('post.removed_at', 'is', null)
 }
@@ -76,93 +74,65 @@ const creation = fields.extend({
   link: fields.shape.link.default(null),
   idempotencyKey,
 })
-const changes = fields.partial()
 
-/** Creates a draft. @returns its id @throws ChangeRefused for an invalid value, and at the limit of the site */
-export async function createPost(
-  database: Database,
-  actor: SiteActor,
-  input: z.input<typeof creation>,
-): Promise<string> {
-  const { idempotencyKey: key, ...post } = readInput(creation, input)
-  return await createAtSite(database, actor, {
-    prefix: 'pst',
-    idempotencyKey: key,
-    input: post,
-    find: findPost,
-    insert: async (id, trx, record) => {
-      const existing = await countRows(postsOf(trx, actor.siteId))
-      if (existing >= POSTS_PER_SITE_MAX) {
-        throw limitReached(`a site can have at most ${POSTS_PER_SITE_MAX} posts`)
-      }
-      const times = { created_at: actor.now, updated_at: actor.now }
-      await trx
-        .insertInto('post')
-        .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times })
-        .execute()
-      await record('post.create', { kind: 'post', id }, { after: post })
-    },
-  })
-}
+/** Creates a draft. Throws ChangeRefused for an invalid value, and at the limit of the site. */
+export const createPost = siteCreation({
+  prefix: 'pst',
+  schema: creation,
+  find: findPost,
+  async insert({ trx, actor, record }, id, post) {
+    if ((await countRows(postsOf(trx, actor.siteId))) >= POSTS_PER_SITE_MAX) {
+      throw limitReached(`a site can have at most ${POSTS_PER_SITE_MAX} posts`)
+    }
+    const times = { created_at: actor.now, updated_at: actor.now }
+    await trx
+      .insertInto('post')
+      .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times })
+      .execute()
+    await record('post.create', { kind: 'post', id }, { after: post })
+  },
+})
 
 /**
  * Changes the given fields of a draft. A published announcement cannot be changed, because people may have read it.
- * Publish a correction or delete it instead.
- *
- * @throws ChangeRefused for an invalid value, and for an unknown or published announcement
+ * Publish a correction or delete it instead. Throws ChangeRefused for an invalid value, and for an unknown or published
+ * announcement.
  */
-export async function updatePost(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: z.input<typeof changes> & { readonly id: string },
-): Promise<void> {
-  const wanted = given(readInput(changes, input))
-  await changeSite(database, actor, async (trx, record) => {
+export const updatePost = checkedChange(
+  fields.partial().extend({ id: z.string() }),
+  async ({ trx, actor, record }, { id, ...input }) => {
+    const wanted = given(input)
     const post = await mustFindPost(trx, actor.siteId, id)
     const change = differenceOf<Partial<Post>>(post, wanted)
     if (!change) return
-    const changed = await trx
+    if (post.publishedAt !== null) {
+      throw conflict('the post is published; publish a correction or delete it')
+    }
+    await trx
       .updateTable('post')
       .set({ ...wanted, updated_at: actor.now })
       .where('id', '=', id)
-      .where('published_at', 'is', null)
-      .returning('id')
-      .executeTakeFirst()
-    if (!changed) throw conflict('the post is published; publish a correction or delete it')
+      .execute()
     await record('post.update', { kind: 'post', id }, change)
-  })
-}
+  },
+)
 
 /** Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest. @throws ChangeRefused */
 export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    await mustFindPost(trx, actor.siteId, id)
-    const published = await trx
-      .updateTable('post')
-      .set({ published_at: actor.now })
-      .where('id', '=', id)
-      .where('published_at', 'is', null)
-      .where('removed_at', 'is', null)
-      .returning(['topic', 'title'])
-      .executeTakeFirst()
-    if (!published) return
-    await record('post.publish', { kind: 'post', id }, { after: published })
+  await changeSite(database, actor, async ({ trx, record }) => {
+    const { topic, title, publishedAt } = await mustFindPost(trx, actor.siteId, id)
+    if (publishedAt !== null) return
+    await trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id).execute()
+    await record('post.publish', { kind: 'post', id }, { after: { topic, title } })
   })
   await deliverBatch(database, id, actor.now)
 }
 
 /** Deletes an announcement. `postDelivery` deletes the notifications beyond the first batch. @throws ChangeRefused */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
+  await changeSite(database, actor, async ({ trx, record }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)
-    const removed = await trx
-      .updateTable('post')
-      .set({ removed_at: actor.now, delivered_to: null })
-      .where('id', '=', id)
-      .where('removed_at', 'is', null)
-      .returning('id')
-      .executeTakeFirst()
-    if (!removed) throw notFound('post')
+    await trx.updateTable('post').set({ removed_at: actor.now }).where('id', '=', id).execute()
     await record('post.delete', { kind: 'post', id }, { before: { topic, title } })
   })
   await removeBatch(database, id)

@@ -10,7 +10,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { listSolelyOwned } from '../members/last-owner.ts'
+import { listSolelyOwned } from '../members/site-roles.ts'
 import { areOf, personalRows } from './personal-data.ts'
 
 /**
@@ -27,11 +27,12 @@ export async function scheduleDeletion(
 ): Promise<readonly string[] | undefined> {
   const sites = await lockSolelyOwned(trx, engine, personId)
   if (sites.length > 0) return sites
-  const person = trx
+  const { numUpdatedRows } = await trx
     .updateTable('person')
     .set({ deletion_due_at: dueAt })
     .where('id', '=', personId)
-  const { numUpdatedRows } = await person.where('deleted_at', 'is', null).executeTakeFirstOrThrow()
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return undefined
   await endAccess(trx, personId, actor.now)
   const after = { dueAt: new Date(dueAt).toISOString() }
@@ -65,19 +66,15 @@ interface DeletionPorts {
   readonly now: () => number
 }
 
+type Sweeping = { readonly sweeps: BackgroundTask['onlyWhen'] }
+
 const ROWS_PER_BATCH = 500
 /** The pause between batches, in which requests can write. */
 const PAUSE_MS = 10
 
 /** Creates the background task that deletes the accounts that are due. */
 export function deletionTask(
-  {
-    database,
-    now,
-    sweeps,
-  }: Omit<DeletionPorts, 'queueMail'> & {
-    readonly sweeps: BackgroundTask['onlyWhen']
-  },
+  { database, now, sweeps }: Omit<DeletionPorts, 'queueMail'> & Sweeping,
   queueMail: QueueMail,
   everySeconds: number,
 ): BackgroundTask {

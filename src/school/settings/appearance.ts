@@ -10,8 +10,8 @@ import {
   WHITE,
 } from '../../directory/sites/site-look.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/input.ts'
+import { checkedChange, differenceOf, type SiteWork } from '../changes/change.ts'
+import { given, line, NAME_LENGTH_MAX, text } from '../changes/input.ts'
 import { badInput, ChangeRefused } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
@@ -41,70 +41,48 @@ const form = z
 export type AppearanceChanges = z.input<typeof form>
 export type Appearance = Awaited<ReturnType<typeof findAppearance>>
 
-const nothing = {
-  displayName: null,
-  logoFileId: null,
-  accentColor: null,
-  backgroundColor: null,
-  signInWords: null,
-  consentWords: null,
-}
-
 /** Reads the appearance of a site with one query. All values are null until an operator sets them. */
 export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
-  const found = await kysely
-    .selectFrom('site_appearance as chosen')
+  return await kysely
+    .selectFrom('site')
+    .leftJoin('site_appearance as chosen', 'chosen.site_id', 'site.id')
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
-    .select([
-      'chosen.display_name as displayName',
-      'chosen.logo_file_id as logoFileId',
-      'chosen.accent_color as accentColor',
-      'chosen.background_color as backgroundColor',
-      'chosen.sign_in_words as signInWords',
-      'chosen.consent_words as consentWords',
-      'chosen.updated_at as updatedAt',
-      'logo.sha256 as logoDigest',
-    ])
-    .where('chosen.site_id', '=', siteId)
-    .executeTakeFirst()
-  return found ?? { ...nothing, updatedAt: null, logoDigest: null }
+    .select(['chosen.display_name as displayName', 'chosen.logo_file_id as logoFileId'])
+    .select(['chosen.accent_color as accentColor', 'chosen.background_color as backgroundColor'])
+    .select(['chosen.sign_in_words as signInWords', 'chosen.consent_words as consentWords'])
+    .select(['chosen.updated_at as updatedAt', 'logo.sha256 as logoDigest'])
+    .where('site.id', '=', siteId)
+    .executeTakeFirstOrThrow()
 }
 
 /** Changes the given fields of a site's appearance. @throws ChangeRefused for an invalid value, logo or color */
-export async function updateAppearance(
-  database: Database,
-  actor: SiteActor,
-  input: AppearanceChanges,
-): Promise<void> {
-  const wanted = given(readInput(form, input))
+export const updateAppearance = checkedChange(form, async ({ trx, actor, record }, input) => {
   const { siteId } = actor
-  await changeSite(database, actor, async (trx, record) => {
-    const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
-    const change = differenceOf(before, wanted)
-    if (!change) return
-    // The type allows undefined values, but `change.after` has none.
-    const after = { ...before, ...change.after } as typeof before
-    mustBeLegible(after)
-    if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
-    const values = {
-      display_name: after.displayName,
-      logo_file_id: after.logoFileId,
-      accent_color: after.accentColor,
-      background_color: after.backgroundColor,
-      sign_in_words: after.signInWords,
-      consent_words: after.consentWords,
-      updated_at: actor.now,
-    }
-    await trx
-      .insertInto('site_appearance')
-      .values({ site_id: siteId, ...values })
-      .onConflict((there) => there.column('site_id').doUpdateSet(values))
-      .execute()
-    await record('appearance.update', { kind: 'site', id: siteId }, change)
-  })
-}
+  const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
+  const change = differenceOf(before, given(input))
+  if (!change) return
+  // The type allows undefined values, but `change.after` has none.
+  const after = { ...before, ...change.after } as typeof before
+  mustBeLegible(after)
+  if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
+  const values = {
+    display_name: after.displayName,
+    logo_file_id: after.logoFileId,
+    accent_color: after.accentColor,
+    background_color: after.backgroundColor,
+    sign_in_words: after.signInWords,
+    consent_words: after.consentWords,
+    updated_at: actor.now,
+  }
+  await trx
+    .insertInto('site_appearance')
+    .values({ site_id: siteId, ...values })
+    .onConflict((there) => there.column('site_id').doUpdateSet(values))
+    .execute()
+  await record('appearance.update', { kind: 'site', id: siteId }, change)
+})
 
-async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Promise<void> {
+async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
   const file = await holdFile(trx, siteId, id).catch((error: unknown) => {
     throw error instanceof ChangeRefused
       ? badInput('logoFileId', 'is not a file of the site')

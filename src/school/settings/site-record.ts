@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, line, NAME_LENGTH_MAX, pageAddress, readInput, summary } from '../changes/input.ts'
+import { checkedChange, differenceOf } from '../changes/change.ts'
+import { given, line, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
 
 const form = z
   .strictObject({
@@ -27,25 +27,18 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
 }
 
 /** Changes the given settings of the site. No-op if nothing differs. @throws ChangeRefused for an invalid value */
-export async function updateSiteRecord(
-  database: Database,
-  actor: SiteActor,
-  input: SiteChanges,
-): Promise<void> {
-  const wanted = given(readInput(form, input))
-  await changeSite(database, actor, async (trx, record) => {
-    const before = await findSiteRecord({ kysely: trx }, actor.siteId)
-    const change = before && differenceOf(before, wanted)
-    if (!change) return
-    const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
-    await trx
-      .updateTable('site')
-      .set(given({ ...same, contact_email, time_zone }))
-      .where('id', '=', actor.siteId)
-      .execute()
-    await record('site.update', { kind: 'site', id: actor.siteId }, change)
-  })
-}
+export const updateSiteRecord = checkedChange(form, async ({ trx, actor, record }, input) => {
+  const before = await findSiteRecord({ kysely: trx }, actor.siteId)
+  const change = before && differenceOf(before, given(input))
+  if (!change) return
+  const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
+  await trx
+    .updateTable('site')
+    .set(given({ ...same, contact_email, time_zone }))
+    .where('id', '=', actor.siteId)
+    .execute()
+  await record('site.update', { kind: 'site', id: actor.siteId }, change)
+})
 
 function isTimeZone(name: string): boolean {
   try {
