@@ -52,7 +52,7 @@ export function openMailFolder(folder: string): MailTransport {
 /** Returns a part of a message in UTF-8 without a transfer encoding, for people who open the file. */
 function readable(type: 'plain' | 'html', content: string) {
   const head = `Content-Type: text/${type}; charset=utf-8\nContent-Transfer-Encoding: 8bit`
-  return { raw: `${head}\n\n${content}\n` }
+  return { raw: `${head}\n\n${content}` }
 }
 
 /** Lists the messages in the folder, the latest first. */
