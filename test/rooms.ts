@@ -85,8 +85,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
       files: 'file-storage receive-file shared-folder stored-files',
-      members: `change-members enrolments invitations joining last-owner lecturers people-list
-        site-roles`,
+      members: 'enrolments invitations joining lecturers people-list site-roles',
       posts: 'post-store',
       privacy: 'delete-account export-person',
       settings: 'appearance site-record',

@@ -7,7 +7,6 @@ import type { QueueMail } from '../../directory/mail/messages.ts'
 import { endSessions } from '../../oauth/grants/end-access.ts'
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
-import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { listSolelyOwned } from '../members/site-roles.ts'
@@ -64,9 +63,8 @@ interface DeletionPorts {
   readonly database: Database
   readonly queueMail: QueueMail
   readonly now: () => number
+  readonly sweeps?: (() => boolean) | undefined
 }
-
-type Sweeping = { readonly sweeps: BackgroundTask['onlyWhen'] }
 
 const ROWS_PER_BATCH = 500
 /** The pause between batches, in which requests can write. */
@@ -74,10 +72,10 @@ const PAUSE_MS = 10
 
 /** Creates the background task that deletes the accounts that are due. */
 export function deletionTask(
-  { database, now, sweeps }: Omit<DeletionPorts, 'queueMail'> & Sweeping,
+  { database, now, sweeps }: Omit<DeletionPorts, 'queueMail'>,
   queueMail: QueueMail,
   everySeconds: number,
-): BackgroundTask {
+) {
   const run = async (signal: AbortSignal) =>
     await deleteDueAccounts({ database, queueMail, now }, signal)
   return { name: 'deletions', everySeconds, run, onlyWhen: sweeps }
