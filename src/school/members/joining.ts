@@ -6,10 +6,16 @@ import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { hasSelfSignUp, SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
-import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { findRoles, lockSite, newId, type SiteActor, siteChange } from '../changes/change.ts'
+import {
+  findRoles,
+  lockSite,
+  newId,
+  recordAtSite,
+  type SiteActor,
+  siteChange,
+} from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { conflict } from '../changes/refusals.ts'
 import { type InvitationData, readOffer } from './invitations.ts'
@@ -105,7 +111,7 @@ async function accept(
     const subject = { kind: 'person', id: personId }
     const change = { subject, siteId: site.id, before: { roles: before }, after }
     const actor = { ...caller, personId, now: nowMs }
-    await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
+    await recordAtSite(trx, actor, { action: 'member.join', ...change })
     return 'joined'
   })
   return await joining.catch((error: unknown) => {
