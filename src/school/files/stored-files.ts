@@ -6,7 +6,6 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
-import { products } from '../commerce/product-store.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export interface SiteLimits {
@@ -191,8 +190,9 @@ export interface ProductFile {
 export const setProductFile = siteChange(
   async ({ trx, actor, record }, { productId, fileId }: ProductFile) => {
     const file = fileId === null ? undefined : await holdFile(trx, actor.siteId, fileId)
-    const product = await products.mustFind(trx, actor.siteId, productId)
-    const change = differenceOf(product, { fileId, ...(file && { fileName: file.name }) })
+    const product = await productOf(trx, actor.siteId, productId)
+    const wanted = { fileId, ...(file && { fileName: file.name }) }
+    const change = differenceOf(mustBeThere(product, 'digital product'), wanted)
     if (!change) return
     await trx
       .updateTable('digital_product')
@@ -208,6 +208,15 @@ export async function findProductFile(
   siteId: string,
   id: string,
 ): Promise<StoredFile | undefined> {
-  const product = await products.find(kysely, siteId, { id })
+  const product = await productOf(kysely, siteId, id)
   return product?.fileId ? await findFile(kysely, siteId, product.fileId) : undefined
+}
+
+async function productOf(kysely: Kysely<Schema>, siteId: string, id: string) {
+  return await kysely
+    .selectFrom('digital_product')
+    .select(['file_id as fileId', 'file_name as fileName'])
+    .where('id', '=', id)
+    .where('site_id', '=', siteId)
+    .executeTakeFirst()
 }
