@@ -58,7 +58,7 @@ describe('pages', () => {
   }
 
   for (const [name, page] of Object.entries({ ...pagesWith('x'), ...pages })) {
-    it(`${name} is valid and has no script, inline style or event attribute`, () => {
+    it(`${name} is valid and has no script, inline style, event attribute or unstyled class`, () => {
       const markup = markupOf(page)
       expect(markup).not.to.match(/<script|<style|javascript:/i)
       expect(markup).not.to.match(/<[^>]*\s(style|on[a-z]+)\s*=/i)
@@ -68,6 +68,11 @@ describe('pages', () => {
       expect(markup).to.match(/<title>[^<]+ – Gatehouse<\/title>/)
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
+      const css = String(page.stylesheet.content)
+      const classes = [...markup.matchAll(/\sclass="([^"]+)"/g)].flatMap(([, all]) =>
+        all?.split(' '),
+      )
+      expect(classes.filter((each) => !css.includes(`.${each}`))).to.deep.equal([])
     })
 
     // The page of the Member API is for developers.

@@ -3,7 +3,7 @@ import { csrfField, problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField } from './recover.ts'
-import { stylesheet } from './stylesheet.ts'
+import { areaStylesheet } from './stylesheet.ts'
 import { timeOf } from './time.ts'
 
 export interface DataPage {
@@ -72,7 +72,7 @@ export function deletionPage(page: DeletionPage): Page {
   return {
     title: page.problem ? 'Delete your account: please correct' : 'Delete your account?',
     id: 'deletion-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     body: html`<h1>Delete your account?</h1>
 <p>for <bdi>${page.email}</bdi></p>
 ${problemAlert('form-problem', page.problem && 'Nothing was deleted. Please correct what is marked below.')}
@@ -104,7 +104,7 @@ export function deletionScheduledPage(page: {
   return {
     title: 'Your account will be deleted',
     id: 'deletion-scheduled-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     body: html`<h1>Your account will be deleted</h1>
 <p>You are signed out. After ${timeOf(page.dueAt)}, your data is deleted, and you get a message. To keep your account,
 sign in before then, here or in any app.</p>

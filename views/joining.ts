@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField } from './recover.ts'
 import type { SiteLook } from './site-look.ts'
-import { stylesheet } from './stylesheet.ts'
+import { areaStylesheet } from './stylesheet.ts'
 
 /** What every page about joining a site shows. */
 export interface JoiningView {
@@ -35,7 +35,7 @@ export function newAccountPage(page: NewAccountPage): Page {
   return {
     title: isWrong ? 'Your account: please correct' : 'Your account',
     id: 'new-account-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
 <p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>
@@ -65,7 +65,7 @@ export function joinPage(page: JoinPage): Page {
   return {
     title: `Join ${page.siteName}?`,
     id: 'join-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>Join <bdi>${page.siteName}</bdi>?</h1>
 <p>You are signed in as <bdi>${page.email}</bdi>. ${rolesSentence(page.roles)}</p>
@@ -85,7 +85,7 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
   return {
     title: 'This link is for another account',
     id: 'other-account-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>This link is for another account</h1>
 <p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
@@ -114,7 +114,7 @@ export function joinedPage(page: JoinedPage): Page {
   return {
     title,
     id: 'joined-page',
-    stylesheet,
+    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>${heading}</h1>
 ${isDeclined ? html`<p>The link no longer works. An operator can invite you again.</p>` : html`<p>You can also <a href="${page.connectHref}">connect an assistant</a>.</p>`}

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
-import { stylesheet } from '../../views/stylesheet.ts'
+import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { overflows, sharedBrowser, violations } from '../support/browser.ts'
 import { hrefOf, markupOf, pages, pagesWith, policy } from '../support/sample-pages.ts'
 import { type Served, serve } from '../support/serve.ts'
@@ -22,8 +22,9 @@ describe('pages in a browser', () => {
     served = await serve(async (request, response) => {
       const path = request.url ?? '/'
       response.setHeader('content-security-policy', policy)
-      if (path === hrefOf(stylesheet)) {
-        response.setHeader('content-type', 'text/css').end(stylesheet.content)
+      const sheet = [stylesheet, areaStylesheet].find((each) => path === hrefOf(each))
+      if (sheet) {
+        response.setHeader('content-type', 'text/css').end(sheet.content)
       } else if (request.method === 'POST') {
         response.end(`${path} ${await text(request)}`)
       } else {
