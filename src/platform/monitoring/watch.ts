@@ -122,7 +122,8 @@ async function counted<Result>(
 /** Counts a request from its log line, so metrics and log agree. */
 function countRequest(metrics: Metrics, line: LoggedRequest): void {
   const { route, method, status, tookMs, tool, error, outcome } = line
-  const labels = { route, method, status: classOf(status) }
+  const statusClass = status === CALLER_GONE ? 'gone' : `${Math.floor(status / 100)}xx`
+  const labels = { route, method, status: statusClass }
   metrics.time('gatehouse_http_request_duration_seconds', labels, tookMs / 1000)
   if (error !== undefined) {
     metrics.add('gatehouse_refusals_total', { error, reason: nameOfReason(line.detail) })
@@ -145,10 +146,6 @@ const INTROSPECTION = 'introspection'
 const graphqlSurfaces: Readonly<Record<string, string>> = {
   [paths.graphql]: 'member',
   [paths.adminGraphql]: 'admin',
-}
-
-function classOf(status: number): string {
-  return status === CALLER_GONE ? 'gone' : `${Math.floor(status / 100)}xx`
 }
 
 function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: LoggedRequest): void {

@@ -13,7 +13,7 @@ import ipaddr from 'ipaddr.js'
 export interface OutgoingInit extends RequestInit {
   /** Whether the configuration names the host, which may then have a private address. */
   readonly privateAddress?: boolean
-  /** What the metrics count the request as. */
+  /** The purpose of the request in the metrics. */
   readonly purpose?: 'password'
 }
 

@@ -6,6 +6,8 @@ import {
   StorageTimeoutError,
 } from './storage-timeout.ts'
 
+/** The error code (feature_not_supported) if a table changed after the query was prepared. */
+const TABLE_CHANGED = '0A000'
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
 
@@ -42,7 +44,7 @@ export async function sendQuery(
   try {
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
-    const stale = isStalePlan(error)
+    const stale = error instanceof pg.DatabaseError && error.code === TABLE_CHANGED
     // The query had no effect, so repeat it. Inside a transaction, the repetition fails.
     const again = stale ? answerTo(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
@@ -68,11 +70,6 @@ export function answerTo(
       else resolve(result)
     })
   })
-}
-
-/** Whether an error (feature_not_supported) means that a table changed after the query was prepared. */
-function isStalePlan(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '0A000'
 }
 
 interface PipelineOptions {

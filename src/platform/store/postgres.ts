@@ -210,10 +210,8 @@ export async function withClient<Result>(
   client.on('error', (error) => options.onIdleError?.(error))
   try {
     await client.connect()
-  } catch (error) {
-    throw new Error(`PostgreSQL at ${client.host}:${client.port} cannot be reached.`, {
-      cause: error,
-    })
+  } catch (cause) {
+    throw new Error(`PostgreSQL at ${client.host}:${client.port} cannot be reached.`, { cause })
   }
   try {
     return await work(client)

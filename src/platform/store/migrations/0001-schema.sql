@@ -404,7 +404,7 @@ create table oauth_application (
   -- The client's public keys as JSON, or the URL where it publishes them.
   jwks text,
   jwks_uri text,
-  -- Set if authorization requests must be pushed, and if tokens must be sender-constrained.
+  -- The first is set if authorization requests must be pushed, the second if tokens must be sender-constrained.
   pushed_requests_required_at bigint,
   bound_tokens_required_at bigint,
   -- The back-channel logout URI; the second column is set if each notice must contain the session id.
@@ -726,7 +726,7 @@ create table audit_event (
 );
 create index audit_event_by_time on audit_event (occurred_at, id);
 create index audit_event_by_site on audit_event (site_id, occurred_at);
--- For counting the invitations of the last 24 hours.
+-- Counts the invitations of the last 24 hours.
 create index audit_event_of_invitations on audit_event (site_id, occurred_at) where action = 'member.invite';
 create index audit_event_by_client on audit_event (client_id, occurred_at);
 create index audit_event_by_person on audit_event (person_id, occurred_at);
