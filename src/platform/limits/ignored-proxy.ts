@@ -25,7 +25,8 @@ export function makeProxyWarning({ logger, database, now, watch }: WarningPorts)
   let notedAtMs = Number.NEGATIVE_INFINITY
   return ({ req: { headers, socket } }: Context): void => {
     const { remoteAddress = '' } = socket
-    if (headers['x-forwarded-for'] === undefined || isPublic(remoteAddress)) return
+    if (headers['x-forwarded-for'] === undefined || !ipaddr.isValid(remoteAddress)) return
+    if (ipaddr.process(remoteAddress).range() === 'unicast') return
     watch.hearIgnoredProxy()
     const nowMs = now()
     if (nowMs < notedAtMs + NOTED_EVERY_MS) return
@@ -33,8 +34,4 @@ export function makeProxyWarning({ logger, database, now, watch }: WarningPorts)
     logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
     writeSetting(database.kysely, PROXY_IGNORED, String(nowMs), nowMs).catch(() => {})
   }
-}
-
-function isPublic(address: string): boolean {
-  return !ipaddr.isValid(address) || ipaddr.process(address).range() === 'unicast'
 }
