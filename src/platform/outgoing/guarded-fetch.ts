@@ -154,19 +154,14 @@ export function makeLookUpOutside(servers?: readonly string[]): LookUp {
     // A new resolver uses the current name servers, and its cancel affects only this lookup.
     const resolver = new Resolver(RESOLVER_OPTIONS)
     if (servers) resolver.setServers(servers)
-    const cancel = () => resolver.cancel()
-    signal.addEventListener('abort', cancel, { once: true })
-    try {
-      const [four, six] = await Promise.allSettled([
-        resolver.resolve4(hostname),
-        resolver.resolve6(hostname),
-      ])
-      const addresses = [...resolved(four, 4), ...resolved(six, 6)]
-      if (addresses.length === 0 && four.status === 'rejected') throw four.reason
-      return addresses
-    } finally {
-      signal.removeEventListener('abort', cancel)
-    }
+    signal.addEventListener('abort', () => resolver.cancel(), { once: true })
+    const [four, six] = await Promise.allSettled([
+      resolver.resolve4(hostname),
+      resolver.resolve6(hostname),
+    ])
+    const addresses = [...resolved(four, 4), ...resolved(six, 6)]
+    if (addresses.length === 0 && four.status === 'rejected') throw four.reason
+    return addresses
   }
 }
 
