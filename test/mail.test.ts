@@ -102,7 +102,7 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
       await commit(async (trx) => await mail.queueMail(trx, message, now())),
     /** Stores a link, and returns its id and its token. */
     async link(kind: OneTimeLinkKind = 'recovery') {
-      const whose = { kind, email: TO, emailCanonical: TO }
+      const whose = { kind, email: TO }
       const times = { nowMs: now(), livesSeconds: 1200 }
       const id = await commit(async (trx) => await links.create(trx, whose, times))
       return { id, token: links.tokenOf({ kind, id }) }

@@ -4,8 +4,12 @@ import type { Database } from '../../platform/store/database.ts'
 import type { PagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
-import { type Release, type ReleaseChange, releaseStateOf } from '../../school/changes/release.ts'
-import type { ItemKey } from '../../school/changes/released-items.ts'
+import {
+  type ItemKey,
+  type Release,
+  type ReleaseChange,
+  releaseStateOf,
+} from '../../school/changes/released-items.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { runInTurn } from './site-queue.ts'

@@ -1,12 +1,7 @@
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
-import { logoAddress } from '../../directory/sites/site-look.ts'
+import { findLook, type Look, logoAddress } from '../../directory/sites/site-look.ts'
 import { setSelfSignUp } from '../../school/members/joining.ts'
-import {
-  type Appearance,
-  type AppearanceChanges,
-  findAppearance,
-  updateAppearance,
-} from '../../school/settings/appearance.ts'
+import { type AppearanceChanges, updateAppearance } from '../../school/settings/appearance.ts'
 import {
   findSiteRecord,
   type SiteChanges,
@@ -54,9 +49,9 @@ export const appearanceResolvers = {
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Appearance: {
     logoPath: ({ logoDigest }, _args, { caller }) => logoAddress(caller.siteId, logoDigest),
-  } satisfies Record<string, AdminResolver<Appearance>>,
+  } satisfies Record<string, AdminResolver<Look>>,
 }
 
 async function appearanceOf({ caller, parts }: AdminContext) {
-  return await findAppearance(parts.database, caller.siteId)
+  return await findLook(parts.database, caller.siteId)
 }

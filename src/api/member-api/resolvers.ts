@@ -1,7 +1,6 @@
 import { GraphQLError } from 'graphql'
 
 import type { Cursors } from '../../platform/store/cursor.ts'
-import type { PageRequest } from '../../platform/store/keyset.ts'
 import {
   knownTopicOf,
   type Notification,
@@ -176,16 +175,12 @@ async function memberList<Row, Asked extends Question>(
   args: PageArguments & Asked,
   { caller, cursors }: MemberContext,
 ) {
-  const source = {
-    page: async (request: PageRequest) => await list.page(caller, args, request),
-    count: async () => await list.count(caller, args),
-  }
   const scope = [caller.personId, caller.siteId, name, args.sort ?? '']
-  return await answerList(source, args, cursors, scope)
+  return await answerList(list.rows(caller, args), args, cursors, scope)
 }
 
 function countUnread(data: ViewerData, caller: MemberCaller): Promise<number> {
-  return data.notifications.count(caller, { unreadOnly: true })
+  return data.notifications.rows(caller, { unreadOnly: true }).count()
 }
 
 /** Finds an object that the viewer may see, by id. graphql-js needs its `__typename`. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { isLoopbackInterface, isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { composed, type MailTransport, nodemailer } from './letter.ts'
+import { composed, type MailTransport, nodemailer } from './smtp.ts'
 
 /** How many messages the folder keeps. */
 export const MAIL_FILES_MAX = 200

@@ -106,7 +106,7 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   const logoPath = look && logoAddress(look.siteId, look.logoDigest)
   const kind = (person && messages[mail.kind].forAccount) ?? mail.kind
   const message = {
-    ...contentOf({ ...mail, kind } as Mail, frameOf(facts, place, { baseUrl, links })),
+    ...contentOf({ ...mail, kind } as Mail, frameOf(facts, place, baseUrl, links)),
     greeting: person ? `Hello ${oneLine(person.name)},` : 'Hello,',
     footer: `${service.name} (${baseUrl}) sent this message to ${to}. Do not reply to it.`,
     look: {
@@ -120,11 +120,7 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   return { to, subject, text: mailText(message), html: mailHtml(message).toString() }
 }
 
-function frameOf(
-  { link, site, createdAt }: Facts,
-  place: string,
-  { baseUrl, links }: { readonly baseUrl: string; readonly links: Links },
-): MailFrame {
+function frameOf({ link, site, createdAt }: Facts, place: string, baseUrl: string, links: Links) {
   const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
   return {
     place,

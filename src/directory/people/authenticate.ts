@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
-import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
+import type { KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import { isOutdated } from './password-formats.ts'
 import type { PasswordHook } from './password-hook.ts'
@@ -73,7 +73,9 @@ export function makeSignIn(ports: SignInPorts): SignInService {
       return { kind: 'refused', why: 'too long' }
     }
     const known = browsers.find(browser, login)
-    const browserId = known && (await stillKnown(login, known, store))
+    // Signing out everywhere makes all earlier browsers unknown.
+    const { signedOutAt = 0 } = (known && (await store.findCredentials(login)).account) ?? {}
+    const browserId = known && known.signedInAt > signedOutAt ? known.browserId : undefined
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
@@ -86,16 +88,6 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     const isNewBrowser = browserId === undefined
     return { ...outcome, isNewBrowser, browser: browsers.remember(browser, login) }
   }
-}
-
-/** Returns the browser's id, unless the person has signed out everywhere since its last sign-in. */
-async function stillKnown(
-  login: string,
-  { browserId, signedInAt }: KnownBrowser,
-  store: SignInPorts['store'],
-): Promise<string | undefined> {
-  const { signedOutAt = 0 } = (await store.findCredentials(login)).account ?? {}
-  return signedInAt > signedOutAt ? browserId : undefined
 }
 
 type Typed = Pick<SignInAttempt, 'login' | 'password'>

@@ -46,13 +46,8 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
 
   return {
     /** Finds the valid entry of an account in a cookie. */
-    find(cookie: string | undefined, login: string): KnownBrowser | undefined {
-      for (const entry of entriesOf(cookie)) {
-        const known = read(entry, login)
-        if (known) return known
-      }
-      return undefined
-    },
+    find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
+      entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
     /** Returns the cookie with a new entry for the account, in place of its old one. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys

@@ -45,7 +45,7 @@ const NO_LINK = 'none'
  * others have asked for an address, so above its limit, the message is left out silently.
  */
 export function makeLinkRequests(ports: LinkRequestPorts) {
-  const { database, limits, now } = ports
+  const { database, limits } = ports
   return {
     /**
      * Sends a recovery mail to the account with this address, if there is one.
@@ -66,13 +66,11 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const person = await findEnabled(database, emailCanonical)
       const personId = isTooMany ? undefined : person?.id
       // The page shows the address as entered, so it does not reveal the one of an account.
-      const link = { kind: 'recovery' as const, email: login, emailCanonical, personId }
+      const link = { kind: 'recovery' as const, email: login, personId }
       const mail = { kind: 'recovery' as const, to: person?.email ?? login, personId }
       const sending = { ...mail, values: { byOperator: false } }
-      await send(ports, { link, mail: sending, isSent: personId !== undefined }, request, {
-        nowMs: now(),
-        livesSeconds: RECOVERY_SECONDS,
-      })
+      const isSent = personId !== undefined
+      await send(ports, { link, mail: sending, isSent }, request, RECOVERY_SECONDS)
       return undefined
     },
 
@@ -90,12 +88,9 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       // Send to the canonical form: the mail must prove the mailbox by which accounts are told apart.
       const email = canonicalEmail(request.login)
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
-      const link = { kind: 'address' as const, email, emailCanonical: email, siteId }
+      const link = { kind: 'address' as const, email, siteId }
       const mail = { kind: 'address_confirmation' as const, to: email, siteId, values: {} }
-      await send(ports, { link, mail, isSent: !isTooMany }, request, {
-        nowMs: now(),
-        livesSeconds: SIGN_UP_SECONDS,
-      })
+      await send(ports, { link, mail, isSent: !isTooMany }, request, SIGN_UP_SECONDS)
       return undefined
     },
 
@@ -105,12 +100,12 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       { personId, siteId }: { readonly personId: string; readonly siteId: string },
       nowMs: number,
     ): Promise<void> {
-      const { email, email_canonical: emailCanonical } = await trx
+      const { email } = await trx
         .selectFrom('person')
-        .select(['email', 'email_canonical'])
+        .select('email')
         .where('id', '=', personId)
         .executeTakeFirstOrThrow()
-      const link = { kind: 'recovery' as const, email, emailCanonical, personId, siteId }
+      const link = { kind: 'recovery' as const, email, personId, siteId }
       const linkId = await ports.links.create(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
       const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
       await ports.queueMail(trx, { ...mail, values: { byOperator: true } }, nowMs)
@@ -126,15 +121,16 @@ interface Sending {
 
 /** Stores the link and its message, with the same statements whether the message is sent or not. */
 async function send(
-  { database, links, queueMail }: LinkRequestPorts,
+  { database, links, queueMail, now }: LinkRequestPorts,
   { link, mail, isSent }: Sending,
   { browser, from }: LinkRequest,
-  life: { readonly nowMs: number; readonly livesSeconds: number },
+  livesSeconds: number,
 ): Promise<void> {
+  const nowMs = now()
   const data = from === undefined ? undefined : JSON.stringify({ from })
   await database.kysely.transaction().execute(async (trx) => {
-    const id = await links.create(trx, { ...link, data, browser }, life)
-    await queueMail(trx, { ...mail, linkId: isSent ? id : NO_LINK }, life.nowMs)
+    const id = await links.create(trx, { ...link, data, browser }, { nowMs, livesSeconds })
+    await queueMail(trx, { ...mail, linkId: isSent ? id : NO_LINK }, nowMs)
   })
 }
 

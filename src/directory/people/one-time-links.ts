@@ -1,33 +1,26 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-import type { Kysely, Selectable } from 'kysely'
+import type { Kysely } from 'kysely'
 
 import { sha256 } from '../../platform/store/digest.ts'
 import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
+import { canonicalEmail } from './person-store.ts'
 
 export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 
 /** A link in a mail that can be used once. */
-export interface OneTimeLink {
-  readonly id: string
-  readonly kind: OneTimeLinkKind
-  /** The e-mail address of the recipient. */
-  readonly email: string
-  /** The person with this address; undefined if there was none. */
-  readonly personId: string | undefined
-  readonly siteId: string | undefined
-  /** Further values, which depend on the kind, as JSON. */
-  readonly data: string | undefined
-  /** The digest of the cookie of the browser that asked for the link; undefined if any browser may use it. */
-  readonly browserDigest: string | undefined
-}
+export type OneTimeLink = Awaited<
+  ReturnType<ReturnType<typeof unexpired>['executeTakeFirstOrThrow']>
+>
 
 export interface NewLink {
   readonly kind: OneTimeLinkKind
+  /** The e-mail address of the recipient. */
   readonly email: string
-  readonly emailCanonical: string
+  /** The person with this address, if there is one. */
   readonly personId?: string | undefined
   readonly siteId?: string | undefined
+  /** Further values, which depend on the kind, as JSON. */
   readonly data?: string | undefined
   /** The cookie value of the browser that requests the link, if the link shall be bound to that browser. */
   readonly browser?: string | undefined
@@ -63,31 +56,24 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     ): Promise<OneTimeLink | undefined> {
       const id = idOf(kind, token)
       if (id === undefined) return undefined
-      const row = await unexpired(kysely, { kind, id }, nowMs).selectAll().executeTakeFirst()
-      return row && linkOf(row)
+      return await unexpired(kysely, kind, nowMs).where('id', '=', id).executeTakeFirst()
     },
 
     /** Finds the latest unexpired link of a kind that a browser asked for. */
-    async findLast(
+    findLast: async (
       kysely: Kysely<Schema>,
       kind: OneTimeLinkKind,
       { browser, nowMs }: { readonly browser: string; readonly nowMs: number },
-    ): Promise<OneTimeLink | undefined> {
-      const row = await kysely
-        .selectFrom('one_time_link')
-        .selectAll()
+    ): Promise<OneTimeLink | undefined> =>
+      await unexpired(kysely, kind, nowMs)
         .where('browser_digest', '=', sha256(browser))
-        .where('kind', '=', kind)
-        .where('expires_at', '>', nowMs)
         .orderBy('created_at', 'desc')
         .limit(1)
-        .executeTakeFirst()
-      return row && linkOf(row)
-    },
+        .executeTakeFirst(),
 
     /** Whether a browser may use a link without its code. */
     isFor: ({ browserDigest }: OneTimeLink, browser: string): boolean =>
-      browserDigest === undefined || browserDigest === sha256(browser),
+      browserDigest === null || browserDigest === sha256(browser),
 
     /** Whether a code opens a link in another browser. Counts each call, and accepts none after the fifth. */
     async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
@@ -115,20 +101,15 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
 
 async function createLink(
   trx: Kysely<Schema>,
-  { kind, email, emailCanonical, personId, siteId, data, browser }: NewLink,
+  { kind, email, personId, siteId, data, browser }: NewLink,
   { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
 ): Promise<string> {
   const id = randomBytes(ID_BYTES).toString('base64url')
   await trx
     .insertInto('one_time_link')
     .values({
-      id,
-      kind,
-      email,
-      email_canonical: emailCanonical,
-      person_id: personId ?? null,
-      site_id: siteId ?? null,
-      data: data ?? null,
+      ...{ id, kind, email, email_canonical: canonicalEmail(email) },
+      ...{ person_id: personId ?? null, site_id: siteId ?? null, data: data ?? null },
       browser_digest: browser === undefined ? null : sha256(browser),
       created_at: nowMs,
       expires_at: nowMs + livesSeconds * 1000,
@@ -140,18 +121,14 @@ async function createLink(
 type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
 
 function makeTokens(linkKeys: readonly Buffer[]) {
-  const mac = (key: Buffer, purpose: 'token' | 'code', { kind, id }: LinkName) => {
+  const make = (purpose: 'token' | 'code', { kind, id }: LinkName, key = linkKeys[0]) => {
+    if (!key) throw new Error('one-time links need at least one key')
     const bytes = createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
     return purpose === 'token' ? bytes.toString('base64url') : codeOf(bytes)
   }
-  const make = (purpose: 'token' | 'code', link: LinkName) => {
-    const [key] = linkKeys
-    if (!key) throw new Error('one-time links need at least one key')
-    return mac(key, purpose, link)
-  }
   const isValid = (purpose: 'token' | 'code', link: LinkName, given: string) =>
     linkKeys.some((key) => {
-      const expected = Buffer.from(mac(key, purpose, link))
+      const expected = Buffer.from(make(purpose, link, key))
       const sent = Buffer.from(given)
       return sent.length === expected.length && timingSafeEqual(sent, expected)
     })
@@ -171,24 +148,14 @@ function makeTokens(linkKeys: readonly Buffer[]) {
   }
 }
 
-function unexpired(kysely: Kysely<Schema>, { kind, id }: LinkName, nowMs: number) {
+/** Selects unexpired links. `personId` is null without an account, and `browserDigest` if any browser may use the link. */
+function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number) {
   return kysely
     .selectFrom('one_time_link')
-    .where('id', '=', id)
+    .select(['id', 'kind', 'email', 'data', 'person_id as personId', 'site_id as siteId'])
+    .select('browser_digest as browserDigest')
     .where('kind', '=', kind)
     .where('expires_at', '>', nowMs)
-}
-
-function linkOf(row: Selectable<Schema['one_time_link']>): OneTimeLink {
-  return {
-    id: row.id,
-    kind: row.kind,
-    email: row.email,
-    personId: row.person_id ?? undefined,
-    siteId: row.site_id ?? undefined,
-    data: row.data ?? undefined,
-    browserDigest: row.browser_digest ?? undefined,
-  }
 }
 
 function codeOf(bytes: Buffer): string {

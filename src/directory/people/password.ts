@@ -89,10 +89,7 @@ type RunInThread = (task: HashTask) => Promise<string | boolean>
 const idle: RunInThread[] = []
 
 /** Runs a task in a thread, which starts on demand and is reused. The caller limits the number of tasks. */
-async function inHashThread(task: HashTask): Promise<string | boolean> {
-  const run = idle.pop() ?? startThread()
-  return await run(task)
-}
+const inHashThread: RunInThread = async (task) => await (idle.pop() ?? startThread())(task)
 
 function startThread(): RunInThread {
   const worker = new Worker(new URL('./hash-thread.ts', import.meta.url))

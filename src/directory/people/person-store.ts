@@ -59,11 +59,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       }
     },
 
-    /**
-     * Records a sign-out on our own pages, because a restored session store may contain the session again.
-     *
-     * @param keptSeconds how long a session can last
-     */
+    /** Records a sign-out on our own pages, because a restored session store may contain the session again. */
     async signOutSession(sessionId: string, keptSeconds: number): Promise<void> {
       const times = { signed_out_at: now(), kept_until: now() + keptSeconds * 1000 }
       await kysely

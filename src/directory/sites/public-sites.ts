@@ -72,16 +72,12 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
   return kysely
     .selectFrom('site')
     .where(hasPublished(nowMs))
-    .select([
-      'site.id',
-      'site.slug',
-      'site.name',
-      'site.description',
-      'site.address',
+    .select(['site.id', 'site.slug', 'site.name', 'site.description', 'site.address'])
+    .select(
       // A subquery in the select list runs only for the rows of the page.
       sql<number>`(select count(*) from course where course.site_id = site.id
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
-    ])
+    )
 }
 
 export type PublishedCourse = Awaited<

@@ -51,32 +51,25 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
     const site = held.find(({ id }) => id === clientSiteId)
-    return site
-      ? { kind: 'bound', site }
-      : {
-          kind: 'refused',
-          why: 'you have no role at the site of this application; ask an operator of the site for one',
-        }
+    if (site) return { kind: 'bound', site }
+    return refused(
+      'you have no role at the site of this application; ask an operator of the site for one',
+    )
   }
   if (!operator) return { kind: 'none' }
 
   const operated = held.filter(({ roles }) => operates(roles))
-  if (operated.length === 0) {
-    return { kind: 'refused', why: 'you are not an owner or admin of any site' }
-  }
+  if (operated.length === 0) return refused('you are not an owner or admin of any site')
   const sites = operated.filter(question.admits)
   const [only, second] = sites
-  if (!only) {
-    return {
-      kind: 'refused',
-      why: 'none of your sites allows the access that this application requests',
-    }
-  }
+  if (!only) return refused('none of your sites allows the access that this application requests')
   if (!second) return { kind: 'bound', site: only }
   const site =
     sites.find(({ id }) => id === chosenSiteId) ?? sites.find(({ id }) => id === rememberedSiteId)
   return site ? { kind: 'bound', site } : { kind: 'choose', sites }
 }
+
+const refused = (why: string) => ({ kind: 'refused', why }) as const
 
 /** Creates the query for a person's sites, sorted by name, with the person's roles and the reviews of a client. */
 export function makeFindHeldSites({ kysely }: Database) {

@@ -11,41 +11,32 @@ export interface SiteColors {
   readonly backgroundColor: string | null
 }
 
-/** The appearance of a site's pages. */
+/** The appearance of a site's pages. All values but the name are null until an operator sets them. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** Finds the appearance of a site; undefined if none was ever set. */
-export async function findLook({ kysely }: Database, siteId: string) {
-  return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
+/** Finds the appearance of a site. */
+export async function findLook({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
+  return await looks(kysely).where('site.id', '=', siteId).executeTakeFirst()
 }
 
 /** Finds the appearance of a person's site; undefined unless the person has roles at exactly one site. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
-  return await looks(kysely)
-    .where(
-      'chosen.site_id',
-      '=',
-      sql<string>`(select min(site_id) from site_role where person_id = ${personId}
-        having count(distinct site_id) = 1)`,
-    )
-    .executeTakeFirst()
+  const only = sql<string>`(select min(site_id) from site_role where person_id = ${personId}
+    having count(distinct site_id) = 1)`
+  return await looks(kysely).where('site.id', '=', only).executeTakeFirst()
 }
 
 function looks(kysely: Database['kysely']) {
   return kysely
-    .selectFrom('site_appearance as chosen')
-    .innerJoin('site', 'site.id', 'chosen.site_id')
+    .selectFrom('site')
+    .leftJoin('site_appearance as chosen', 'chosen.site_id', 'site.id')
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
-    .select([
-      'chosen.site_id as siteId',
-      sql<string>`coalesce(chosen.display_name, site.name)`.as('name'),
-      'chosen.display_name as displayName',
-      'chosen.accent_color as accentColor',
-      'chosen.background_color as backgroundColor',
-      'chosen.sign_in_words as signInWords',
-      'chosen.consent_words as consentWords',
-      'logo.sha256 as logoDigest',
-    ])
+    .select(['site.id as siteId', 'chosen.display_name as displayName'])
+    .select(sql<string>`coalesce(chosen.display_name, site.name)`.as('name'))
+    .select(['chosen.accent_color as accentColor', 'chosen.background_color as backgroundColor'])
+    .select(['chosen.sign_in_words as signInWords', 'chosen.consent_words as consentWords'])
+    .select(['chosen.logo_file_id as logoFileId', 'logo.sha256 as logoDigest'])
+    .select('chosen.updated_at as updatedAt')
 }
 
 /** Finds the current logo of a site if it has this digest. No other file of a site is public. */
@@ -78,9 +69,14 @@ export function logoAddress(siteId: string, logoDigest: string | null): string |
   return addressOf(pages.siteLogo, { site: siteId, digest: logoDigest })
 }
 
-function sheetOf(colors: SiteColors): ColorSheet | undefined {
-  if (colors.accentColor === null && colors.backgroundColor === null) return undefined
-  return colorSheet(paletteOf(colors))
+function sheetOf({ accentColor, backgroundColor }: SiteColors): ColorSheet | undefined {
+  if (accentColor === null && backgroundColor === null) return undefined
+  return colorSheet({
+    accent: accentColor ?? undefined,
+    accentOver: accentColor === null ? undefined : darker(accentColor),
+    background: backgroundColor ?? undefined,
+    onBackground: backgroundColor === null ? undefined : textColorOn(backgroundColor),
+  })
 }
 
 /** Generates the stylesheet with this file name, which contains the colors; undefined for an invalid name. */
@@ -95,15 +91,6 @@ export function findColorSheet(file: string): ColorSheet | undefined {
 /** The color of cards and of button text. Text on a site's background color is this color or DARK. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
-
-function paletteOf({ accentColor, backgroundColor }: SiteColors) {
-  return {
-    accent: accentColor ?? undefined,
-    accentOver: accentColor === null ? undefined : darker(accentColor),
-    background: backgroundColor ?? undefined,
-    onBackground: backgroundColor === null ? undefined : textColorOn(backgroundColor),
-  }
-}
 
 /** Returns DARK or WHITE, whichever contrasts more with this background. */
 export function textColorOn(background: string): string {

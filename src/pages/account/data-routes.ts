@@ -3,7 +3,6 @@ import type Router from 'koa-router'
 import { dataPage } from '../../../views/account-data.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -72,7 +71,7 @@ export function dataRoutes(
           if ((await listSolelyOwned(trx, personId)).length > 0) return
           const earlier = trx.deleteFrom('one_time_link').where('person_id', '=', personId)
           await earlier.where('kind', '=', 'deletion').execute()
-          const whose = { email, emailCanonical: canonicalEmail(email), personId, browser }
+          const whose = { email, personId, browser }
           const life = { nowMs, livesSeconds: LINK_SECONDS }
           const linkId = await links.create(trx, { kind: 'deletion', ...whose }, life)
           const mail = { kind: 'deletion_requested', to: email, personId, linkId } as const

@@ -87,6 +87,6 @@ function readUid(value: unknown): string | undefined {
 
 /** Returns the page of the interaction from which the person asked for a link. */
 export function continueHref({ data }: OneTimeLink): string {
-  const { from } = data === undefined ? {} : (JSON.parse(data) as { from?: string })
+  const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }

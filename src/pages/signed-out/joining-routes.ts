@@ -20,7 +20,6 @@ import {
   type Joining,
   type JoiningFlows,
   makeJoining,
-  PERSON_NAME_LENGTH_MAX,
   personName,
 } from '../../school/members/joining.ts'
 import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
@@ -119,7 +118,7 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
   const { success, data: name } = personName.safeParse(typed)
   if (!success) {
     return await refuse(422, {
-      name: `Please enter your name, at most ${PERSON_NAME_LENGTH_MAX} letters.`,
+      name: `Please enter your name, at most ${personName.maxLength} letters.`,
     })
   }
   const { link } = joining

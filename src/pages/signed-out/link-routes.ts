@@ -39,7 +39,7 @@ export function linkRoutes(
   const open = async (ctx: Context, visitor: Visitor) => {
     const token = String(ctx['params'].token)
     const link = await links.find(kysely, kind, { token, nowMs: now() })
-    return link?.personId === undefined
+    return link?.personId == null
       ? undefined
       : { visitor, link: { ...link, personId: link.personId } }
   }

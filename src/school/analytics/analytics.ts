@@ -3,13 +3,7 @@
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import { active, completed, countByCourse, countByMembers } from './activity.ts'
-import {
-  type CountByCourse,
-  type CountByDay,
-  DAY_MS,
-  type Question,
-  type Tally,
-} from './counting.ts'
+import { type CountByCourse, type CountByDay, DAY_MS, type Question } from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
 import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
@@ -35,7 +29,7 @@ export function siteFigures(
     untilMs: (period.lastDay + 1) * DAY_MS,
   }
   const once = (count: CountByDay) => {
-    let counted: Promise<Tally<number>> | undefined
+    let counted: ReturnType<CountByDay> | undefined
     return async () => {
       counted ??= inTurn(async () => await count(kysely, question))
       return await counted

@@ -75,9 +75,6 @@ export function checkedChange<Input extends z.ZodType, Result>(
   }
 }
 
-/** Records a change at a site by a person who need not operate it. */
-export const recordAtSite: typeof recordAuditEvent = recordAuditEvent
-
 /**
  * Locks the site until the transaction ends, so what a change has read is still true when it writes. Otherwise two
  * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block

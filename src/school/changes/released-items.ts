@@ -1,27 +1,19 @@
-import {
-  type Kysely,
-  type RawBuilder,
-  type SelectQueryBuilder,
-  type Simplify,
-  sql,
-  type Transaction,
-} from 'kysely'
+import { type Kysely, type RawBuilder, type SelectQueryBuilder, type Simplify, sql } from 'kysely'
 import type { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { type ListOrder, orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
+import {
+  countRows,
+  type ListOrder,
+  orderBy,
+  type PagedRows,
+  pagedRows,
+} from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 import { differenceOf, siteChange, siteCreation } from './change.ts'
 import { given, readInput } from './input.ts'
 import { conflict, limitReached, notFound } from './refusals.ts'
-import {
-  decideRelease,
-  isInState,
-  type Release,
-  type ReleaseChange,
-  type ReleaseState,
-} from './release.ts'
 
 /** Tables whose rows have a slug, unique at the site, and a release state. */
 type ItemTable = 'course' | 'digital_product' | 'event'
@@ -61,7 +53,6 @@ interface ItemKind<
   ) => SelectQueryBuilder<Schema, Table, Row>
   readonly orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>
   readonly sortedBy: NoInfer<Sort>
-  /** The input schemas for creating and updating an item. */
   readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
   readonly changes: z.ZodType<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
@@ -91,17 +82,20 @@ export function releasedItems<
   Sort extends string,
 >(kind: ItemKind<Table, Row, Fields, Creation, Changes, Sort>) {
   const { table, prefix, rowsOf, check } = kind
-  const noun = nounOf(table)
+  const noun = table.replaceAll('_', ' ')
 
-  const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => {
-    return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
-  }
+  const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) =>
+    await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
 
   /** Finds an item of the site. @throws ChangeRefused if there is none */
   const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
     const item = await find(kysely, siteId, { id })
     if (!item) throw notFound(noun)
     return item
+  }
+
+  const mustBeFree = async (trx: Kysely<Schema>, siteId: string, slug: string) => {
+    if (await find(trx, siteId, { slug })) throw conflict(`the slug ${slug} is taken`, 'slug')
   }
 
   return {
@@ -127,9 +121,11 @@ export function releasedItems<
         const fields = values as unknown as Fields
         check?.(fields)
         const { siteId, now: createdAt } = actor
-        await mustHaveRoom(trx, siteId, table)
-        const inserted = await insert(trx, table, { id, siteId, ...fields, createdAt })
-        if (!inserted) throw slugTaken(fields.slug)
+        if ((await countRows(rowsOf(trx, siteId))) >= ITEMS_PER_SITE_MAX) {
+          throw limitReached(`a site can have at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
+        }
+        await mustBeFree(trx, siteId, fields.slug)
+        await insert(trx, table, { id, siteId, ...fields, createdAt })
         await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
       },
     }),
@@ -144,27 +140,24 @@ export function releasedItems<
         if (!change) return
         check?.({ ...item, ...wanted })
         const { slug } = change.after
-        if (slug !== undefined && (await find(trx, actor.siteId, { slug }))) throw slugTaken(slug)
+        if (slug !== undefined) await mustBeFree(trx, actor.siteId, slug)
         await write(trx, table, id, change.after)
         await record(`${table}.update`, { kind: table, id }, change)
       },
     ),
 
     /** Changes the release state of an item. Throws ChangeRefused if unknown, or if an archived item is published. */
-    release: siteChange(async ({ trx, actor, record }, { id, change }: Releasing) => {
-      const item = await mustFind(trx, actor.siteId, id)
-      const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
-      const difference = differenceOf<Release>(item, wanted)
-      if (!difference) return
-      await write(trx, table, id, difference.after)
-      await record(`${table}.${change.kind}`, { kind: table, id }, difference)
-    }),
+    release: siteChange(
+      async ({ trx, actor, record }, { id, change }: { id: string; change: ReleaseChange }) => {
+        const item = await mustFind(trx, actor.siteId, id)
+        const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
+        const difference = differenceOf<Release>(item, wanted)
+        if (!difference) return
+        await write(trx, table, id, difference.after)
+        await record(`${table}.${change.kind}`, { kind: table, id }, difference)
+      },
+    ),
   }
-}
-
-interface Releasing {
-  readonly id: string
-  readonly change: ReleaseChange
 }
 
 /** Creates a function that counts the rows of a table that refer to each item. Its result omits items without rows. */
@@ -182,14 +175,9 @@ export function countReferring(
   }
 }
 
-function nounOf(table: ItemTable): string {
-  return table.replaceAll('_', ' ')
-}
-
 function isItem(table: ItemTable, by: ItemKey) {
-  return 'id' in by
-    ? sql<boolean>`${sql.ref(`${table}.id`)} = ${by.id}`
-    : sql<boolean>`${sql.ref(`${table}.slug`)} = ${by.slug}`
+  const [column, value] = 'id' in by ? ['id', by.id] : ['slug', by.slug]
+  return sql<boolean>`${sql.ref(`${table}.${column}`)} = ${value}`
 }
 
 function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
@@ -222,36 +210,13 @@ export const itemOrders = {
   NEWEST: orderBy('createdAt', 'desc', 'created_at'),
 }
 
-async function mustHaveRoom(
-  trx: Transaction<Schema>,
-  siteId: string,
-  table: ItemTable,
-): Promise<void> {
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from ${sql.table(table)} where site_id = ${siteId}`.execute(trx)
-  if (Number(rows[0]?.total) < ITEMS_PER_SITE_MAX) return
-  throw limitReached(`a site can have at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
-}
-
-/** Inserts an item. @returns false if the slug is taken */
-async function insert(
-  trx: Transaction<Schema>,
-  table: ItemTable,
-  values: object,
-): Promise<boolean> {
-  const { rows } = await sql`
+async function insert(trx: Kysely<Schema>, table: ItemTable, values: object): Promise<void> {
+  await sql`
     insert into ${sql.table(table)} (${sql.join(Object.keys(values).map(columnOf))})
-    values (${sql.join(Object.values(values))})
-    on conflict (site_id, slug) do nothing returning id`.execute(trx)
-  return rows.length > 0
+    values (${sql.join(Object.values(values))})`.execute(trx)
 }
 
-async function write(
-  trx: Transaction<Schema>,
-  table: ItemTable,
-  id: string,
-  values: object,
-): Promise<void> {
+async function write(trx: Kysely<Schema>, table: ItemTable, id: string, values: object) {
   const changes = Object.entries(values).map(([field, value]) => sql`${columnOf(field)} = ${value}`)
   await sql`update ${sql.table(table)} set ${sql.join(changes)} where id = ${id}`.execute(trx)
 }
@@ -261,6 +226,56 @@ function columnOf(field: string) {
   return sql.ref(field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
 }
 
-function slugTaken(taken: string) {
-  return conflict(`the slug ${taken} is taken`, 'slug')
+/** The release state of an item, derived from its two timestamps. */
+export type ReleaseState = 'DRAFT' | 'SCHEDULED' | 'PUBLISHED' | 'ARCHIVED'
+
+export interface Release {
+  readonly publishedAt: number | null
+  readonly archivedAt: number | null
+}
+
+export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: number): ReleaseState {
+  if (archivedAt !== null) return 'ARCHIVED'
+  if (publishedAt === null) return 'DRAFT'
+  return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
+}
+
+/** Returns the SQL condition for rows in a release state, equivalent to `releaseStateOf`. */
+function isInState(state: ReleaseState, nowMs: number) {
+  const conditions = {
+    ARCHIVED: sql<boolean>`archived_at is not null`,
+    DRAFT: sql<boolean>`archived_at is null and published_at is null`,
+    SCHEDULED: sql<boolean>`archived_at is null and published_at > ${nowMs}`,
+    PUBLISHED: sql<boolean>`archived_at is null and published_at <= ${nowMs}`,
+  }
+  return conditions[state]
+}
+
+/** A change of the release state. `at` is the publication time, which may be in the future. */
+export type ReleaseChange =
+  | { readonly kind: 'publish'; readonly at: number | undefined }
+  | { readonly kind: 'unpublish' }
+  | { readonly kind: 'archive' }
+  | { readonly kind: 'restore' }
+
+/** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused for publishing an archived item */
+function decideRelease(
+  release: Release,
+  change: ReleaseChange,
+  { nowMs, noun }: { readonly nowMs: number; readonly noun: string },
+): Partial<Release> {
+  switch (change.kind) {
+    case 'publish':
+      if (release.archivedAt !== null) {
+        throw conflict(`the ${noun} is archived; restore it first`)
+      }
+      // Without `at`, an item that is already published keeps its publication time.
+      return { publishedAt: change.at ?? Math.min(release.publishedAt ?? nowMs, nowMs) }
+    case 'unpublish':
+      return { publishedAt: null }
+    case 'archive':
+      return { archivedAt: release.archivedAt ?? nowMs }
+    case 'restore':
+      return { archivedAt: null }
+  }
 }

@@ -35,11 +35,9 @@ export async function findOrder(
   siteId: string,
   by: { readonly id: string } | { readonly number: string },
 ) {
-  const query = ordersOf(kysely, siteId)
-  return await ('id' in by
-    ? query.where('placed.id', '=', by.id)
-    : query.where('placed.number', '=', by.number)
-  ).executeTakeFirst()
+  const [column, value] =
+    'id' in by ? (['placed.id', by.id] as const) : (['placed.number', by.number] as const)
+  return await ordersOf(kysely, siteId).where(column, '=', value).executeTakeFirst()
 }
 
 function ordersOf(kysely: Kysely<Schema>, siteId: string) {

@@ -31,7 +31,8 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   return {
     /** Creates a link, which is a full URL. Until it expires, anyone who has the link can use it without signing in. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
-      const name = nameInAddress(fileName)
+      // A path segment cannot be empty, consist of only dots, or contain a lone surrogate.
+      const name = /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
       const mac = macOf(bytes, name, signingKey)
       const token = Buffer.concat([mac, bytes]).toString('base64url')
@@ -52,11 +53,6 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
       return expiresAt > now() ? { purchaseId, fileId } : undefined
     },
   }
-}
-
-/** Returns a file name that can be a path segment. Replaces an empty name, a name of only dots, and lone surrogates. */
-function nameInAddress(fileName: string): string {
-  return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }
 
 function macOf(content: Buffer, name: string, key: Buffer): Buffer {

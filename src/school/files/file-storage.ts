@@ -157,13 +157,16 @@ export function s3Storage(location: S3Location): FileStorage {
       clearTimeout(timer)
     }
   }
+  const send = async (key: string, asking: Asking, tolerated?: number) => {
+    const response = await ask(key, asking)
+    await response.body?.cancel()
+    if (!response.ok && response.status !== tolerated) throw refusedBy(response)
+  }
   return {
     async put(key, draft) {
       // Sign the digest of the content, so the storage rejects a corrupted upload.
       const headers = { 'content-type': draft.mediaType, 'x-amz-content-sha256': draft.sha256 }
-      const response = await ask(key, { method: 'PUT', headers, draft })
-      await response.body?.cancel()
-      if (!response.ok) throw refusedBy(response)
+      await send(key, { method: 'PUT', headers, draft })
     },
     async get(key, range) {
       const headers = range && { range: `bytes=${range.start}-${range.end}` }
@@ -173,11 +176,7 @@ export function s3Storage(location: S3Location): FileStorage {
       if (response.status === 404) throw new FileMissing('the bucket has no such object')
       throw refusedBy(response)
     },
-    async remove(key) {
-      const response = await ask(key, { method: 'DELETE' })
-      await response.body?.cancel()
-      if (!response.ok && response.status !== 404) throw refusedBy(response)
-    },
+    remove: async (key) => await send(key, { method: 'DELETE' }, 404),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
+import { products } from '../commerce/product-store.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export interface SiteLimits {
@@ -59,6 +60,7 @@ export async function storeFile(
   const { draft, name } = file
   const { mediaType, sizeBytes, sha256 } = draft
   const after = { name, mediaType, sizeBytes, sha256 }
+  const bytes = { media_type: mediaType, size_bytes: sizeBytes, sha256 }
   const before = await findByContent(kysely, siteId, after)
   if (before) return { file: before, isNew: false }
   await mustHaveRoom(kysely, siteId, sizeBytes, limits)
@@ -71,14 +73,8 @@ export async function storeFile(
       const made = await trx
         .insertInto('stored_file')
         .values({
-          id,
-          site_id: siteId,
-          name,
-          media_type: mediaType,
-          size_bytes: sizeBytes,
-          sha256,
-          created_by: actor.personId,
-          created_at: actor.now,
+          ...{ id, site_id: siteId, name, ...bytes },
+          ...{ created_by: actor.personId, created_at: actor.now },
         })
         // Of two concurrent uploads, the second finds the file of the first.
         .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
@@ -190,9 +186,8 @@ export interface ProductFile {
 export const setProductFile = siteChange(
   async ({ trx, actor, record }, { productId, fileId }: ProductFile) => {
     const file = fileId === null ? undefined : await holdFile(trx, actor.siteId, fileId)
-    const product = await productOf(trx, actor.siteId, productId)
-    const wanted = { fileId, ...(file && { fileName: file.name }) }
-    const change = differenceOf(mustBeThere(product, 'digital product'), wanted)
+    const product = await products.mustFind(trx, actor.siteId, productId)
+    const change = differenceOf(product, { fileId, ...(file && { fileName: file.name }) })
     if (!change) return
     await trx
       .updateTable('digital_product')
@@ -208,15 +203,6 @@ export async function findProductFile(
   siteId: string,
   id: string,
 ): Promise<StoredFile | undefined> {
-  const product = await productOf(kysely, siteId, id)
+  const product = await products.find(kysely, siteId, { id })
   return product?.fileId ? await findFile(kysely, siteId, product.fileId) : undefined
-}
-
-async function productOf(kysely: Kysely<Schema>, siteId: string, id: string) {
-  return await kysely
-    .selectFrom('digital_product')
-    .select(['file_id as fileId', 'file_name as fileName'])
-    .where('id', '=', id)
-    .where('site_id', '=', siteId)
-    .executeTakeFirst()
 }

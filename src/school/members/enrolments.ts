@@ -60,29 +60,25 @@ export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: 
 
 /** Selects the enrolments of a site's members. `cross join` makes SQLite start with the enrolments of a person. */
 function enrolments(kysely: Kysely<Schema>, siteId: string) {
-  return kysely
-    .selectFrom('course_purchase as bought')
-    .crossJoin('course')
-    .whereRef('course.id', '=', 'bought.course_id')
-    .select([
-      'bought.id',
-      'bought.person_id as personId',
-      'bought.course_id as courseId',
-      'course.slug as courseSlug',
-      'course.title as courseTitle',
-      'bought.purchased_at as purchasedAt',
-      // When access ends; null for lifetime access.
-      'bought.expires_at as expiresAt',
-    ])
-    .where('course.site_id', '=', siteId)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('site_role')
-          .select('role')
-          .whereRef('site_role.person_id', '=', 'bought.person_id')
-          .where('site_role.site_id', '=', siteId),
-      ),
-    )
+  return (
+    kysely
+      .selectFrom('course_purchase as bought')
+      .crossJoin('course')
+      .whereRef('course.id', '=', 'bought.course_id')
+      .select(['bought.id', 'bought.person_id as personId', 'bought.course_id as courseId'])
+      .select(['course.slug as courseSlug', 'course.title as courseTitle'])
+      // `expiresAt` is null for lifetime access.
+      .select(['bought.purchased_at as purchasedAt', 'bought.expires_at as expiresAt'])
+      .where('course.site_id', '=', siteId)
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('site_role')
+            .select('role')
+            .whereRef('site_role.person_id', '=', 'bought.person_id')
+            .where('site_role.site_id', '=', siteId),
+        ),
+      )
+  )
 }
 
 /** How long an enrolment lasts. Requires `expireDate` or `hasLifetimeAccess: true`, so lifetime access is explicit. */
@@ -105,22 +101,28 @@ export const enrolStudent = checkedChange(
     const expiresAt = endOf(input, actor.now)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
+    const newest = newId('pur')
     const ofPerson = { person_id: personId, course_id: courseId, order_id: null }
-    const made = await trx
+    await trx
       .insertInto('course_purchase')
-      .values({ id: newId('pur'), ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
+      .values({ id: newest, ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
       .onConflict((known) => known.columns(['person_id', 'course_id']).doNothing())
-      .returning('id')
-      .executeTakeFirst()
+      .execute()
+    const { id } = await trx
+      .selectFrom('course_purchase')
+      .select('id')
+      .where('person_id', '=', personId)
+      .where('course_id', '=', courseId)
+      .executeTakeFirstOrThrow()
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
       const change = { before: { roles }, after: { roles: [...roles, 'student'].sort() } }
       await record('member.roles', { kind: 'person', id: personId }, change)
     }
-    if (!made) return { id: await enrolmentOf(trx, personId, courseId), isNew: false }
+    const isNew = id === newest
     const after = { personId, courseId, expiresAt }
-    await record('enrolment.create', { kind: 'enrolment', id: made.id }, { after })
-    return { id: made.id, isNew: true }
+    if (isNew) await record('enrolment.create', { kind: 'enrolment', id }, { after })
+    return { id, isNew }
   },
 )
 
@@ -161,16 +163,6 @@ function endOf(
   }
   if (expireDate <= nowMs) throw badInput('expireDate', 'must be in the future')
   return expireDate
-}
-
-async function enrolmentOf(trx: Transaction<Schema>, personId: string, courseId: string) {
-  const { id } = await trx
-    .selectFrom('course_purchase')
-    .select('id')
-    .where('person_id', '=', personId)
-    .where('course_id', '=', courseId)
-    .executeTakeFirstOrThrow()
-  return id
 }
 
 async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number | null) {

@@ -86,7 +86,7 @@ export function makeInvitations(
         .where('email_canonical', '=', email)
         .execute()
       const offer: InvitationData = { roles, name: name ?? undefined, invitedBy }
-      const whose = { email, emailCanonical: email, siteId, data: JSON.stringify(offer) }
+      const whose = { email, siteId, data: JSON.stringify(offer) }
       const life = { nowMs, livesSeconds: INVITATION_SECONDS }
       const id = await links.create(site.trx, { kind: 'invitation', ...whose }, life)
       await send(site, email, id)
@@ -150,20 +150,15 @@ function sendsRecovery(linkRequests: InvitationPorts['linkRequests']) {
   })
 }
 
+type At = { readonly siteId: string; readonly nowMs: number }
+
 /** Lists the pending invitations of a site, newest first. */
-export function listInvitations(
-  { kysely }: Database,
-  { siteId, nowMs }: { readonly siteId: string; readonly nowMs: number },
-) {
+export function listInvitations({ kysely }: Database, { siteId, nowMs }: At) {
   return pagedRows(pending(kysely, siteId, nowMs), orderBy('createdAt', 'desc', 'created_at'))
 }
 
 /** Finds a pending invitation of a site. */
-export async function findInvitation(
-  kysely: Kysely<Schema>,
-  { siteId, nowMs }: { readonly siteId: string; readonly nowMs: number },
-  id: string,
-) {
+export async function findInvitation(kysely: Kysely<Schema>, { siteId, nowMs }: At, id: string) {
   return await pending(kysely, siteId, nowMs).where('id', '=', id).executeTakeFirst()
 }
 

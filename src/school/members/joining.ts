@@ -6,16 +6,10 @@ import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { hasSelfSignUp, SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import {
-  findRoles,
-  lockSite,
-  newId,
-  recordAtSite,
-  type SiteActor,
-  siteChange,
-} from '../changes/change.ts'
+import { findRoles, lockSite, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { conflict } from '../changes/refusals.ts'
 import { type InvitationData, readOffer } from './invitations.ts'
@@ -43,8 +37,6 @@ export type Joiner =
   | { readonly personId: string }
   | { readonly name: string; readonly passwordHash: string }
 
-/** The maximum length of a person's name. */
-export const PERSON_NAME_LENGTH_MAX = NAME_LENGTH_MAX
 /** The schema of a person's name. */
 export const personName = line(NAME_LENGTH_MAX)
 
@@ -55,15 +47,14 @@ export function makeJoining(ports: JoiningPorts) {
   const { kysely } = database
   return {
     /** Finds a site where people can sign up themselves, by slug or id. */
-    async findSignUpSite(name: string) {
-      return await kysely
+    findSignUpSite: async (name: string) =>
+      await kysely
         .selectFrom('site')
         .innerJoin('site_feature as f', 'f.site_id', 'site.id')
         .select(['site.id', 'site.slug', 'site.name'])
         .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
         .where('f.feature', '=', SELF_SIGN_UP)
-        .executeTakeFirst()
-    },
+        .executeTakeFirst(),
 
     /** Finds what a link offers; undefined if it no longer works. Uses nothing up. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
@@ -111,7 +102,7 @@ async function accept(
     const subject = { kind: 'person', id: personId }
     const change = { subject, siteId: site.id, before: { roles: before }, after }
     const actor = { ...caller, personId, now: nowMs }
-    await recordAtSite(trx, actor, { action: 'member.join', ...change })
+    await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
     return 'joined'
   })
   return await joining.catch((error: unknown) => {

@@ -17,20 +17,12 @@ import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, folded } from '../../platform/store/search.ts'
 
 /** A person as shown to operators of the site. */
-export interface SitePerson {
-  readonly id: string
-  readonly name: string
-  readonly email: string
+export type SitePerson = Readonly<Record<'id' | 'name' | 'email', string>> & {
   readonly picture: string | null
 }
 
 /** The columns of a `SitePerson`. */
 export const PERSON_FIELDS = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
-
-interface ListedPerson extends SitePerson {
-  /** When the person received the role that the list filters by or, without a filter, their first role. */
-  readonly since: number
-}
 
 export interface PeopleQuestion {
   readonly siteId: string
@@ -55,6 +47,7 @@ export function listPeople(database: Database, question: PeopleQuestion) {
   return words ? searchPeople(database, question, words) : peopleByTime(database, question)
 }
 
+// `since` is when the person received the role that the list filters by or, without a filter, their first role.
 const newestFirst = orderBy('since', 'desc', 'held.granted_at', 'held.person_id')
 
 function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuestion) {
@@ -178,9 +171,7 @@ export function listStudents(database: Database, question: StudentQuestion) {
   return listPeople(database, { siteId, role: 'student', search, among })
 }
 
-type EnrolledPerson = ListedPerson & { readonly purchaseId: string; readonly purchasedAt: number }
-
-const latestEnrolmentFirst: ListOrder<EnrolledPerson> = {
+const latestEnrolmentFirst: ListOrder<{ purchasedAt: number; purchaseId: string }> = {
   by: 'bought.purchased_at',
   id: 'bought.id',
   direction: 'desc',

@@ -9,12 +9,6 @@ import { checkedChange, findRoles, newId, type SiteActor, siteChange } from '../
 import { conflict, notFound } from '../changes/refusals.ts'
 import { PERSON_FIELDS, type SitePerson } from './people-list.ts'
 
-/** A role of a person at a site, and when it was granted. */
-export interface HeldRole {
-  readonly role: SiteRole
-  readonly since: number
-}
-
 /** Finds a person with a role at the site: any role, or the given one. */
 export async function findMember(
   kysely: Kysely<Schema>,
@@ -42,7 +36,7 @@ export async function listHeldRoles(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
   siteId: string,
-): Promise<Map<string, HeldRole[]>> {
+) {
   const rows = await kysely
     .selectFrom('site_role')
     .select(['person_id', 'role', 'granted_at as since'])
@@ -51,10 +45,7 @@ export async function listHeldRoles(
     .execute()
   // Sort here, because `order by` makes SQLite read the whole index of the site.
   rows.sort((one, other) => one.since - other.since || one.role.localeCompare(other.role))
-  const held = Map.groupBy(rows, ({ person_id }) => person_id)
-  return new Map(
-    [...held].map(([id, roles]) => [id, roles.map(({ role, since }) => ({ role, since }))]),
-  )
+  return Map.groupBy(rows, ({ person_id }) => person_id)
 }
 
 /** Returns the roles of a person at the site. @throws ChangeRefused if there are none */

@@ -30,7 +30,8 @@ export async function deliverBatch(
 ): Promise<boolean> {
   return await kysely.transaction().execute(async (trx) => {
     const post = await lockPost(trx, postId)
-    if (!post || !isUndelivered(post)) return false
+    if (!post || post.published_at === null || post.removed_at !== null) return false
+    if (post.delivered_at !== null) return false
     const subscribers = await nextSubscribers(trx, post)
     const members = subscribers.filter(({ isMember }) => isMember === 1)
     await notify(trx, post, members, nowMs)
@@ -78,10 +79,6 @@ async function lockPost(trx: Transaction<Schema>, id: string) {
     .executeTakeFirst()
 }
 
-function isUndelivered(post: PostRow): boolean {
-  return post.published_at !== null && post.delivered_at === null && post.removed_at === null
-}
-
 /** Reads the next subscribers. Some may have lost their roles: `isMember` is 1 for a person with a role at the site. */
 async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
@@ -108,18 +105,10 @@ async function notify(
   nowMs: number,
 ): Promise<void> {
   if (members.length === 0) return
-  const copied = { post_id: id, site_id, topic, title, body, link }
+  const post = { post_id: id, site_id, topic, title, body, link, created_at: nowMs, read_at: null }
   await trx
     .insertInto('notification')
-    .values(
-      members.map(({ personId: person_id }) => ({
-        id: newId('not'),
-        person_id,
-        ...copied,
-        created_at: nowMs,
-        read_at: null,
-      })),
-    )
+    .values(members.map(({ personId }) => ({ id: newId('not'), person_id: personId, ...post })))
     // The index notification_of_post prevents a duplicate notification.
     .onConflict((known) => known.doNothing())
     .execute()
@@ -131,35 +120,37 @@ async function notify(
  * it throws the first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
-  const workOn = async ({ id, isRemoved }: Unfinished) =>
-    await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
-  const workOnAll = async (unfinished: readonly Unfinished[], signal: AbortSignal) => {
-    const failures: unknown[] = []
-    for (const post of unfinished) {
-      if (signal.aborted) break
-      const startedMs = performance.now()
-      await workOn(post).catch((error: unknown) => failures.push(error))
-      await pause(performance.now() - startedMs, signal)
+  const work = async ({ id, isRemoved }: Unfinished, signal: AbortSignal) => {
+    if (signal.aborted) return
+    const startedMs = performance.now()
+    try {
+      await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
+    } finally {
+      // Rejects only if the signal is aborted.
+      await delay(performance.now() - startedMs, undefined, { signal }).catch(() => {})
     }
-    if (failures.length > 0) throw failures[0]
   }
   const run = async (signal: AbortSignal): Promise<void> => {
     for (;;) {
       const unfinished = await listUnfinished(database.kysely)
       if (unfinished.length === 0 || signal.aborted) return
-      await workOnAll(unfinished, signal)
+      const failures: unknown[] = []
+      for (const post of unfinished) {
+        await work(post, signal).catch((error: unknown) => failures.push(error))
+      }
+      if (failures.length > 0) throw failures[0]
     }
   }
   return { name: 'posts', everySeconds, run, onlyWhen: sweeps }
 }
+
+type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
 interface DeliverySources {
   readonly database: Database
   readonly now: () => number
   readonly sweeps?: (() => boolean) | undefined
 }
-
-type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
 /** Lists each site's oldest unfinished delivery and removal, at most 100 of each, so no site delays the others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
@@ -189,11 +180,4 @@ async function listUnfinished(kysely: Kysely<Schema>) {
 
 function placeAtSite(since: 'published_at' | 'removed_at') {
   return sql<number>`row_number() over (partition by site_id order by ${sql.ref(since)}, id)`
-}
-
-/** Waits, but returns early if the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-  })
 }

@@ -5,14 +5,14 @@ import { z } from 'zod'
 import {
   CONTRAST_MIN,
   contrastOf,
+  findLook,
   type SiteColors,
   textColorOn,
   WHITE,
 } from '../../directory/sites/site-look.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, type SiteWork } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, text } from '../changes/input.ts'
-import { badInput, ChangeRefused } from '../changes/refusals.ts'
+import { badInput, ChangeRefused, mustBeThere } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
 /** Maximum size of a logo, which every sign-in page loads. */
@@ -39,26 +39,11 @@ const form = z
   .partial()
 
 export type AppearanceChanges = z.input<typeof form>
-export type Appearance = Awaited<ReturnType<typeof findAppearance>>
-
-/** Reads the appearance of a site with one query. All values are null until an operator sets them. */
-export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
-  return await kysely
-    .selectFrom('site')
-    .leftJoin('site_appearance as chosen', 'chosen.site_id', 'site.id')
-    .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
-    .select(['chosen.display_name as displayName', 'chosen.logo_file_id as logoFileId'])
-    .select(['chosen.accent_color as accentColor', 'chosen.background_color as backgroundColor'])
-    .select(['chosen.sign_in_words as signInWords', 'chosen.consent_words as consentWords'])
-    .select(['chosen.updated_at as updatedAt', 'logo.sha256 as logoDigest'])
-    .where('site.id', '=', siteId)
-    .executeTakeFirstOrThrow()
-}
 
 /** Changes the given fields of a site's appearance. @throws ChangeRefused for an invalid value, logo or color */
 export const updateAppearance = checkedChange(form, async ({ trx, actor, record }, input) => {
-  const { siteId } = actor
-  const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
+  const look = mustBeThere(await findLook({ kysely: trx }, actor.siteId), 'site')
+  const { siteId, name: _name, updatedAt: _at, logoDigest: _digest, ...before } = look
   const change = differenceOf(before, given(input))
   if (!change) return
   // The type allows undefined values, but `change.after` has none.

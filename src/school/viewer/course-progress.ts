@@ -17,15 +17,10 @@ export function courseProgress({ kysely }: Database) {
             .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
             .where('watch_position.person_id', '=', personId)
             .where('lecture.course_id', 'in', courseIds)
-            .select([
-              'lecture.course_id as courseId',
-              'lecture.id as lectureId',
-              'lecture.title',
-              'watch_position.position_seconds as positionSeconds',
-              'lecture.duration_seconds as durationSeconds',
-              'watch_position.watched_at as watchedAt',
-              latest.as('place'),
-            ])
+            .select(['lecture.course_id as courseId', 'lecture.id as lectureId', 'lecture.title'])
+            .select(['lecture.duration_seconds as durationSeconds', latest.as('place')])
+            .select('watch_position.position_seconds as positionSeconds')
+            .select('watch_position.watched_at as watchedAt')
             .as('watched'),
         )
         .selectAll()

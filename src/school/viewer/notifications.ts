@@ -27,6 +27,11 @@ export function knownTopicOf(topic: string): (typeof knownTopics)[number] | unde
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {
+  const subscriptions = (membership: Membership) =>
+    kysely
+      .selectFrom('notification_subscription')
+      .select(subscriptionColumns)
+      .where(isOf(membership))
   return {
     notifications: pagedList(
       (membership: Membership, { unreadOnly, topic }: NotificationFilter) =>
@@ -59,24 +64,14 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .executeTakeFirstOrThrow()
       return Number(numUpdatedRows)
     },
-    async listSubscriptions(membership: Membership) {
-      return await kysely
-        .selectFrom('notification_subscription')
-        .select(subscriptionColumns)
-        .where(isOf(membership))
+    listSubscriptions: async (membership: Membership) =>
+      await subscriptions(membership)
         .orderBy('topic')
         .orderBy('channel')
         .limit(SUBSCRIPTIONS_MAX)
-        .execute()
-    },
-    async findSubscription(membership: Membership, id: string) {
-      return await kysely
-        .selectFrom('notification_subscription')
-        .select(subscriptionColumns)
-        .where('id', '=', id)
-        .where(isOf(membership))
-        .executeTakeFirst()
-    },
+        .execute(),
+    findSubscription: async (membership: Membership, id: string) =>
+      await subscriptions(membership).where('id', '=', id).executeTakeFirst(),
     async updateSubscription(
       membership: Membership,
       { id, enabled }: { readonly id: string; readonly enabled: boolean },

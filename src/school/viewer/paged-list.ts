@@ -1,12 +1,6 @@
 import { type SelectQueryBuilder, type Simplify, sql } from 'kysely'
 
-import {
-  countRows,
-  type ListOrder,
-  type Page,
-  type PageRequest,
-  readPage,
-} from '../../platform/store/keyset.ts'
+import { type ListOrder, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 
 /** The person and site of a token. A paged list contains only rows of this person at this site. */
 export interface Membership {
@@ -21,8 +15,7 @@ export type Question<Filter extends object = object, Sort extends string = strin
 
 /** The rows of a member, which can be read by page or by id. Each call runs one statement. */
 export interface PagedList<Row, Asked> {
-  page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
-  count(membership: Membership, asked: Asked): Promise<number>
+  rows(membership: Membership, asked: Asked): PagedRows<Row>
   /** Finds a row of the member by id. Ignores filters. */
   find(membership: Membership, id: string): Promise<Row | undefined>
 }
@@ -42,9 +35,8 @@ export function pagedList<
   sortedBy: NoInfer<Sort>,
 ): PagedList<Simplify<Row>, Question<Filter, Sort>> {
   return {
-    page: async (membership, asked, request) =>
-      await readPage(rowsOf(membership, asked), orders[asked.sort ?? sortedBy], request),
-    count: async (membership, asked) => await countRows(rowsOf(membership, asked)),
+    rows: (membership, asked) =>
+      pagedRows(rowsOf(membership, asked), orders[asked.sort ?? sortedBy]),
     async find(membership, id) {
       const isIt = sql<boolean>`${sql.ref(orders[sortedBy].id)} = ${id}`
       // An empty filter is valid, because all its fields are optional.

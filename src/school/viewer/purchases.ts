@@ -54,18 +54,14 @@ function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
           query.where(sql<boolean>`(bought.expires_at is null or bought.expires_at > ${now()})`),
         )
         .$if(access === 'ENDED', (query) => query.where('bought.expires_at', '<=', now()))
+        // `expiresAt` is null for lifetime access.
         .select([
           'bought.id',
-          'course.id as courseId',
-          'course.slug',
-          'course.title',
-          'course.summary',
-          'course.url',
-          'course.image_url as imageUrl',
           'bought.purchased_at as purchasedAt',
-          // When access ends; null for lifetime access.
           'bought.expires_at as expiresAt',
-        ]),
+        ])
+        .select(['course.id as courseId', 'course.slug', 'course.title', 'course.summary'])
+        .select(['course.url', 'course.image_url as imageUrl']),
     {
       PURCHASED: latestPurchaseFirst,
       EXPIRE_DATE: firstToEndFirst,
@@ -84,17 +80,10 @@ function digitalProducts(kysely: Kysely<Schema>) {
         .leftJoin('stored_file as file', 'file.id', 'digital_product.file_id')
         .where('bought.person_id', '=', personId)
         .where('digital_product.site_id', '=', siteId)
-        .select([
-          'bought.id',
-          'digital_product.slug',
-          'digital_product.title',
-          'digital_product.summary',
-          'digital_product.file_name as fileName',
-          'digital_product.file_id as fileId',
-          'file.media_type as mediaType',
-          'file.size_bytes as sizeBytes',
-          'bought.purchased_at as purchasedAt',
-        ]),
+        .select(['bought.id', 'bought.purchased_at as purchasedAt'])
+        .select(['digital_product.slug', 'digital_product.title', 'digital_product.summary'])
+        .select(['digital_product.file_name as fileName', 'digital_product.file_id as fileId'])
+        .select(['file.media_type as mediaType', 'file.size_bytes as sizeBytes']),
     { PURCHASED: latestPurchaseFirst, TITLE: byTitle('digital_product.title') },
     'PURCHASED',
   )
@@ -108,15 +97,10 @@ function consultingServices(kysely: Kysely<Schema>) {
         .innerJoin('consulting_service', 'consulting_service.id', 'bought.consulting_service_id')
         .where('bought.person_id', '=', personId)
         .where('consulting_service.site_id', '=', siteId)
-        .select([
-          'bought.id',
-          'consulting_service.slug',
-          'consulting_service.title',
-          'consulting_service.summary',
-          'consulting_service.duration_minutes as durationMinutes',
-          'bought.purchased_at as purchasedAt',
-          'bought.scheduled_at as scheduledAt',
-        ]),
+        .select(['bought.id', 'bought.purchased_at as purchasedAt'])
+        .select('bought.scheduled_at as scheduledAt')
+        .select(['consulting_service.slug', 'consulting_service.title'])
+        .select(['consulting_service.summary', 'duration_minutes as durationMinutes']),
     { PURCHASED: latestPurchaseFirst, TITLE: byTitle('consulting_service.title') },
     'PURCHASED',
   )
@@ -139,18 +123,10 @@ function eventRegistrations(kysely: Kysely<Schema>, now: () => number) {
         .$if(when === 'PAST', (query) => query.where('event.ends_at', '<=', now()))
         .$if(cancelled === true, (query) => query.where('bought.cancelled_at', 'is not', null))
         .$if(cancelled === false, (query) => query.where('bought.cancelled_at', 'is', null))
-        .select([
-          'bought.id',
-          'event.slug',
-          'event.title',
-          'event.summary',
-          'event.location',
-          'event.join_url as joinUrl',
-          'event.starts_at as startsAt',
-          'event.ends_at as endsAt',
-          'bought.registered_at as registeredAt',
-          'bought.cancelled_at as cancelledAt',
-        ]),
+        .select(['bought.id', 'bought.registered_at as registeredAt'])
+        .select(['bought.cancelled_at as cancelledAt', 'event.join_url as joinUrl'])
+        .select(['event.slug', 'event.title', 'event.summary', 'event.location'])
+        .select(['event.starts_at as startsAt', 'event.ends_at as endsAt']),
     {
       REGISTERED: orderBy('registeredAt', 'desc', 'bought.registered_at', 'bought.id'),
       START: orderBy('startsAt', 'asc', 'event.starts_at', 'bought.id'),
