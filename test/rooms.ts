@@ -81,7 +81,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'school',
       analytics: 'analytics counting overview',
-      changes: 'change refusals release released-items',
+      changes: 'change refusals released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
       files: 'file-storage receive-file shared-folder stored-files',
