@@ -13,8 +13,8 @@ import {
 } from './support/annotations.ts'
 import { attackers, nameOfSection } from './support/data-documents.ts'
 import { caseTables } from './support/hostile-document.ts'
-import { anchorOf } from './support/markdown.ts'
-import { renderReference } from './support/reference.ts'
+import { anchorOf, tablesIn } from './support/markdown.ts'
+import { referenceTables, renewReference } from './support/reference.ts'
 import {
   attackClasses,
   hostileCases,
@@ -154,12 +154,16 @@ describe('documents', () => {
   })
 })
 
-it('docs/reference has the generated pages and no others', () => {
-  const pages = renderReference()
+it('docs/reference has each generated table once, and its README names every page', () => {
+  const tables = referenceTables()
+  const pages = renewReference(tables)
   for (const { path, text } of pages) expect(read(path), `${path}: run npm run docs`).to.equal(text)
+  const shown = pages.flatMap(({ text }) => tablesIn(text))
+  expect(shown.toSorted()).to.deep.equal(Object.keys(tables).toSorted())
   const files = globSync('docs/reference/**', { cwd: root, withFileTypes: true })
-  const names = files.filter((file) => file.isFile()).map(({ name }) => `docs/reference/${name}`)
-  expect(names).to.have.members(pages.map(({ path }) => path))
+  const names = files.filter((file) => file.isFile()).map(({ name }) => name)
+  const listed = read('docs/reference/README.md').match(/(?<=\]\().*(?=\))/g) ?? []
+  expect(names).to.have.members(['README.md', ...listed])
 })
 
 it('config/example.env lists every variable with its default', () => {

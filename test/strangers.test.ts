@@ -13,19 +13,19 @@ import {
   planPaths,
 } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, obtainTokens, register } from './support/client.ts'
+import { defaultsInForce } from './support/figures.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
+import { remembered } from './support/reference-data.ts'
 import { sharedService } from './support/shared-service.ts'
 import { keptForStrangers } from './support/strangers/kept.ts'
-import { rememberedInMemory } from './support/strangers/remembered.ts'
-import { defaultsInForce } from './support/strangers-document.ts'
 import { encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
 
 const root = join(import.meta.dirname, '..')
 const table = keptForStrangers(defaultsInForce())
 
 it('the memory of a process for strangers is listed completely', () => {
-  const named = rememberedInMemory.map(({ file }) => file)
+  const named = remembered.map(([file = '']) => file)
   for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
   const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>
     /new (LRUCache|RateLimiter\w+|Counts|OverflowCounts)\b/.test(

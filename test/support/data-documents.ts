@@ -1,5 +1,5 @@
 import { type Annotation, renderTests } from './annotations.ts'
-import { code, page, renderTable } from './markdown.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
 import {
   errorTables,
   requirements,
@@ -9,38 +9,39 @@ import {
   threats,
 } from './reference-data.ts'
 
-/** docs/reference/errors.md, from test/data/errors.txt; test/errors.test.ts compares it with the code. */
-export function renderErrors(): string {
-  const [own = [], endpoints = [], resources = []] = errorTables.map(({ rows }) => rows)
-  const codes = (errors: string) => code(...errors.split(', '))
-  return page(
-    `OAuth endpoints answer with the JSON of RFC 6749 §5.2: \`error\` and \`error_description\`. Pages show both and the id of
-the request, which is also the \`X-Request-Id\` header and in the log. The description says what to do. Only the log, and
-for site operators the page Refusals, has the reason why a credential was rejected.
+const [ownErrors = [], endpointErrors = [], resourceErrors = []] = errorTables.map(
+  ({ rows }) => rows,
+)
+const codes = (errors: string) => code(...errors.split(', '))
 
-A 503 decides nothing: repeat the same request after \`Retry-After\`. A 500 \`server_error\` contains only the id of its log
-line; repeating the request does not help.
-
-Errors of the authorization endpoint are redirected to the client with \`state\` and \`iss\`, once client and redirect URI
-are valid; before that they are a page.`,
-    '## Errors of all endpoints and pages',
-    renderTable(
-      ['status', 'error', 'when', 'what to do'],
-      own.map(([, status = '', error = '', ...rest]) => [status, code(error), ...rest]),
-    ),
-    '## Errors of single endpoints',
-    renderTable(
-      ['endpoint', 'status', 'error', 'when'],
-      endpoints.map(([endpoint = '', status = '', errors = '', when = '']) => [
-        ...[endpoint, status, codes(errors), when],
-      ]),
-    ),
-    '## Protected resources',
-    renderTable(
-      ['status', 'error', 'when', 'challenge'],
-      resources.map(([status = '', errors = '', ...rest]) => [status, codes(errors), ...rest]),
-    ),
-  )
+/** Tables of docs/reference that follow from test/data and the annotations of the tests. */
+export function dataTables(annotations: readonly Annotation[]): Tables {
+  return {
+    errors: () =>
+      renderTable(
+        ['status', 'error', 'when', 'what to do'],
+        ownErrors.map(([, status = '', error = '', ...rest]) => [status, code(error), ...rest]),
+      ),
+    'endpoint-errors': () =>
+      renderTable(
+        ['endpoint', 'status', 'error', 'when'],
+        endpointErrors.map(([endpoint = '', status = '', errors = '', when = '']) => [
+          ...[endpoint, status, codes(errors), when],
+        ]),
+      ),
+    'resource-errors': () =>
+      renderTable(
+        ['status', 'error', 'when', 'challenge'],
+        resourceErrors.map(([status = '', errors = '', ...rest]) => [
+          ...[status, codes(errors), ...rest],
+        ]),
+      ),
+    attackers: () => renderTable(['attacker', 'who'], Object.entries(attackers)),
+    threats: () => renderThreats(annotations),
+    requirements: () => renderRequirements(annotations),
+    standards: () => renderOverview(annotations),
+    sections: () => page(...standards.map((standard) => renderStandard(standard, annotations))),
+  }
 }
 
 export const attackers: Readonly<Record<string, string>> = {
@@ -54,26 +55,17 @@ export const attackers: Readonly<Record<string, string>> = {
   L: 'a reader of logs and metrics',
 }
 
-/** docs/reference/threats.md, from test/data/threats.txt and the annotations of the tests. */
-export function renderThreats(annotations: readonly Annotation[]): string {
+function renderThreats(annotations: readonly Annotation[]): string {
   const rows = threats.flatMap(({ title, rows }) =>
     rows.map(([number = '', ...rest]) => [
       ...[number, title, ...rest],
       renderTests(`threat ${number}`, annotations),
     ]),
   )
-  return page(
-    `Threats by surface, with the defence and the tests that show it. To find the test, search the file for \`threat\` and
-the number. The first letter of a threat is its kind in STRIDE: spoofing, tampering, repudiation, information
-disclosure, denial of service, elevation of privilege. Assets and trust boundaries are in
-[security](../security.md#threats); single attacks are [hostile cases](hostile-cases.md).`,
-    renderTable(['attacker', 'who'], Object.entries(attackers)),
-    renderTable(['number', 'surface', 'threat', 'attackers', 'defence', 'tests'], rows),
-  )
+  return renderTable(['number', 'surface', 'threat', 'attackers', 'defence', 'tests'], rows)
 }
 
-/** docs/reference/requirements.md, from test/data/requirements.txt and the annotations of the tests. */
-export function renderRequirements(annotations: readonly Annotation[]): string {
+function renderRequirements(annotations: readonly Annotation[]): string {
   const sections = requirements.map(({ title, rows }) => {
     const cells = rows.map((row) => {
       const [number, ...texts] = row
@@ -85,30 +77,7 @@ export function renderRequirements(annotations: readonly Annotation[]): string {
       title === 'Not shown' ? ['left open', 'what this service does'] : ['requirement']
     return page(`## ${title}`, renderTable(['number', ...columns, 'file', 'tests'], cells))
   })
-  return page(
-    `Every sentence of the specification as a numbered requirement, in our words, with the file that implements it and the
-tests that show it. To find the test, search the file for the number. \`{base_url}\` is the address of the service and
-the issuer of its tokens.
-
-Rules that the specification numbers keep their number; a rule of several sentences has a row for each (\`Errors 4.1\`).
-Sentences before the numbered rules of a heading start at \`0.1\`. [Not shown](#not-shown) lists what the specification
-leaves open.`,
-    ...sections,
-    `Two sentences of the specification contradict each other: registration "issues credentials for pre-registered vendor
-platforms only" and "is open to any client whose \`redirect_uris\` are loopback addresses". Both apply, in the order of
-[design 6](../design.md): first the name of a platform with callbacks of that platform, then loopback addresses.`,
-  )
-}
-
-/** docs/reference/standards.md, from test/data/standards.txt and the annotations of the tests. */
-export function renderStandards(annotations: readonly Annotation[]): string {
-  return page(
-    `Sections of the standards that apply to this service, in our words, with the tests that show each or the reason why
-no test does. To find the test, search the file for the section. Sections that apply to clients only, definitions,
-examples and registries are left out. [Conformance](../conformance.md) lists the test suites of others that were run.`,
-    renderOverview(annotations),
-    ...standards.map((standard) => renderStandard(standard, annotations)),
-  )
+  return page(...sections)
 }
 
 export function nameOfSection(standard: Standard, { section }: Section): string {

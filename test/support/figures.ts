@@ -1,12 +1,20 @@
-import { renderDuration } from './durations.ts'
-import { defaultsInForce } from './strangers-document.ts'
+import { join } from 'node:path'
 
-/** A text with every `{setting}` replaced by its value in the default configuration. */
+import { readConfig } from '../../src/config/config.ts'
+import { fetchBounds } from '../../src/oauth/clients/fetch-governor.ts'
+import { REFUSALS_PER_CLIENT } from '../../src/pages/applications/refused-requests.ts'
+
+export function defaultsInForce() {
+  return readConfig({}, join(import.meta.dirname, '../../config'))
+}
+
+/** A text with every `{setting}` replaced by its value in the default configuration or the code. */
 export function fillFigures(text: string): string {
+  const known = { ...defaultsInForce().service, fetchBounds }
+  const figures = { ...known, refusals: { perClient: REFUSALS_PER_CLIENT } }
   return text.replaceAll(/\{(\w+)\.(\w+)\}/g, (_all, section: string, name: string) => {
-    const value = Object(Object(defaultsInForce().service)[section])[name]
-    if (typeof value !== 'number')
-      throw new Error(`the configuration has no number ${section}.${name}`)
+    const value = Object(Object(figures)[section])[name]
+    if (typeof value !== 'number') throw new Error(`there is no number ${section}.${name}`)
     if (name.endsWith('Seconds')) return renderDuration(value)
     return name.endsWith('Days') ? `${value} days` : renderNumber(value)
   })
@@ -15,4 +23,17 @@ export function fillFigures(text: string): string {
 /** "12 000": thousands apart. */
 export function renderNumber(value: number): string {
   return value < 10_000 ? String(value) : value.toLocaleString('en').replaceAll(',', ' ')
+}
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const
+
+/** "90 days": the largest unit that fits. */
+export function renderDuration(seconds: number): string {
+  const [name, length] = units.find(([, unit]) => seconds >= unit) ?? (['second', 1] as const)
+  const count = Math.round(seconds / length)
+  return `${count} ${name}${count === 1 ? '' : 's'}`
 }

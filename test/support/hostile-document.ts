@@ -10,7 +10,7 @@ import { registrationCases } from '../hostile/registration-cases.ts'
 import { tokenKindCases } from '../hostile/token-kind-cases.ts'
 import { toolCases } from '../hostile/tool-cases.ts'
 import { type Annotation, renderTestFile, renderTests } from './annotations.ts'
-import { code, page, renderTable } from './markdown.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
 import { attackClasses, hostileCases } from './reference-data.ts'
 
 export const caseTables: readonly CaseTable[] = [
@@ -26,29 +26,8 @@ export const caseTables: readonly CaseTable[] = [
   connectionCases,
 ]
 
-const introduction = `Attacks on authorization servers, collected from advisories about other servers and from RFC 9700. Each row has the
-response of this service and the test that shows it. To find the test of a case below 1000, search the file for the
-number. Numbers are never reused. Advisories are named only if we have read them.`
-
-const tablesIntroduction = `Each row is a test in the file named below the heading. The test also checks that the response is not a 5xx, that it
-contains no token, secret, stack trace or SQL, and that the service keeps working without errors in its log. The
-responses mean:`
-
-const answers = [
-  ['`400 invalid_grant`', 'status and error code of the protocol (OAuth, GraphQL, JSON-RPC)'],
-  ['`page 400 invalid_client`', 'an error page without redirect, script or framing'],
-  [
-    '`redirect invalid_scope`',
-    'an error at the redirect URI of the client, with `state` and `iss` once and no code',
-  ],
-  ['`the sign-in`', 'the addition is ignored and the sign-in page shown'],
-  ['`to /account`', 'a redirect to another page of this service'],
-  ['`200 inactive`, `200 nothing`', 'introspection and revocation reveal nothing about the token'],
-  ['`not valid`', 'GraphQL rejected the document before execution'],
-]
-
-/** docs/reference/hostile-cases.md, from test/data, the tables of test/hostile and the annotations of the tests. */
-export function renderHostileCases(annotations: readonly Annotation[]): string {
+/** Tables of docs/reference from test/data, the tables of test/hostile and the annotations of the tests. */
+export function hostileTables(annotations: readonly Annotation[]): Tables {
   const single = hostileCases.map(({ title, rows }) => {
     const cells = rows.map((row) => [...row, renderTests(row[0] ?? '', annotations)])
     return page(`## ${title}`, renderTable(['case', 'attack', 'answer', 'tests'], cells))
@@ -56,17 +35,11 @@ export function renderHostileCases(annotations: readonly Annotation[]): string {
   const classes = attackClasses.flatMap(({ rows }) =>
     rows.map((row) => [...row, renderTests(`class ${row[0]}`, annotations)]),
   )
-  return page(
-    introduction,
-    ...single,
-    '## Classes',
-    'What many advisories have in common.',
-    renderTable(['class', 'what happens', 'tests'], classes),
-    '## Tables',
-    tablesIntroduction,
-    renderTable(['answer', 'meaning'], answers),
-    ...caseTables.map(renderCaseTable),
-  )
+  return {
+    'single-cases': () => page(...single),
+    'attack-classes': () => renderTable(['class', 'what happens', 'tests'], classes),
+    'case-tables': () => page(...caseTables.map(renderCaseTable)),
+  }
 }
 
 function renderCaseTable({ title, file, cases }: CaseTable): string {

@@ -7,6 +7,25 @@ export function renderTable(head: readonly string[], rows: readonly (readonly Ce
     .join('\n')
 }
 
+/** Renderers of the generated parts of documents, by the name in their marker. */
+export type Tables = Readonly<Record<string, () => string>>
+
+/** The names of the tables that a document has: `<!-- table: name -->` to `<!-- end -->`. */
+export function tablesIn(text: string): string[] {
+  return [...text.matchAll(marked)].map(([, name = '']) => name)
+}
+
+/** The document with these tables made anew. */
+export function renewTables(text: string, tables: Tables): string {
+  return text.replace(marked, (_all, name: string) => {
+    const render = tables[name]
+    if (!render) throw new Error(`there is no table ${name}`)
+    return `<!-- table: ${name} -->\n${render()}\n<!-- end -->`
+  })
+}
+
+const marked = /<!-- table: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g
+
 export const page = (...parts: readonly string[]) => parts.join('\n\n')
 
 /** Values as code: "`a`, `b`". */

@@ -3,29 +3,19 @@ import type { z } from 'zod'
 import { passwordFormats } from '../../src/directory/people/password-formats.ts'
 import { languageTag, time, timeZone, url } from '../../src/ops/import/field-schemas.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
-import { code, page, renderTable } from './markdown.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
 
-/** The fields of every kind of record that `import` accepts. */
-export function renderRecords(): string {
-  return page(
-    `[Import](../how-to/import.md) explains how to send records. Kinds are listed parents before children. Fields without
-*required* may be left out. *Deletable* records accept \`"deleted": true\`. A *time* is RFC 3339, or relative:
-\`30 days ago\`, \`in 14 days at 18:00\`.`,
-    ...kindNames.map(renderKind),
-    renderPasswordHashes(),
-  )
+/** Tables of docs/reference: the fields of every kind of record, and the formats of password hashes. */
+export const recordTables: Tables = {
+  records: () => page(...kindNames.map(renderKind)),
+  'password-hashes': renderPasswordHashes,
 }
 
 function renderPasswordHashes(): string {
   const rows = passwordFormats.map(({ name, examples, from, limit }) => [
     ...[name, code(...examples), from, limit],
   ])
-  return page(
-    '## Password hashes',
-    `\`passwordHash\` of a person has one of these formats, with a cost up to the limit. The next sign-in replaces it with an
-Argon2id hash, unless it is one already that costs as much as ours.`,
-    renderTable(['format', 'examples', 'written by', 'limit'], rows),
-  )
+  return renderTable(['format', 'examples', 'written by', 'limit'], rows)
 }
 
 function renderKind(name: (typeof kindNames)[number]): string {

@@ -63,11 +63,19 @@ export const caseNumbers: readonly number[] = hostileCases.flatMap(({ rows }) =>
 /** Errors of our own code (function, status, error, when, advice), of endpoints, of protected resources. */
 export const errorTables = readTables('errors.txt')
 
+const [requestLimits, sizes] = readTables('limits.txt')
+
+/** Name of each request limit, where it applies, what counts as one. */
+export const requestLimitRows = requestLimits?.rows ?? []
+
 /** Sizes and times (what, figure, setting): `{setting}` in a figure stands for the value in force. */
-export const limitRows = rowsOf('limits.txt')
+export const limitRows = sizes?.rows ?? []
 
 /** Function, password, hash of real programs, by program. */
 export const passwordHashes = readTables('password-hashes.txt')
+
+/** File of the code, what a process remembers there beyond a request because of callers, and its bound. */
+export const remembered = rowsOf('remembered.txt')
 
 /** Tables of the database and how long their rows stay. */
 export const retention = rowsOf('retention.txt')

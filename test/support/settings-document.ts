@@ -5,12 +5,8 @@ import { z } from 'zod'
 
 import { renderExampleEnv } from '../../src/config/environment.ts'
 import { servicePolicy } from '../../src/config/service-policy.ts'
-import { code, page, renderTable } from './markdown.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
 import { settings, type Table } from './reference-data.ts'
-
-const introduction = `URLs and secrets are environment variables; policy is in \`config/service.json\`. To change it, copy \`config/\` to a folder
-outside the installation, edit the copy, and set \`CONFIG_DIR\` to that folder. At start-up, the service validates the
-whole configuration. If it is invalid, the service lists every problem and exits with code 1.`
 
 interface Field {
   readonly type?: string
@@ -29,21 +25,18 @@ const configured: Readonly<Record<string, unknown>> = JSON.parse(
 const sections: Readonly<Record<string, Field>> =
   (z.toJSONSchema(servicePolicy, { io: 'input', unrepresentable: 'any' }) as Field).properties ?? {}
 
-/** docs/reference/settings.md, from the schemas of the configuration and test/data/settings.txt. */
-export function renderSettings(): string {
+/** Tables of docs/reference from the schemas of the configuration and test/data/settings.txt. */
+export const settingTables: Tables = {
+  variables: renderVariables,
+  settings: () => page(...settings.map(renderSection)),
+}
+
+function renderVariables(): string {
   const variables = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z0-9_]+)=(.*)$/gm)
   const rows = [...variables].map(([, meaning = '', name = '', usual = '']) => [
     ...[code(name), usual === '' ? '' : code(usual), meaning],
   ])
-  return page(
-    introduction,
-    '## Environment variables',
-    '`npm run gatehouse -- example-env` prints [config/example.env](../../config/example.env).',
-    renderTable(['variable', 'default', 'meaning'], rows),
-    '## config/service.json',
-    'The value is that of `config/service.json`. Names that end with `Seconds` or `Ms` are seconds or milliseconds.',
-    ...settings.map(renderSection),
-  )
+  return renderTable(['variable', 'default', 'meaning'], rows)
 }
 
 /** Every field of config/service.json by its path, as test/data/settings.txt names it. */

@@ -1,31 +1,20 @@
-import { join } from 'node:path'
+import { defaultsInForce, fillFigures, renderDuration } from './figures.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
+import { remembered } from './reference-data.ts'
+import { type Kept, keptForStrangers, keptInAnHour, keptOfNetwork } from './strangers/kept.ts'
 
-import { readConfig } from '../../src/config/config.ts'
-import { renderDuration } from './durations.ts'
-import { code, page, renderTable } from './markdown.ts'
-import {
-  type InForce,
-  type Kept,
-  keptForStrangers,
-  keptInAnHour,
-  keptOfNetwork,
-} from './strangers/kept.ts'
-import { rememberedInMemory } from './strangers/remembered.ts'
+/** Tables of docs/reference from those in test/support/strangers. */
+export const strangerTables: Tables = { stored: renderStored, remembered: renderRemembered }
 
-const introduction = `What unauthenticated callers can make the service store, with the limits of the default configuration. They can store
-nothing else: \`test/strangers.test.ts\` sends every method to every path and compares all tables. Sizes are maxima; a
-typical authorization request has 700 bytes, a typical registration 300.`
-
-export function defaultsInForce(): InForce {
-  return readConfig({}, join(import.meta.dirname, '../../config'))
+function renderRemembered(): string {
+  const rows = remembered.map(([file = '', what = '', bound = '']) => [
+    ...[what, `[${file}](../../${file})`, fillFigures(bound)],
+  ])
+  return renderTable(['what', 'file', 'bound'], rows)
 }
 
-/** docs/reference/stored-for-strangers.md, from the tables in test/support/strangers. */
-export function renderStrangers(): string {
+function renderStored(): string {
   const kept = keptForStrangers(defaultsInForce())
-  const memory = rememberedInMemory.map(({ what, file, bound }) => [
-    ...[what, `[${file}](../../${file})`, bound],
-  ])
   const rows = kept.map((each) => {
     const { what, at, where, seconds, bytesMax, bound } = each
     const most = keptOfNetwork(each)
@@ -34,13 +23,8 @@ export function renderStrangers(): string {
     return [what, code(...at), where, time, size(bytesMax), bound, inAll]
   })
   return page(
-    introduction,
-    '## In the stores',
     renderTable(['what', 'at', 'where', 'how long', 'size of one', 'bound', 'one network'], rows),
     total(kept),
-    '## In memory',
-    'What a process remembers beyond a request because of callers:',
-    renderTable(['what', 'file', 'bound'], memory),
   )
 }
 

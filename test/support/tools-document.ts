@@ -2,41 +2,45 @@ import { promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
 import type { JsonSchema, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
-import { code, page, renderTable } from './markdown.ts'
+import { code, page, renderTable, type Tables } from './markdown.ts'
 import { answerSchemaOf } from './tool-answers.ts'
 
-const introduction = `Tools, prompts and resources of the [tool endpoint](../how-to/connect-an-assistant.md#write-an-mcp-client). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
-that overwrite or delete (\`destructiveHint\`). Every call can safely be repeated. Lists are paginated: for the next page,
-pass \`pageInfo.endCursor\` as \`after\`.`
+/** Tables of docs/reference from the catalogues of tools, prompts and resources. */
+export const toolTables: Tables = {
+  tools: renderTools,
+  prompts: renderPrompts,
+  resources: renderResources,
+}
 
-/** docs/reference/tools.md, from the catalogues of tools, prompts and resources. */
-export function renderTools(): string {
-  const tools = toolCatalogue.map(({ name, access, effect, title }) => [
+function renderTools(): string {
+  const rows = toolCatalogue.map(({ name, access, effect, title }) => [
     ...[`[${code(name)}](#${name})`, accessWords(access), effect, title],
   ])
-  const prompts = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => {
-    const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
-    return [code(name), accessWords(access), words.join(', ') || 'none', `${title} ${description}`]
-  })
-  const resources = resourceKinds.map((kind) => {
-    const { uriTemplate, access, mimeType, description, listedBy } = kind
-    return [code(uriTemplate), accessWords(access), mimeType, listedBy ? 'yes' : 'no', description]
-  })
   return page(
-    introduction,
-    '## Tools',
-    renderTable(['tool', 'needs', 'effect', 'title'], tools),
+    renderTable(['tool', 'needs', 'effect', 'title'], rows),
     ...toolCatalogue.flatMap((tool) => [
       `### ${tool.name}`,
       tool.description,
       renderArguments(tool.input()),
       `Returns ${answerWords(answerSchemaOf(tool))}.`,
     ]),
-    '## Prompts',
-    renderTable(['prompt', 'needs', 'arguments', 'text'], prompts),
-    '## Resources',
-    renderTable(['URI', 'needs', 'type', 'listed', 'content'], resources),
   )
+}
+
+function renderPrompts(): string {
+  const rows = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => {
+    const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
+    return [code(name), accessWords(access), words.join(', ') || 'none', `${title} ${description}`]
+  })
+  return renderTable(['prompt', 'needs', 'arguments', 'text'], rows)
+}
+
+function renderResources(): string {
+  const rows = resourceKinds.map((kind) => {
+    const { uriTemplate, access, mimeType, description, listedBy } = kind
+    return [code(uriTemplate), accessWords(access), mimeType, listedBy ? 'yes' : 'no', description]
+  })
+  return renderTable(['URI', 'needs', 'type', 'listed', 'content'], rows)
 }
 
 function accessWords(access: ToolAccess): string {
