@@ -1,10 +1,9 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 
-import { anchorOf, renderTable } from '../support/markdown.ts'
+import { anchorOf, renderTable, renewTables, type Tables } from '../support/markdown.ts'
 import { type Library, libraries, pages } from './library-table.ts'
 import { productRows } from './product-table.ts'
-import { unfit, untested } from './untested-table.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -16,15 +15,17 @@ export function readDocument(file: string): string {
 
 /** Renews the generated parts of a page of docs/libraries: tables, and programs that `npm run test:interop` runs. */
 export function renewDocument(text: string): string {
-  return text
-    .replace(
-      /<!-- table: (\w+) -->\n[\s\S]*?<!-- end -->/g,
-      (_all, name: string) => `<!-- table: ${name} -->\n${tables[name]?.()}\n<!-- end -->`,
-    )
-    .replace(
-      /(<!-- example: (\S+) -->)\n```\w*\n[\s\S]*?\n```\n/g,
-      (_all, marker: string, file: string) => `${marker}\n${quote(file)}`,
-    )
+  return renewTables(text, tables).replace(
+    /(<!-- example: (\S+) -->)\n```\w*\n[\s\S]*?\n```\n/g,
+    (_all, marker: string, file: string) => `${marker}\n${quote(file)}`,
+  )
+}
+
+/** The cells of the table below a heading. */
+export function rowsBelow(heading: string, file: string): string[][] {
+  const [, section = ''] = readDocument(file).split(`\n## ${heading}\n`)
+  const [, , ...rows] = section.split('\n## ', 1)[0]?.match(/^\|.*\|$/gm) ?? []
+  return rows.map((row) => row.slice(2, -2).split(' | '))
 }
 
 /** The examples that a document quotes, below examples/. */
@@ -48,7 +49,7 @@ function quote(file: string): string {
   return `\`\`\`${languages[extname(file)] ?? ''}\n${program.trimEnd()}\n\`\`\`\n`
 }
 
-const tables: Readonly<Record<string, () => string>> = {
+const tables: Tables = {
   tested: () =>
     renderTable(
       [
@@ -65,22 +66,7 @@ const tables: Readonly<Record<string, () => string>> = {
           : `verified by ${library.idToken}`,
       ]),
     ),
-  untested: () =>
-    renderTable(
-      ['library', 'version', 'tested', '`resource` in the token request'],
-      untested.map(({ name, version, page, known, resource }) => [
-        `[${name}](${page}.md#${anchorOf(name)})`,
-        version,
-        known === 'seen' ? 'in November 2026' : 'no; its documentation was read',
-        resource,
-      ]),
-    ),
   products: () => renderTable(['product', 'version', 'note', 'tested'], productRows),
-  unfit: () =>
-    renderTable(
-      ['library', 'version', 'why not', 'use instead'],
-      unfit.map(({ name, version, because, instead }) => [name, version, because, instead]),
-    ),
 }
 
 export function writeLibraries(): void {

@@ -9,9 +9,6 @@ export const pages = {
 
 export type Family = keyof typeof pages
 
-/** How `resource` gets into the token request. */
-export type ResourceWay = 'a setting' | 'a call argument' | 'your own code' | 'not at all'
-
 /** A library with a program that `npm run test:interop` runs. */
 export interface Library {
   readonly name: string
@@ -28,7 +25,8 @@ export interface Library {
   readonly onlyWithAll?: true
   /** How the program authenticates at the token endpoint. */
   readonly authentication: 'client_secret_post' | 'client_secret_basic' | 'none'
-  readonly resource: ResourceWay
+  /** How `resource` gets into the token request. */
+  readonly resource: 'a setting' | 'a call argument' | 'your own code'
   /**
    * Who verifies the signature of the id_token; each is sent a forged one. Verification is optional, because the
    * token comes from the service over TLS (OpenID Connect Core 1.0 §3.1.3.7).
