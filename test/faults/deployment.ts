@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, codeVerifier } from '../support/client.ts'
-import { notes, sam } from '../support/gatehouse.ts'
+import { codeBy } from '../support/client.ts'
+import { sam } from '../support/gatehouse.ts'
 import { withoutLimits } from '../support/limits.ts'
 import { startPostgres } from '../support/postgres.ts'
 import {
@@ -14,6 +14,7 @@ import {
 } from '../support/process.ts'
 import { eventually, freePort } from '../support/programs.ts'
 import { startRedis, startRedisCluster } from '../support/redis.ts'
+import { SECRET } from '../support/storages.ts'
 import { get } from '../support/wire.ts'
 import type { ObtainedCode } from './load.ts'
 import { mountSmallDisk } from './small-disk.ts'
@@ -50,7 +51,7 @@ export async function startDeployment(
     BASE_URL: baseUrl,
     DATABASE_URL: databaseUrl,
     DEMO_DATA: 'on',
-    SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
+    SECRET,
     LOG_LEVEL: 'error',
     // All clients here are one person at one address.
     CONFIG_DIR: configWith(withoutLimits),
@@ -79,13 +80,8 @@ export async function startDeployment(
   }
 }
 
-async function codeOf(person: HeadlessPerson, url: string): Promise<string> {
-  return await eventually(PREPARE_TIMEOUT_MS, async () => {
-    const { searchParams } = await person.authorize(authorizeUrl(url), notes.redirectUri)
-    const code = searchParams.get('code')
-    if (code === null) throw new Error(`no code came back: ${searchParams}`)
-    return code
-  })
+async function codeOf(person: HeadlessPerson, url: string) {
+  return await eventually(PREPARE_TIMEOUT_MS, async () => await codeBy(person, url))
 }
 
 async function obtainCodes(url: string, people: readonly HeadlessPerson[], count: number) {
@@ -93,11 +89,7 @@ async function obtainCodes(url: string, people: readonly HeadlessPerson[], count
   await Promise.all(
     people.map(async (person, grant) => {
       for (let i = grant; i < count; i += people.length) {
-        const code = await codeOf(person, url)
-        const form = {
-          ...{ grant_type: 'authorization_code', code, code_verifier: codeVerifier, resource: url },
-          ...{ redirect_uri: notes.redirectUri, client_id: notes.clientId },
-        }
+        const { code, form } = await codeOf(person, url)
         codes.push({ grant, code, issuedAtMs: performance.now(), form })
       }
     }),

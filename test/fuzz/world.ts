@@ -3,9 +3,10 @@ import { buildSchema } from 'graphql'
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
-import { marco, notes, portal, resourceServer, sam } from '../support/gatehouse.ts'
+import { codeBy, redeem, userinfo } from '../support/client.ts'
+import { marco, portal, resourceServer, sam } from '../support/gatehouse.ts'
 import { operatorToken, send as sendTool } from '../support/mcp.ts'
+import { hiddenField } from '../support/page-person.ts'
 import { answerOf, bearer, get } from '../support/wire.ts'
 import type { Chance } from './chance.ts'
 import type { Given } from './request.ts'
@@ -21,8 +22,7 @@ const KEPT_MAX = 40
 export async function openWorld(url: string) {
   const member = makeHeadlessPerson(sam)
   const scope = 'openid profile email account:read account:write'
-  const back = await member.authorize(authorizeUrl(url, { scope }), notes.redirectUri)
-  const { body } = await exchange(url, back.searchParams.get('code') ?? '')
+  const { body } = await redeem(url, await codeBy(member, url, { scope }))
   const operatorAccess = await operatorToken(url, scopeNames('operator').join(' '), marco)
   const fixed: Partial<Record<Given, string>> = {
     url,
@@ -115,7 +115,7 @@ async function sessionOf(person: HeadlessPerson, url: string, who: 'member' | 'o
   const start = (await person.open(account)).headers.get('location') ?? ''
   await person.open(await person.authorize(new URL(start, url), `${url}/signed-in`))
   const { text } = await answerOf(await person.open(account))
-  const form = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
+  const form = hiddenField(text)
   if (form === '') throw new Error(`the ${who} is not signed in`)
   const sent = [person.cookiesFor(account), person.cookiesFor(new URL(paths.authorization, url))]
   const cookies = [...new Set(sent.flatMap((line) => line.split('; ')))]

@@ -1,6 +1,6 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { type Entries, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 /** Both APIs, each with a list. */
@@ -55,12 +55,7 @@ const cycle = '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a 
 const twoOperations = 'query A { __typename } query B { __typename }'
 
 /** Expensive, malformed and misleading documents: a query, or a function that makes the body. */
-const documents: readonly (readonly [
-  what: string,
-  answer: string,
-  body: string | ((api: Api) => unknown),
-  type?: string,
-])[] = [
+const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]> = [
   ['overlapping fields (CVE-2023-26144)', LIMIT, `{ ${many(1000, () => '__typename')} }`],
   [
     'nested inline fragments (GHSA-fc86-6rv6-2jpm)',
@@ -124,19 +119,13 @@ const documents: readonly (readonly [
   ['unknown field', NOT_VALID, '{ passwords { hash } }'],
 ]
 
-const documentRows = [member, admin].flatMap((api) =>
-  documents.map(
-    ([what, answer, body, type], position): Row => [
-      api.first + position,
-      [what, api.at],
-      answer,
-      async (world) => {
-        const sent = typeof body === 'string' ? { query: body } : body(api)
-        return await post(world, api, sent, type === undefined ? type : ['Content-Type', type])
-      },
-    ],
-  ),
-)
+const documentRows = [member, admin].flatMap((api) => {
+  const at = { first: api.first, attack: (what: string) => [what, api.at] as const }
+  return numbered(at, documents, async (world, [body, type]) => {
+    const sent = typeof body === 'string' ? { query: body } : body(api)
+    return await post(world, api, sent, type === undefined ? type : ['Content-Type', type])
+  })
+})
 
 const asked =
   (api: Api, ...queries: string[]) =>

@@ -1,17 +1,20 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { notes, resourceServer } from '../support/gatehouse.ts'
+import { unsignedJwt } from '../support/proofs.ts'
 import { bearer, encode, type Fields, FORM, get, send } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { answered, type Entries, numbered, type Row, tableOf } from './case.ts'
 import { ask, type World } from './world.ts'
 
 const foreign = 'https://evil.example/'
+const silent = { prompt: 'none' }
 const HTML = ['Accept', 'text/html']
 const TARGET = 'redirect invalid_target'
 const SCOPE = 'redirect invalid_scope'
 const REQUEST = 'redirect invalid_request'
 const LOGIN = 'redirect login_required'
 const NO_URI = 'redirect request_uri_not_supported'
+const UNSUPPORTED = 'page 415 invalid_request'
 const CLIENT = 'page 400 invalid_client'
 const REDIRECT = 'page 400 invalid_redirect_uri'
 
@@ -35,28 +38,16 @@ const resources: readonly (readonly [what: string, respell: (url: string) => str
   ['of 8,000 characters', (url) => `${url}/${'x'.repeat(8000)}`],
 ]
 
-const resourceRows = resources.map(
-  ([what, respell], position): Row => [
-    1500 + position,
-    `resource ${what} (GHSA-p2fr-6hmx-4528)`,
-    TARGET,
-    async ({ url }) => await ask(url, { resource: respell(url) }),
-  ],
+const resourceRows = numbered(
+  { first: 1500, attack: (what) => `resource ${what} (GHSA-p2fr-6hmx-4528)` },
+  answered(TARGET, resources),
+  async ({ url }, [respell]) => await ask(url, { resource: respell(url) }),
 )
-
-function unsigned(claims: object): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  return `${part({ alg: 'none' })}.${part(claims)}.`
-}
 
 const byPlatform = { ...asClaude, scope: 'openid account:read' }
 
 /** Single parameters with the expected answer. */
-const parameters: readonly (readonly [
-  what: string,
-  answer: string,
-  fields: Fields | ((world: World) => Promise<Fields>),
-])[] = [
+const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]> = [
   ['member scopes without a resource', TARGET, { resource: undefined }],
   ['account:write by a platform', SCOPE, { ...asClaude, scope: 'openid account:write' }],
   [
@@ -75,17 +66,17 @@ const parameters: readonly (readonly [
   [
     'unsigned id_token_hint',
     REQUEST,
-    { id_token_hint: unsigned({ sub: 'per_sam' }), prompt: 'none' },
+    { id_token_hint: unsignedJwt({ sub: 'per_sam' }), prompt: 'none' },
   ],
   [
     'id_token_hint of a signed-in person without the session',
     LOGIN,
-    async (world) => ({ id_token_hint: (await world.shared()).idToken, prompt: 'none' }),
+    async (world) => ({ id_token_hint: (await world.shared()).idToken, ...silent }),
   ],
   [
     'access token instead of a session',
     LOGIN,
-    async (world) => ({ access_token: (await world.shared()).accessToken, prompt: 'none' }),
+    async (world) => ({ access_token: (await world.shared()).accessToken, ...silent }),
   ],
   ['prompt=create', REQUEST, { prompt: 'create' }],
   [
@@ -98,7 +89,7 @@ const parameters: readonly (readonly [
   [
     'request object (JAR)',
     'redirect request_not_supported',
-    { request: `${unsigned({ scope: 'openid' })}x` },
+    { request: `${unsignedJwt({ scope: 'openid' })}x` },
   ],
   ['unknown request_uri (PAR)', NO_URI, { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
   ['request_uri of a file', NO_URI, { request_uri: 'file:///etc/passwd' }],
@@ -153,96 +144,72 @@ const parameters: readonly (readonly [
   ],
 ]
 
-const parameterRows = parameters.map(
-  ([what, answer, fields], position): Row => [
-    1540 + position,
-    what,
-    answer,
-    async (world) =>
-      await ask(world.url, typeof fields === 'function' ? await fields(world) : fields),
-  ],
+const parameterRows = numbered(
+  1540,
+  parameters,
+  async (world, [fields]) =>
+    await ask(world.url, typeof fields === 'function' ? await fields(world) : fields),
 )
+
+const twoUris = { redirect_uri: [notes.redirectUri, foreign] }
+const posts: Entries<[fields: Fields, type?: string]> = [
+  ['foreign redirect URI by POST', REDIRECT, { redirect_uri: foreign }],
+  ['two redirect URIs by POST (CVE-2026-9689)', 'page 400 invalid_request', twoUris],
+  ['no code_challenge by POST', REQUEST, { code_challenge: undefined }],
+  ['foreign resource by POST', TARGET, { resource: foreign }],
+  ['prompt=none by POST, without a session', LOGIN, silent],
+  ['request as multipart', UNSUPPORTED, {}, 'multipart/form-data; boundary=x'],
+  ['request as text/plain, which foreign pages may send', UNSUPPORTED, {}, 'text/plain'],
+]
 
 /** The authorization endpoint redirects POST to GET, which decides. */
-const posts = (
-  [
-    ['foreign redirect URI by POST', REDIRECT, { redirect_uri: foreign }],
-    [
-      'two redirect URIs by POST (CVE-2026-9689)',
-      'page 400 invalid_request',
-      { redirect_uri: [notes.redirectUri, foreign] },
-    ],
-    ['no code_challenge by POST', REQUEST, { code_challenge: undefined }],
-    ['foreign resource by POST', TARGET, { resource: foreign }],
-    ['prompt=none by POST, without a session', LOGIN, { prompt: 'none' }],
-    ['request as multipart', 'page 415 invalid_request', {}, 'multipart/form-data; boundary=x'],
-    [
-      'request as text/plain, which foreign pages may send',
-      'page 415 invalid_request',
-      {},
-      'text/plain',
-    ],
-  ] as const
-).map(
-  ([what, answer, fields, type = FORM[1] ?? ''], position): Row => [
-    1600 + position,
-    what,
-    answer,
-    async ({ url }) => {
-      const { searchParams: body } = authorizeUrl(url, fields)
-      const headers = ['Content-Type', type, ...HTML]
-      const posted = await send(url, { method: 'POST', path: paths.authorization, headers, body })
-      const location = posted.headers.get('location')
-      return location === null ? posted : await get(new URL(location, url).href, HTML)
-    },
-  ],
-)
+const postRows = numbered(1600, posts, async ({ url }, [fields, type = FORM[1] ?? '']) => {
+  const { searchParams: body } = authorizeUrl(url, fields)
+  const headers = ['Content-Type', type, ...HTML]
+  const posted = await send(url, { method: 'POST', path: paths.authorization, headers, body })
+  const location = posted.headers.get('location')
+  return location === null ? posted : await get(new URL(location, url).href, HTML)
+})
 
-const methods = ['PUT', 'DELETE', 'PATCH', 'TRACE'].map(
-  (method, position): Row => [
-    1610 + position,
-    `request by ${method}`,
+const methodRows = numbered(
+  { first: 1610, attack: (method) => `request by ${method}` },
+  answered(
     'page 404 not_found',
-    async ({ url }) => await ask(url, {}, { method }),
-  ],
+    ['PUT', 'DELETE', 'PATCH', 'TRACE'].map((method) => [method, method] as const),
+  ),
+  async ({ url }, [method]) => await ask(url, {}, { method }),
 )
 
-const silent = { prompt: 'none' }
-const headerRows = (
+const forwardedHost = ['X-Forwarded-Host', 'evil.example', 'Forwarded', 'host=evil.example']
+const headers: Entries<[fields: Fields, ...headers: string[]]> = [
+  ['method override header', 'the sign-in', {}, 'X-HTTP-Method-Override', 'DELETE'],
+  ['forged session cookie', LOGIN, silent, 'Cookie', 'gatehouse=x; gatehouse.sig=x'],
+  ['session cookie without signature', LOGIN, silent, 'Cookie', 'gatehouse=__proto__'],
   [
-    [
-      'bearer token instead of a session',
-      LOGIN,
-      silent,
-      async (world: World) => bearer((await world.shared()).accessToken),
-    ],
-    ['method override header', 'the sign-in', {}, ['X-HTTP-Method-Override', 'DELETE']],
-    ['forged session cookie', LOGIN, silent, ['Cookie', 'gatehouse=x; gatehouse.sig=x']],
-    ['session cookie without signature', LOGIN, silent, ['Cookie', 'gatehouse=__proto__']],
-    [
-      'foreign Host, as after DNS rebinding (CVE-2025-64101)',
-      'the sign-in',
-      {},
-      ['Host', 'evil.example'],
-    ],
-    [
-      'foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)',
-      'the sign-in',
-      {},
-      ['X-Forwarded-Host', 'evil.example', 'Forwarded', 'host=evil.example'],
-    ],
-  ] as const
-).map(
-  ([what, answer, fields, headers], position): Row => [
-    1620 + position,
-    what,
-    answer,
+    'foreign Host, as after DNS rebinding (CVE-2025-64101)',
+    'the sign-in',
+    {},
+    ...['Host', 'evil.example'],
+  ],
+  ['foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)', 'the sign-in', {}, ...forwardedHost],
+]
+
+const headerRows: readonly Row[] = [
+  [
+    1620,
+    'bearer token instead of a session',
+    LOGIN,
     async (world) => {
-      const sent = typeof headers === 'function' ? await headers(world) : headers
-      return await ask(world.url, fields, { headers: sent })
+      const sent = bearer((await world.shared()).accessToken)
+      return await ask(world.url, silent, { headers: sent })
     },
   ],
-)
+  ...numbered(
+    1621,
+    headers,
+    async ({ url }, [fields, ...sent]) => await ask(url, fields, { headers: sent }),
+  ),
+]
 
 const spellings: Row = [
   1626,
@@ -265,8 +232,8 @@ const spellings: Row = [
 export const authorizationCases = tableOf('Authorization requests', 'authorization-cases.ts', [
   ...resourceRows,
   ...parameterRows,
-  ...posts,
-  ...methods,
+  ...postRows,
+  ...methodRows,
   ...headerRows,
   spellings,
 ])

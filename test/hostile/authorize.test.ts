@@ -10,6 +10,7 @@ import { authorizeUrl, errorOf, makePkce, obtainCode, obtainTokens } from '../su
 import { notes, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
+import { unsignedJwt } from '../support/proofs.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { type Answer, answerOf, type Fields, postForm, send } from '../support/wire.ts'
 import { ask } from './world.ts'
@@ -192,9 +193,8 @@ describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () =>
       connections += 1
     })
     await using trapped = await listen(trap)
-    const unsigned = `${btoa('{"alg":"none"}')}.${btoa('{"scope":"openid"}')}.`
     for (const [fields, error] of [
-      [{ request: unsigned }, 'request_not_supported'],
+      [{ request: unsignedJwt({ scope: 'openid' }) }, 'request_not_supported'],
       [{ request_uri: `${trapped.url}/request` }, 'request_uri_not_supported'],
       [{ request_uri: 'http://169.254.169.254/latest' }, 'request_uri_not_supported'],
       [{ registration: '{}' }, 'registration_not_supported'],

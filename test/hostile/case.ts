@@ -35,6 +35,34 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
+/** Entries of a table: the attack, the expected answer, and what the request of each needs. */
+export type Entries<Needs extends readonly unknown[]> = readonly (readonly [
+  what: string,
+  answer: string,
+  ...needs: Needs,
+])[]
+
+/** Entries that all expect one answer. */
+export function answered<Needs extends readonly unknown[]>(
+  answer: string,
+  entries: readonly (readonly [what: string, ...needs: Needs])[],
+): Entries<Needs> {
+  return entries.map(([what, ...needs]) => [what, answer, ...needs])
+}
+
+/** Rows of entries, with consecutive numbers. `attack` completes what an entry says. */
+export function numbered<Needs extends readonly unknown[]>(
+  at: number | { readonly first: number; readonly attack: (what: string) => Row[1] },
+  entries: Entries<Needs>,
+  request: (world: World, needs: Needs) => ReturnType<HostileCase['send']>,
+): Row[] {
+  const { first, attack } = typeof at === 'number' ? { first: at, attack: String } : at
+  return entries.map(([what, answer, ...needs], position) => [
+    ...([first + position, attack(what), answer] as const),
+    async (world) => await request(world, needs),
+  ])
+}
+
 export function tableOf(title: string, file: string, rows: readonly Row[]): CaseTable {
   const cases = rows.map(([number, attack, answer, send]) =>
     typeof attack === 'string'

@@ -1,6 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { asResourceServer } from '../support/client.ts'
 import { notes, portal, resourceServer } from '../support/gatehouse.ts'
+import { byAssertion, unsignedJwt } from '../support/proofs.ts'
 import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
@@ -127,13 +128,8 @@ const impostors: readonly (readonly [
 ]
 
 function unsignedAssertion(clientId: string): Fields {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const claims = { iss: clientId, sub: clientId, aud: 'x', exp: 9e9, jti: 'x' }
-  return {
-    client_id: clientId,
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: `${part({ alg: 'none' })}.${part(claims)}.`,
-  }
+  return { ...byAssertion(unsignedJwt(claims)), client_id: clientId }
 }
 
 const impostorRows = endpoints.flatMap(({ at, path, client, request, unharmed }, index) =>

@@ -10,20 +10,17 @@ import {
 } from '../support/client.ts'
 import { claude, notes } from '../support/gatehouse.ts'
 import { basic, bearer, type Fields, get, postForm } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
-import type { World } from './world.ts'
+import { type Entries, numbered, type Row, tableOf } from './case.ts'
+import { altered, type World } from './world.ts'
 
 /** A change to a request that would succeed. */
-type Change = readonly [
-  what: string,
-  answer: string,
-  change: Fields | ((form: Fields, world: World) => Fields | Promise<Fields>),
-]
+type Change = Fields | ((form: Fields, world: World) => Fields)
 
 const { client_secret, client_id } = asPortal
 const foreign = 'https://evil.example'
 const ownPages = { client_id: 'gatehouse-pages' }
 const GRANT = '400 invalid_grant'
+const UNUSED = `${GRANT}; the code still works`
 const TARGET = '400 invalid_target'
 const REQUEST = '400 invalid_request'
 const SCOPE = '400 invalid_scope'
@@ -32,7 +29,7 @@ const CODE_WORKS = '; the code still works'
 const TOKENS_WORK = '; the tokens still work'
 
 const changedCode =
-  (change: (code: string) => string): Change[2] =>
+  (change: (code: string) => string): Change =>
   ({ code }) => ({ code: change(String(code)) })
 const verifier = (code_verifier: string | undefined, more: Fields = {}) => ({
   code_verifier,
@@ -40,17 +37,17 @@ const verifier = (code_verifier: string | undefined, more: Fields = {}) => ({
 })
 const redirect = (redirect_uri: string | undefined) => ({ redirect_uri })
 const S256 = { code_challenge: codeChallenge, code_challenge_method: 'S256' }
+const plain = { ...S256, code_challenge_method: 'plain' }
+const asVerifier = verifier(codeChallenge)
+const loopback = 'http://127.0.0.1/callback'
+const upperScheme = notes.redirectUri.replace('https', 'HTTPS')
 
 /** A code is bound to its request. */
-const exchanges: readonly Change[] = [
-  [
-    'by a platform (CVE-2026-28513, CVE-2026-55672)',
-    GRANT + CODE_WORKS,
-    { client_id: claude.clientId },
-  ],
-  ['by another client with its own redirect URI (CVE-2026-28513)', GRANT + CODE_WORKS, asClaude],
-  ['by another, confidential client', GRANT + CODE_WORKS, { client_id, client_secret }],
-  ['by the client of the own pages', GRANT + CODE_WORKS, ownPages],
+const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
+  ['by a platform (CVE-2026-28513, CVE-2026-55672)', UNUSED, { client_id: claude.clientId }],
+  ['by another client with its own redirect URI (CVE-2026-28513)', UNUSED, asClaude],
+  ['by another, confidential client', UNUSED, { client_id, client_secret }],
+  ['by the client of the own pages', UNUSED, ownPages],
   ['for a foreign resource (GHSA-p2fr-6hmx-4528)', TARGET + CODE_WORKS, { resource: foreign }],
   [
     'for two resources, the second foreign',
@@ -64,38 +61,18 @@ const exchanges: readonly Change[] = [
   ],
   ['for an empty resource', TARGET + CODE_WORKS, { resource: '' }],
   ['without the resource of its request', TARGET + CODE_WORKS, { resource: undefined }],
-  [
-    'with the challenge as verifier (PKCE downgrade, CVE-2024-23647)',
-    GRANT + CODE_WORKS,
-    verifier(codeChallenge),
-  ],
-  [
-    'with method plain and the challenge as verifier',
-    GRANT + CODE_WORKS,
-    verifier(codeChallenge, { ...S256, code_challenge_method: 'plain' }),
-  ],
-  ['with a new challenge', GRANT + CODE_WORKS, verifier('a'.repeat(43), S256)],
-  ['with the verifier in upper case', GRANT + CODE_WORKS, verifier(codeVerifier.toUpperCase())],
+  ['with the challenge as verifier (PKCE downgrade, CVE-2024-23647)', UNUSED, asVerifier],
+  ['with method plain and the challenge as verifier', UNUSED, { ...asVerifier, ...plain }],
+  ['with a new challenge', UNUSED, verifier('a'.repeat(43), S256)],
+  ['with the verifier in upper case', UNUSED, verifier(codeVerifier.toUpperCase())],
   ['with a trailing space after the verifier', REQUEST, verifier(`${codeVerifier} `)],
   ['with a trailing line break after the verifier', REQUEST, verifier(`${codeVerifier}\n`)],
   ['with a trailing NUL after the verifier', REQUEST, verifier(`${codeVerifier}\0`)],
-  [
-    'with the verifier as a list',
-    GRANT + CODE_WORKS,
-    verifier(undefined, { 'code_verifier[]': codeVerifier }),
-  ],
-  [
-    'with the loopback redirect URI of the same client',
-    GRANT + CODE_WORKS,
-    redirect('http://127.0.0.1/callback'),
-  ],
+  ['with the verifier as a list', UNUSED, verifier(undefined, { 'code_verifier[]': codeVerifier })],
+  ['with the loopback redirect URI of the same client', UNUSED, redirect(loopback)],
   ['with an empty redirect URI', REQUEST, redirect('')],
-  [
-    'with the redirect URI encoded twice',
-    GRANT + CODE_WORKS,
-    redirect(encodeURIComponent(notes.redirectUri)),
-  ],
-  ['with a query after the redirect URI', GRANT + CODE_WORKS, redirect(`${notes.redirectUri}?x=1`)],
+  ['with the redirect URI encoded twice', UNUSED, redirect(encodeURIComponent(notes.redirectUri))],
+  ['with a query after the redirect URI', UNUSED, redirect(`${notes.redirectUri}?x=1`)],
   [
     'as a refresh token',
     GRANT,
@@ -112,7 +89,12 @@ const exchanges: readonly Change[] = [
   ],
   ['with a space after the grant type', UNSUPPORTED, { grant_type: 'authorization_code ' }],
   ['with an empty grant type', REQUEST, { grant_type: '' }],
-  ['with a public client’s empty secret in the header', REQUEST + CODE_WORKS, {}],
+  [
+    'with a public client’s empty secret in the header',
+    REQUEST + CODE_WORKS,
+    {},
+    basic(notes.clientId, ''),
+  ],
   [
     'with the code as a list',
     REQUEST,
@@ -123,52 +105,36 @@ const exchanges: readonly Change[] = [
   ['with SQL as the code', GRANT, { code: "' or 1=1 --" }],
   ['with a truncated code (CVE-2026-27840)', GRANT, changedCode((code) => code.slice(0, 20))],
   ['with the name of an inherited property as the code', GRANT, { code: '__proto__' }],
-  [
-    'with an unregistered redirect URI',
-    GRANT + CODE_WORKS,
-    redirect('http://127.0.0.1:10/callback'),
-  ],
-  ['with a slash after the redirect URI', GRANT + CODE_WORKS, redirect(`${notes.redirectUri}/`)],
-  [
-    'with the scheme of the redirect URI in upper case',
-    GRANT + CODE_WORKS,
-    redirect(notes.redirectUri.replace('https', 'HTTPS')),
-  ],
+  ['with an unregistered redirect URI', UNUSED, redirect('http://127.0.0.1:10/callback')],
+  ['with a slash after the redirect URI', UNUSED, redirect(`${notes.redirectUri}/`)],
+  ['with the scheme of the redirect URI in upper case', UNUSED, redirect(upperScheme)],
   ['without a redirect URI (design 19)', REQUEST, redirect(undefined)],
-  ['with another verifier', GRANT + CODE_WORKS, verifier('a'.repeat(43))],
-  ['without a verifier (CVE-2023-48228)', GRANT + CODE_WORKS, verifier(undefined)],
-  ['with an empty verifier', GRANT + CODE_WORKS, verifier('')],
+  ['with another verifier', UNUSED, verifier('a'.repeat(43))],
+  ['without a verifier (CVE-2023-48228)', UNUSED, verifier(undefined)],
+  ['with an empty verifier', UNUSED, verifier('')],
   ['with a verifier of 1 character', REQUEST, verifier('x')],
   ['with a verifier of 42 characters', REQUEST, verifier('a'.repeat(42))],
   ['with a verifier of 129 characters', REQUEST, verifier('a'.repeat(129))],
 ]
 
 const changedToken =
-  (change: (token: string) => string): Change[2] =>
+  (change: (token: string) => string): Change =>
   ({ refresh_token }) => ({ refresh_token: change(String(refresh_token)) })
 
 /** A refresh token is bound to its client and grant. After each request the tokens still work. */
-const refreshes: readonly Change[] = [
+const refreshes: Entries<[Change]> = [
   ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
   ['by another, confidential client', GRANT, { client_id, client_secret }],
   ['by the client of the own pages', REQUEST, ownPages],
   ['for a foreign resource', TARGET, { resource: foreign }],
-  [
-    'for two resources, the second foreign',
-    TARGET,
-    (_form, { url }) => ({ resource: [url, foreign] }),
-  ],
-  ['for a resource with a fragment', TARGET, (_form, { url }) => ({ resource: `${url}#x` })],
+  ['for two resources, the second foreign', TARGET, (_, { url }) => ({ resource: [url, foreign] })],
+  ['for a resource with a fragment', TARGET, (_, { url }) => ({ resource: `${url}#x` })],
   ['for an operator scope', SCOPE, { scope: 'openid courses:read' }],
   ['for every scope', SCOPE, { scope: scopeNames().join(' ') }],
   ['for a scope in upper case', SCOPE, { scope: 'OPENID' }],
   ['for a scope named like an inherited property', SCOPE, { scope: '__proto__' }],
-  [
-    'with an access token',
-    GRANT,
-    (_form, { last }) => ({ refresh_token: last.held?.accessToken ?? '' }),
-  ],
-  ['with an id_token', GRANT, (_form, { last }) => ({ refresh_token: last.held?.idToken ?? '' })],
+  ['with an access token', GRANT, (_, { last }) => ({ refresh_token: last.held?.accessToken })],
+  ['with an id_token', GRANT, (_, { last }) => ({ refresh_token: last.held?.idToken })],
   ['with a truncated token (CVE-2026-27840)', GRANT, changedToken((token) => token.slice(0, -4))],
   ['with characters after the token', GRANT, changedToken((token) => `${token}.x`)],
   ['with a space before the token', GRANT, changedToken((token) => ` ${token}`)],
@@ -176,13 +142,7 @@ const refreshes: readonly Change[] = [
   ['with the token in upper case', GRANT, changedToken((token) => token.toUpperCase())],
   ['with SQL as the token', GRANT, { refresh_token: "%' or '1'='1" }],
   ['with an empty token', REQUEST, { refresh_token: '' }],
-  [
-    'with a changed character near the end of the token',
-    GRANT,
-    changedToken(
-      (token) => token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4),
-    ),
-  ],
+  ['with a changed character near the end of the token', GRANT, changedToken(altered)],
   [
     'with the token as a code',
     GRANT,
@@ -208,37 +168,29 @@ async function token({ url }: World, form: Fields, headers: readonly string[] = 
   return await postForm(url + paths.token, form, headers)
 }
 
-async function changed(form: Fields, change: Change[2], world: World): Promise<Fields> {
-  return { ...form, ...(typeof change === 'function' ? await change(form, world) : change) }
+function changed(form: Fields, change: Change, world: World): Fields {
+  return { ...form, ...(typeof change === 'function' ? change(form, world) : change) }
 }
 
-const exchangeRows = exchanges.map(
-  ([what, answer, change], position): Row => [
-    1900 + position,
-    `code redeemed ${what}`,
-    answer,
-    async (world) => {
-      const form = await changed(await world.code(), change, world)
-      return await token(world, form, what.includes('header') ? basic(notes.clientId, '') : [])
-    },
-  ],
+const exchangeRows = numbered(
+  { first: 1900, attack: (what) => `code redeemed ${what}` },
+  exchanges,
+  async (world, [change, headers]) =>
+    await token(world, changed(await world.code(), change, world), headers),
 )
 
 const asNotes = { grant_type: 'refresh_token', client_id: notes.clientId }
 
-const refreshRows = refreshes.map(
-  ([what, answer, change], position): Row => [
-    1950 + position,
-    `refresh ${what}`,
-    answer + TOKENS_WORK,
-    async (world) => {
-      const form = { ...asNotes, refresh_token: (await world.tokens()).refreshToken }
-      return await token(world, await changed(form, change, world))
-    },
-  ],
+const refreshRows = numbered(
+  { first: 1950, attack: (what) => `refresh ${what}` },
+  refreshes.map(([what, answer, change]) => [what, answer + TOKENS_WORK, change] as const),
+  async (world, [change]) => {
+    const form = { ...asNotes, refresh_token: (await world.tokens()).refreshToken }
+    return await token(world, changed(form, change, world))
+  },
 )
 
-const plain = { scope: 'openid email', resource: undefined }
+const withoutResource = { scope: 'openid email', resource: undefined }
 
 /** Tokens without a resource never get one. */
 const unbound: readonly Row[] = [
@@ -247,7 +199,7 @@ const unbound: readonly Row[] = [
     'refresh for this service of a token without a resource',
     TARGET + TOKENS_WORK,
     async (world) => {
-      const { refreshToken } = await world.tokens(plain)
+      const { refreshToken } = await world.tokens(withoutResource)
       return await token(world, { ...asNotes, refresh_token: refreshToken, resource: world.url })
     },
   ],
@@ -255,8 +207,10 @@ const unbound: readonly Row[] = [
     1981,
     'code without a resource, redeemed for this service',
     TARGET + CODE_WORKS,
-    async (world) =>
-      await token(world, { ...(await world.code('notes', plain)), resource: world.url }),
+    async (world) => {
+      const form = await world.code('notes', withoutResource)
+      return await token(world, { ...form, resource: world.url })
+    },
   ],
   [
     1982,

@@ -126,7 +126,7 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
     expect(next.url.pathname, 'the other person is asked').to.match(/\/consent$/)
 
     const grants = async () => {
-      const { kysely } = service().service.stores.database
+      const { kysely } = service()
       const rows = kysely.selectFrom('oauth_grant').select('id').where('person_id', '=', 'per_sam')
       return (await rows.execute()).length
     }
@@ -224,7 +224,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
     expect(answer.status).to.equal(303)
     const callback = await person.authorize(targetOf(answer, page), notes.redirectUri)
     const code = callback.searchParams.get('code') ?? ''
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     const { payload } = await kysely
       .selectFrom('oauth_state')
       .select('payload')
@@ -354,7 +354,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
       const cookies = asked.headers.getSetCookie().join(', ')
       values.add(/(?:^|, )gatehouse=([^;]+)/.exec(cookies)?.[1] ?? '')
     }
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     const rows = await kysely.selectFrom('oauth_state').selectAll().execute()
     const kept = JSON.stringify(rows)
     expect(kept).to.include('"Interaction"').and.include('"Session"')
@@ -365,7 +365,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
   })
 
   async function sessions(): Promise<string[]> {
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     const rows = kysely.selectFrom('oauth_state').select('id').where('model', '=', 'Session')
     return (await rows.execute()).map(({ id }) => id)
   }

@@ -11,10 +11,10 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { june, noor, notes } from '../support/gatehouse.ts'
-import { hiddenField, makePagePerson } from '../support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { answerOf, encode, postForm, send } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { answered, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 /** Every form that changes something, at the operator's site. */
@@ -56,18 +56,14 @@ const operator = async (world: World) => await world.browser('operator')
 const member = async (world: World) => await world.browser('member')
 
 const formRows = forms.flatMap(([what, path, fields], at) =>
-  ways.map(
-    ([how, tokenOf, headers], position): Row => [
-      3000 + 10 * at + position,
-      [`form ${how}`, what],
-      'page 403 invalid_request; nothing is changed',
-      async (world) => {
-        const body = encode({ ...fields, ...(await tokenOf(world)) })
-        const type = { 'content-type': 'application/x-www-form-urlencoded' }
-        const init = { method: 'POST', body, headers: { ...type, ...headers } }
-        return await (await operator(world)).open(path, init)
-      },
-    ],
+  numbered(
+    { first: 3000 + 10 * at, attack: (how) => [`form ${how}`, what] },
+    answered('page 403 invalid_request; nothing is changed', ways),
+    async (world, [tokenOf, headers]) => {
+      const body = encode({ ...fields, ...(await tokenOf(world)) })
+      const init = { method: 'POST', body, headers: { ...headers } }
+      return await (await operator(world)).open(path, init)
+    },
   ),
 )
 
@@ -136,21 +132,11 @@ const passages: readonly Row[] = [
       return answers
     },
   ],
-  [
-    3311,
-    'site named like an inherited property',
-    notFound,
-    async (world) => [
-      await (await operator(world)).open('/admin/__proto__'),
-      await (await operator(world)).open('/admin/constructor/applications'),
-    ],
-  ],
-  [
-    3312,
-    'path traversal in the name of a site',
-    notFound,
-    async (world) => await (await operator(world)).open('/admin/..%2f..%2fetc%2fpasswd'),
-  ],
+  operatorOpens(
+    [3311, 'site named like an inherited property'],
+    [...['/admin/__proto__', '/admin/constructor/applications']],
+  ),
+  operatorOpens([3312, 'path traversal in the name of a site'], ['/admin/..%2f..%2fetc%2fpasswd']),
   opens([3300, 'sign-in response without a request'], invalidRequest, [
     '/signed-in?code=x&state=x',
   ]),
@@ -224,6 +210,14 @@ function opens([number, attack]: Attack, answer: string, opened: string[], heade
   return [number, attack, answer, sendAll]
 }
 
+function operatorOpens([number, attack]: Attack, opened: string[]): Row {
+  const openAll: Row[3] = async (world) => {
+    const { open } = await operator(world)
+    return await Promise.all(opened.map(async (path) => await open(path)))
+  }
+  return [number, attack, notFound, openAll]
+}
+
 function signsOut([number, what]: Attack, client_id: string, uri: string): Row {
   const query = encode({ client_id, post_logout_redirect_uri: uri })
   const attack = `sign-out with ${what}`
@@ -238,13 +232,9 @@ const heldBack: readonly Row[] = [
     'the sign-in',
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
-      const start = authorizeUrl(url, { prompt: 'consent' })
-      const login = await thief.open(start)
-      const signedIn = await answerPage(thief, addressIn(login, url), noor)
-      const consent = addressIn(await thief.open(addressIn(signedIn, url)), url)
-      expect(consent.pathname).to.match(/\/consent$/)
+      const consent = await openConsent(thief, authorizeUrl(url, { prompt: 'consent' }))
       await signOutEverywhere(url)
-      const agreed = await answerPage(thief, consent)
+      const agreed = await submitPage(thief, consent)
       const resumed = await answerOf(await thief.open(addressIn(agreed, url)))
       const again = await answerOf(await thief.open(authorizeUrl(url)))
       return [resumed, again]
@@ -266,22 +256,22 @@ const heldBack: readonly Row[] = [
 ]
 
 /** Changes to an application while its consent page is open. */
-const takenBack: readonly Row[] = (
-  [
-    [3353, 'a scope', { scopes: ['account:read'] }],
-    [3354, 'a redirect URI', { redirectUris: ['https://planner.example/new'] }],
-  ] as const
-).map(([number, what, left]) => [
-  number,
-  `consent after the operator removed ${what} from the application`,
-  'page 400 invalid_request',
-  async ({ url, running }) => {
+const takenBack = numbered(
+  {
+    first: 3353,
+    attack: (what) => `consent after the operator removed ${what} from the application`,
+  },
+  answered<[left: Partial<NewApplication>]>(invalidRequest, [
+    ['a scope', { scopes: ['account:read'] }],
+    ['a redirect URI', { redirectUris: ['https://planner.example/new'] }],
+  ]),
+  async ({ url, running }, [left]) => {
     const { database } = running.service.stores
     const store = makeApplicationStore(database)
     const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
     const redirectUri = 'https://planner.example/callback'
     const entry: NewApplication = {
-      ...{ name: `Planner ${number}`, authMethod: 'none', applicationType: 'web' },
+      ...{ name: 'Planner', authMethod: 'none', applicationType: 'web' },
       ...{ redirectUris: [redirectUri], postLogoutRedirectUris: [] },
       scopes: ['account:read', 'account:write'],
     }
@@ -290,9 +280,8 @@ const takenBack: readonly Row[] = (
     const { clientId } = created
     const person = makeHeadlessPerson(noor)
     const scope = 'openid account:read account:write'
-    const start = authorizeUrl(url, { client_id: clientId, redirect_uri: redirectUri, scope })
-    const signedIn = await answerPage(person, addressIn(await person.open(start), url), noor)
-    const consent = addressIn(await person.open(addressIn(signedIn, url)), url)
+    const asked = { client_id: clientId, redirect_uri: redirectUri, scope }
+    const consent = await openConsent(person, authorizeUrl(url, asked))
     const csrf = hiddenField(await (await person.open(consent)).text())
     const app = await findApplication(database.kysely, 'sit_northlight', clientId)
     if (!app) throw new Error('there is no such application')
@@ -304,7 +293,7 @@ const takenBack: readonly Row[] = (
     expect(made).to.deep.equal([])
     return await answerOf(agreed)
   },
-])
+)
 
 async function signOutEverywhere(url: string): Promise<void> {
   // Sessions have whole seconds; one of the same second as the sign-out ends in any case.
@@ -320,14 +309,13 @@ function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
   return new URL(headers.get('location') ?? '', url)
 }
 
-/** Sends the form of a page with its token. */
-async function answerPage(
-  person: HeadlessPerson,
-  page: URL,
-  fields: Record<string, string> = {},
-): Promise<Response> {
-  const csrf = hiddenField(await (await person.open(page)).text())
-  return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
+/** Signs Noor in. Returns the address of the page that asks for her consent. */
+async function openConsent(person: HeadlessPerson, start: URL): Promise<URL> {
+  const { origin } = start
+  const signedIn = await submitPage(person, addressIn(await person.open(start), origin), noor)
+  const consent = addressIn(await person.open(addressIn(signedIn, origin)), origin)
+  expect(consent.pathname).to.match(/\/consent$/)
+  return consent
 }
 
 /** Data of people of other sites that operators could see. */
@@ -346,7 +334,7 @@ const strangers: readonly Row[] = [
       // The password is right, but the person has no role here.
       const stranger = makeHeadlessPerson({ ...june, refuse: true })
       await stranger.authorize(authorizeUrl(url), notes.redirectUri)
-      const { kysely } = running.service.stores.database
+      const { kysely } = running
       await eventually(10_000, async () => {
         const rows = await kysely
           .selectFrom('audit_event')

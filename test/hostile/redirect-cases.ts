@@ -1,6 +1,6 @@
 import { asClaude, asPortal } from '../support/client.ts'
 import type { Fields } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { answered, numbered, type Row, tableOf } from './case.ts'
 import { ask, type World } from './world.ts'
 
 const NOWHERE = 'page 400 invalid_redirect_uri'
@@ -169,14 +169,10 @@ const documents: readonly (readonly [what: string, address: string])[] = [
   ['with scheme data:', 'data:application/json,{}'],
 ]
 
-const documentRows = documents.map(
-  ([what, clientId], position): Row => [
-    1400 + position,
-    `client_id of a metadata document ${what}`,
-    'page 400 invalid_client',
-    async ({ url }: World) =>
-      await ask(url, { client_id: clientId, redirect_uri: 'https://evil.example/' }),
-  ],
+const documentRows = numbered(
+  { first: 1400, attack: (what) => `client_id of a metadata document ${what}` },
+  answered('page 400 invalid_client', documents),
+  async ({ url }, [client_id]) => await ask(url, { client_id, redirect_uri: evil }),
 )
 
 export const redirectCases = tableOf('Redirect URIs and client_id URLs', 'redirect-cases.ts', [

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { register } from '../support/client.ts'
 import type { Answer } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { answered, type Entries, numbered, tableOf } from './case.ts'
 
 async function sendBody(url: string, body: unknown, type?: string): Promise<Answer> {
   const answer = await register(url, body, type === undefined ? [] : ['Content-Type', type])
@@ -16,7 +16,7 @@ const FOREIGN = '400 invalid_redirect_uri'
 const METADATA = '400 invalid_client_metadata'
 
 /** Redirect URIs that would leak codes. */
-const addresses: readonly (readonly [what: string, answer: string, address: string])[] = [
+const addresses: Entries<[address: string]> = [
   ['with scheme JAVASCRIPT: (CVE-2026-9086, CVE-2026-22752)', METADATA, 'JAVASCRIPT:alert(1)'],
   ['with scheme javascript: and a tab in it', METADATA, 'java\tscript:alert(1)'],
   ['with scheme data: (CVE-2026-22752)', METADATA, 'data:text/html,<script>alert(1)</script>'],
@@ -57,17 +57,14 @@ const addresses: readonly (readonly [what: string, answer: string, address: stri
   ['that is relative', METADATA, '/callback'],
 ]
 
-const addressRows = addresses.flatMap(([what, answer, address], position): Row[] => [
-  [
-    2300 + position,
-    `redirect URI ${what}`,
-    answer,
-    async ({ url }) => [
-      await sendBody(url, { ...cli, redirect_uris: [address] }),
-      await sendBody(url, { ...cli, redirect_uris: [...cli.redirect_uris, address] }),
-    ],
+const addressRows = numbered(
+  { first: 2300, attack: (what) => `redirect URI ${what}` },
+  addresses,
+  async ({ url }, [address]) => [
+    await sendBody(url, { ...cli, redirect_uris: [address] }),
+    await sendBody(url, { ...cli, redirect_uris: [...cli.redirect_uris, address] }),
   ],
-])
+)
 
 const evil = 'https://evil.example/callback'
 const claude = 'https://claude.ai/api/mcp/auth_callback'
@@ -76,7 +73,7 @@ const foreignScheme = { client_name: 'Cursor', redirect_uris: ['com.evil.app:/oa
 const uris = JSON.stringify(cli.redirect_uris)
 
 /** Malformed bodies; an object is merged with a good one. */
-const bodies: readonly (readonly [what: string, answer: string, body: unknown, type?: string])[] = [
+const bodies: Entries<[body: unknown, type?: string]> = [
   ['without a name', METADATA, { client_name: undefined, redirect_uris: [] }],
   [
     'with the name of a platform and a web redirect URI',
@@ -130,13 +127,10 @@ const bodies: readonly (readonly [what: string, answer: string, body: unknown, t
 const mergedOf = (body: unknown) =>
   typeof body === 'string' || Array.isArray(body) ? body : { ...cli, ...Object(body) }
 
-const bodyRows = bodies.map(
-  ([what, answer, body, type], position): Row => [
-    2350 + position,
-    `registration ${what}`,
-    answer,
-    async ({ url }) => await sendBody(url, mergedOf(body), type),
-  ],
+const bodyRows = numbered(
+  { first: 2350, attack: (what) => `registration ${what}` },
+  bodies,
+  async ({ url }, [body, type]) => await sendBody(url, mergedOf(body), type),
 )
 
 /**
@@ -180,21 +174,18 @@ const choices: readonly (readonly [what: string, choice: Record<string, unknown>
 const allowed =
   /^(client_id|client_id_issued_at|client_name|application_type|redirect_uris|token_endpoint_auth_method|grant_types|response_types|scope)$/
 
-const choiceRows = choices.map(
-  ([what, choice], position): Row => [
-    2390 + position,
-    `registration that chooses ${what}`,
-    '201',
-    async ({ url }) => {
-      const answer = await sendBody(url, { ...cli, ...choice })
-      const { client_id, ...told } = answer.body
-      expect(Object.keys(told).filter((name) => !allowed.test(name))).to.deep.equal([])
-      expect(told).to.include({ token_endpoint_auth_method: 'none', client_name: 'A tool' })
-      expect(client_id).to.not.equal('northlight-notes')
-      expect(JSON.stringify(told)).to.not.match(/account:|implicit|password|client_credentials/)
-      return answer
-    },
-  ],
+const choiceRows = numbered(
+  { first: 2390, attack: (what) => `registration that chooses ${what}` },
+  answered('201', choices),
+  async ({ url }, [choice]) => {
+    const answer = await sendBody(url, { ...cli, ...choice })
+    const { client_id, ...told } = answer.body
+    expect(Object.keys(told).filter((name) => !allowed.test(name))).to.deep.equal([])
+    expect(told).to.include({ token_endpoint_auth_method: 'none', client_name: 'A tool' })
+    expect(client_id).to.not.equal('northlight-notes')
+    expect(JSON.stringify(told)).to.not.match(/account:|implicit|password|client_credentials/)
+    return answer
+  },
 )
 
 export const registrationCases = tableOf('Registration', 'registration-cases.ts', [

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
 import { expect } from 'chai'
@@ -17,7 +15,7 @@ import { olivia } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson } from '../support/page-person.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { forEachDatabase } from '../support/storages.ts'
-import { send } from '../support/wire.ts'
+import { send, sendBytes } from '../support/wire.ts'
 
 const anything = {
   ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
@@ -72,21 +70,12 @@ describe('a connection after a body that is too large', () => {
 
   /** Sends so much of an endless body, and returns all that comes back. */
   async function sendChunks(path: string, type: string, bytes: number) {
-    const { hostname, port, host } = new URL(service().url)
-    const socket = connect(Number(port), hostname)
+    const { host } = new URL(service().url)
     const startedAt = performance.now()
-    let received = ''
-    socket.setEncoding('latin1').on('data', (text) => {
-      received += text
-    })
-    socket.on('error', () => {})
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${type}\r\n`)
-    socket.write('Transfer-Encoding: chunked\r\n\r\n')
-    for (let sent = 0; sent < bytes; sent += 10_000) {
-      socket.write(`2710\r\n${'x'.repeat(10_000)}\r\n`)
-    }
-    await once(socket, 'close')
-    return { received, ms: performance.now() - startedAt }
+    const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${type}\r\n`
+    const chunks = `2710\r\n${'x'.repeat(10_000)}\r\n`.repeat(bytes / 10_000)
+    const sent = `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}`
+    return { received: await sendBytes(service().url, sent), ms: performance.now() - startedAt }
   }
 
   const form = 'application/x-www-form-urlencoded'
@@ -115,18 +104,10 @@ describe('a connection after a body that is too large', () => {
   }
 
   it('stays open when the rest is small and the response is not 413', async () => {
-    const { hostname, port } = new URL(service().url)
-    const socket = connect(Number(port), hostname).setEncoding('latin1')
-    let received = ''
-    socket.on('data', (text) => {
-      received += text
-    })
-    const body = 'x'.repeat(300_000)
-    socket.write(
-      `POST ${paths.token} HTTP/1.1\r\nHost: x\r\nContent-Type: ${form}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    await once(socket, 'close')
+    const head = `POST ${paths.token} HTTP/1.1\r\nHost: x\r\nContent-Type: ${form}\r\n`
+    const large = `${head}Content-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`
+    const next = `GET ${paths.health} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+    const received = await sendBytes(service().url, large + next)
     expect(received.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 400', 'HTTP/1.1 200'])
   })
 })

@@ -1,9 +1,10 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { asClaude, asPortal, asResourceServer, introspect } from '../support/client.ts'
 import { portal } from '../support/gatehouse.ts'
+import { unsignedJwt } from '../support/proofs.ts'
 import { basic, bearer, postForm, send } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
-import type { Held, World } from './world.ts'
+import { answered, numbered, type Row, tableOf } from './case.ts'
+import { altered, type Held, type World } from './world.ts'
 
 /** An endpoint that takes access tokens, and the body of a request that it would answer. */
 type Place = readonly [first: number, at: string, path: string, body?: string]
@@ -30,10 +31,7 @@ async function ask(
   })
 }
 
-const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-const unsigned = `${part({ alg: 'none' })}.${part({ sub: 'per_sam', scope: 'account:read', aud: 'x' })}.`
-const forged = (token: string) =>
-  token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
+const unsigned = unsignedJwt({ sub: 'per_sam', scope: 'account:read', aud: 'x' })
 
 /** Values that are not access tokens. */
 const kinds: readonly (readonly [what: string, value: (held: Held) => string])[] = [
@@ -52,17 +50,14 @@ const kinds: readonly (readonly [what: string, value: (held: Held) => string])[]
   ],
   ['name of an inherited property', () => '__proto__'],
   ['8,000 characters', () => 'x'.repeat(8000)],
-  ['access token with a changed character near its end', ({ accessToken }) => forged(accessToken)],
+  ['access token with a changed character near its end', ({ accessToken }) => altered(accessToken)],
 ]
 
 const kindRows = places.flatMap((place) =>
-  kinds.map(
-    ([what, value], position): Row => [
-      place[0] + position,
-      [what, `at ${place[1]}`],
-      '401 invalid_token',
-      async (world) => await ask(world, place, bearer(value(await world.shared()))),
-    ],
+  numbered(
+    { first: place[0], attack: (what) => [what, `at ${place[1]}`] },
+    answered('401 invalid_token', kinds),
+    async (world, [value]) => await ask(world, place, bearer(value(await world.shared()))),
   ),
 )
 
@@ -107,37 +102,31 @@ function answerOf(place: Place, why: string): string {
 }
 
 const wayRows = places.flatMap((place) =>
-  ways.map(
-    ([what, why, headers], position): Row => [
-      place[0] + 15 + position,
-      [`access token ${what}`, `at ${place[1]}`],
-      answerOf(place, why),
-      async (world) => {
-        const { accessToken } = await world.shared()
-        const query = why === 'in the query' ? `?access_token=${accessToken}` : ''
-        return await ask(world, place, headers(accessToken), query)
-      },
-    ],
+  numbered(
+    { first: place[0] + 15, attack: (what) => [`access token ${what}`, `at ${place[1]}`] },
+    ways.map(([what, why, headers]) => [what, answerOf(place, why), why, headers] as const),
+    async (world, [why, headers]) => {
+      const { accessToken } = await world.shared()
+      const query = why === 'in the query' ? `?access_token=${accessToken}` : ''
+      return await ask(world, place, headers(accessToken), query)
+    },
   ),
 )
 
 /** Introspection reveals nothing about values that are not tokens (RFC 7662 §2.2, CVE-2026-33496). */
-const introspections = kinds.slice(1).map(
-  ([what, value], position): Row => [
-    2220 + position,
-    `introspection: ${what}`,
-    '200 inactive',
-    async (world) => {
-      const held = await world.shared()
-      const good = await introspect(world.url, held.accessToken)
-      if (good.body.active !== true) throw new Error('the good token is not active')
-      return await Promise.all(
-        [undefined, 'access_token', 'refresh_token'].map(
-          async (token_type_hint) => await introspect(world.url, value(held), { token_type_hint }),
-        ),
-      )
-    },
-  ],
+const introspections = numbered(
+  { first: 2220, attack: (what) => `introspection: ${what}` },
+  answered('200 inactive', kinds.slice(1)),
+  async (world, [value]) => {
+    const held = await world.shared()
+    const good = await introspect(world.url, held.accessToken)
+    if (good.body.active !== true) throw new Error('the good token is not active')
+    return await Promise.all(
+      [undefined, 'access_token', 'refresh_token'].map(
+        async (token_type_hint) => await introspect(world.url, value(held), { token_type_hint }),
+      ),
+    )
+  },
 )
 
 const introspectWith = async (world: World, fields: object, headers?: readonly string[]) => {
@@ -150,21 +139,17 @@ const member = async (world: World) => (await world.shared()).accessToken
 const operator = async (world: World) => await world.operator()
 
 /** Member tokens at operator endpoints, and the reverse. */
-const audiences = (
-  [
-    [2240, 'member token at the Admin API', member, adminApi],
-    [2241, 'operator token at the Member API', operator, memberApi],
-    [2242, 'member token at the operator tools', member, mcpAdmin],
-    [2243, 'operator token at the member tools', operator, mcpMember],
-    [2244, 'member token at the file upload', member, upload, '?name=a.png'],
-  ] as const
-).map(
-  ([number, attack, token, place, query]): Row => [
-    number,
-    attack,
-    '403 insufficient_scope',
-    async (world) => await ask(world, place, bearer(await token(world)), query),
-  ],
+const audiences = numbered(
+  2240,
+  answered<[token: typeof member, place: Place, query?: string]>('403 insufficient_scope', [
+    ['member token at the Admin API', member, adminApi],
+    ['operator token at the Member API', operator, memberApi],
+    ['member token at the operator tools', member, mcpAdmin],
+    ['operator token at the member tools', operator, mcpMember],
+    ['member token at the file upload', member, upload, '?name=a.png'],
+  ]),
+  async (world, [token, place, query]) =>
+    await ask(world, place, bearer(await token(world)), query),
 )
 
 const strangers: readonly Row[] = [

@@ -1,7 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { callTool, messageOf } from '../support/mcp.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { type Entries, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -63,7 +63,7 @@ const typed = (type: string, body: unknown = ping) => ({ body, headers: ['Conten
 const session = ['Mcp-Session-Id', 'x']
 
 /** Malformed messages. */
-const messages: readonly (readonly [what: string, answer: string, sending: Sending])[] = [
+const messages: Entries<[sending: Sending]> = [
   [
     'batch of messages',
     '400 -32600',
@@ -104,14 +104,7 @@ const messages: readonly (readonly [what: string, answer: string, sending: Sendi
   ['DELETE with a session id', '405 invalid_request', { method: 'DELETE', headers: session }],
 ]
 
-const messageRows = messages.map(
-  ([what, answer, sending], position): Row => [
-    2760 + position,
-    what,
-    answer,
-    async ({ url }) => await post(url, sending),
-  ],
-)
+const messageRows = numbered(2760, messages, async ({ url }, [sending]) => await post(url, sending))
 
 /** A call whose headers name another tool or method. */
 const disguised = (headers: Record<string, string>) => async (world: World) => {

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   asClaude,
   asPortal,
   authorizeUrl,
-  codeVerifier,
+  codeBy,
   introspect,
   redeem,
   refresh,
@@ -15,7 +15,7 @@ import {
 } from '../support/client.ts'
 import { notes, olivia, portal, type RunningService, sam } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
-import { hiddenField } from '../support/page-person.ts'
+import { hiddenField, makePagePerson } from '../support/page-person.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
 /** Everything that an honest client received. */
@@ -26,73 +26,34 @@ export interface Held {
   readonly idToken: string
 }
 
-/**
- * The service under attack, with honest people and clients in it. They sign in once and consent once,
- * so that each case can get its own code or tokens.
- */
-export interface World {
-  readonly url: string
-  readonly running: RunningService
-  /** The form that would redeem a new code of the public client, or of the confidential one. */
-  code(client?: 'notes' | 'portal', fields?: Fields): Promise<Fields>
-  /** New tokens of the public client. */
-  tokens(fields?: Fields): Promise<Held>
-  /** Shared tokens; no case may end them. */
-  shared(): Promise<Held>
-  /** A shared operator token; no case may end it. */
-  operator(): Promise<string>
-  /** A shared browser of a member or an operator of Northlight that is signed in to the pages. */
-  browser(who: 'member' | 'operator'): Promise<Browser>
-  /**
-   * Returns from a sign-in to the pages in the same browser, with a changed response that must not sign in.
-   */
-  comeBack(change: (answer: URLSearchParams) => void): Promise<Answer>
-  /** Snapshot of applications, secrets, features, ended grants and sign-outs. */
-  decided(): Promise<string>
-  /** The last code and tokens, for checks afterwards. */
-  readonly last: { form: Fields | undefined; held: Held | undefined }
-}
-
-/** Cookies of a browser, and the token of its forms. */
-interface Browser {
-  open(path: string, init?: RequestInit): Promise<Answer>
-  readonly csrf: string
-}
+export type World = ReturnType<typeof makeWorld>
 
 const everyScope = 'openid profile email account:read account:write'
 
-export function makeWorld(running: RunningService): World {
+/**
+ * Puts honest people and clients into the service under attack. They sign in once and consent once,
+ * so that each case can get its own code or tokens.
+ */
+export function makeWorld(running: RunningService) {
   const { url } = running
-  const people = new Map<string, Promise<HeadlessPerson>>()
-  const last: World['last'] = { form: undefined, held: undefined }
+  const person = makeHeadlessPerson(sam)
+  const last: { form?: Fields; held?: Held } = {}
 
-  const code: World['code'] = async (client = 'notes', fields = {}) => {
-    const own = client === 'portal' ? asPortal : {}
-    const { client_secret, ...request } = { client_secret: undefined, ...own }
-    const start = authorizeUrl(url, { scope: everyScope, ...request, ...fields })
-    const wanted = start.searchParams
-    const redirectUri = wanted.get('redirect_uri') ?? ''
-    people.set('sam', people.get('sam') ?? Promise.resolve(makeHeadlessPerson(sam)))
-    const person = await people.get('sam')
-    const callback = await person?.authorize(start, redirectUri)
-    const form = {
-      ...{ grant_type: 'authorization_code', redirect_uri: redirectUri, client_secret },
-      code: callback?.searchParams.get('code') ?? undefined,
-      client_id: wanted.get('client_id') ?? '',
-      ...{ code_verifier: codeVerifier, resource: wanted.get('resource') ?? undefined },
-    }
-    last.form = form
-    return form
+  const code = async (client: 'notes' | 'portal' = 'notes', fields: Fields = {}) => {
+    const { client_secret, ...request } =
+      client === 'portal' ? asPortal : { client_secret: undefined }
+    const { form } = await codeBy(person, url, { scope: everyScope, ...request, ...fields })
+    last.form = { ...form, client_secret }
+    return last.form
   }
 
-  const tokens: World['tokens'] = async (fields) => {
+  const tokens = async (fields?: Fields) => {
     const form = await code('notes', fields)
     const { body, status, text } = await redeem(url, { form })
     expect(status, text).to.equal(200)
     const { access_token: accessToken, refresh_token: refreshToken, id_token: idToken } = body
-    const held = { form, accessToken, refreshToken, idToken }
-    last.held = held
-    return held
+    last.held = { form, accessToken, refreshToken, idToken }
+    return last.held
   }
 
   const browsers = {
@@ -101,14 +62,22 @@ export function makeWorld(running: RunningService): World {
   }
 
   return {
-    ...{ url, running, last },
+    ...{ url, running },
+    /** The last code and tokens, for checks afterwards. */
+    last,
+    /** Returns the form that redeems a new code of the public client, or of the confidential one. */
     code,
+    /** Obtains new tokens of the public client. */
     tokens,
+    /** Returns shared tokens, which no case may end. */
     shared: once(tokens),
+    /** Returns a shared operator token, which no case may end. */
     operator: once(async () => await operatorToken(url, 'courses:read members:read', olivia)),
-    browser: async (who) => await browsers[who](),
+    /** Returns a shared browser of a member or an operator of Northlight, signed in to the pages. */
+    browser: async (who: keyof typeof browsers) => await browsers[who](),
+    /** Returns applications, secrets, features, ended grants and sign-outs as a text. */
     async decided() {
-      const { kysely } = running.service.stores.database
+      const { kysely } = running
       const tables = ['oauth_application', 'client_secret', 'site_feature', 'signed_out_everywhere']
       const rows = []
       for (const table of tables as readonly (keyof Schema)[]) {
@@ -117,8 +86,11 @@ export function makeWorld(running: RunningService): World {
       const ended = kysely.selectFrom('oauth_grant').select('id').where('ended_at', 'is not', null)
       return JSON.stringify([...rows, await ended.execute()])
     },
-    async comeBack(change) {
-      const { person, back } = await comingBack(url, sam)
+    /** Returns from a sign-in to the pages, with a changed response that must not sign in. */
+    async comeBack(change: (answer: URLSearchParams) => void) {
+      const person = makeHeadlessPerson(sam)
+      const start = (await person.open(new URL('/account', url))).headers.get('location') ?? ''
+      const back = await person.authorize(new URL(start, url), `${url}/signed-in`)
       change(back.searchParams)
       const answer = await answerOf(await person.open(back))
       const { status } = await person.open(new URL('/account', url))
@@ -136,44 +108,42 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** A sign-in to the pages up to the redirect back. */
-async function comingBack(url: string, answers: typeof sam) {
-  const person = makeHeadlessPerson(answers)
-  const start = (await person.open(new URL('/account', url))).headers.get('location') ?? ''
-  const back = await person.authorize(new URL(start, url), `${url}/signed-in`)
-  return { person, back }
-}
-
-async function signedIn(url: string, answers: typeof sam): Promise<Browser> {
-  const { person, back } = await comingBack(url, answers)
-  await person.open(back)
-  const open = async (path: string, init?: RequestInit) =>
-    await answerOf(await person.open(new URL(path, url), init))
-  const { text } = await open('/account')
+/** Signs in to the pages. Returns the browser and the token of its forms. */
+async function signedIn(url: string, answers: typeof sam) {
+  const person = makePagePerson(url, answers)
+  const { text } = await person.visit('/account')
   const csrf = hiddenField(text)
   expect(csrf, text).to.not.equal('')
+  const open = async (path: string, init?: RequestInit) =>
+    await answerOf(await person.open(path, init))
   return { open, csrf }
 }
 
 /** Checks after a case, by the words of the page. */
-export const afterwards: Record<string, (world: World, before: string) => Promise<void>> = {
-  'nothing is changed': async (world, before) => {
-    expect(await world.decided()).to.equal(before)
-  },
-  'the code still works': async ({ url, last: { form = {} } }) => {
-    const answer = await redeem(url, { form })
-    expect(answer.status, answer.text).to.equal(200)
-  },
-  'the tokens still work': async ({ url, last: { held } }) => {
-    expect((await userinfo(url, held?.accessToken ?? '')).status).to.equal(200)
-    const answer = await refresh(url, held?.refreshToken ?? '')
-    expect(answer.status, answer.text).to.equal(200)
-  },
-  'the tokens have ended': async ({ url, last: { held } }) => {
-    expect((await userinfo(url, held?.accessToken ?? '')).status).to.equal(401)
-    const { body } = await introspect(url, held?.refreshToken ?? '')
-    expect(body).to.deep.equal({ active: false })
-  },
+export const afterwards: Readonly<Record<string, (world: World, before: string) => Promise<void>>> =
+  {
+    'nothing is changed': async (world, before) => {
+      expect(await world.decided()).to.equal(before)
+    },
+    'the code still works': async ({ url, last: { form = {} } }) => {
+      const answer = await redeem(url, { form })
+      expect(answer.status, answer.text).to.equal(200)
+    },
+    'the tokens still work': async ({ url, last: { held } }) => {
+      expect((await userinfo(url, held?.accessToken ?? '')).status).to.equal(200)
+      const answer = await refresh(url, held?.refreshToken ?? '')
+      expect(answer.status, answer.text).to.equal(200)
+    },
+    'the tokens have ended': async ({ url, last: { held } }) => {
+      expect((await userinfo(url, held?.accessToken ?? '')).status).to.equal(401)
+      const { body } = await introspect(url, held?.refreshToken ?? '')
+      expect(body).to.deep.equal({ active: false })
+    },
+  }
+
+/** A token with another character near its end. */
+export function altered(token: string): string {
+  return token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
 }
 
 /** Secrets that no answer may contain. */

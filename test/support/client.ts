@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import {
+  type Answers,
+  type HeadlessPerson,
+  makeHeadlessPerson,
+} from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
@@ -81,9 +85,14 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
 export type ObtainedCode = Awaited<ReturnType<typeof obtainCode>>
 
 export async function obtainCode(url: string, fields: Fields = {}, answers: Answers = sam) {
+  const person = makeHeadlessPerson(answers)
+  return { ...(await codeBy(person, url, fields)), person }
+}
+
+/** Obtains a code for a person who may be signed in already, and the form that redeems it. */
+export async function codeBy(person: HeadlessPerson, url: string, fields: Fields = {}) {
   const start = authorizeUrl(url, fields)
   const wanted = start.searchParams
-  const person = makeHeadlessPerson(answers)
   const redirectUri = wanted.get('redirect_uri') ?? notes.redirectUri
   const callback = await person.authorize(start, redirectUri)
   const code = callback.searchParams.get('code')
@@ -96,7 +105,7 @@ export async function obtainCode(url: string, fields: Fields = {}, answers: Answ
     code_verifier: codeVerifier,
     resource: wanted.get('resource') ?? undefined,
   }
-  return { code, callback, person, form }
+  return { code, callback, form }
 }
 
 export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise<string> {

@@ -72,6 +72,16 @@ export function hiddenField(page: string, name: 'csrf' | 'xsrf' = 'csrf'): strin
   return new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
 }
 
+/** Opens a page and sends its form with these fields. */
+export async function submitPage(
+  person: Pick<HeadlessPerson, 'open'>,
+  page: URL,
+  fields: Fields = {},
+): Promise<Response> {
+  const csrf = hiddenField(await (await person.open(page)).text())
+  return await person.open(page, { method: 'POST', body: encode({ csrf, ...fields }) })
+}
+
 /** Opens the sign-out page and sends its form. Without `logout` the person stays signed in. */
 export async function confirmSignOut(
   person: Pick<HeadlessPerson, 'open'>,

@@ -74,6 +74,12 @@ export async function signAssertion(
     .sign(key.privateKey)
 }
 
+/** Makes an unsigned JWT (`alg: none`). */
+export function unsignedJwt(claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part(claims)}.`
+}
+
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** The fields of a form by which a client authenticates with an assertion. */

@@ -3,8 +3,8 @@ import pg from 'pg'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, exchange, introspect, refresh, userinfo } from './client.ts'
-import { notes, type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
+import { codeBy, exchange, introspect, obtain, refresh, userinfo } from './client.ts'
+import { type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
 import { withoutAnyLimit } from './limits.ts'
 import { callTool } from './mcp.ts'
 import { askMember } from './member-api.ts'
@@ -80,7 +80,7 @@ const operations = {
     return () => exchange(url, codes.pop() ?? '')
   },
   refresh: async ({ url }: RunningService) => {
-    let { refresh_token: token } = await tokensOf(url)
+    let { refresh_token: token } = await obtain(url)
     return async () => {
       const answer = await refresh(url, token)
       token = answer.body.refresh_token
@@ -113,23 +113,15 @@ function withUrl(request: (url: string) => Promise<Answer>): Prepare {
 
 function withToken(request: (url: string, token: string) => Promise<Answer>): Prepare {
   return async ({ url }) => {
-    const { access_token: token } = await tokensOf(url)
+    const { access_token: token } = await obtain(url)
     return () => request(url, token)
   }
-}
-
-async function tokensOf(url: string): Promise<{ access_token: string; refresh_token: string }> {
-  const [code = ''] = await codesOf(url, 1)
-  return (await exchange(url, code)).body
 }
 
 async function codesOf(url: string, count: number): Promise<string[]> {
   const person = makeHeadlessPerson(sam)
   const codes: string[] = []
-  while (codes.length < count) {
-    const callback = await person.authorize(authorizeUrl(url), notes.redirectUri)
-    codes.push(callback.searchParams.get('code') ?? '')
-  }
+  while (codes.length < count) codes.push((await codeBy(person, url)).code)
   return codes
 }
 

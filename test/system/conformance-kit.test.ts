@@ -1,14 +1,13 @@
-import { randomUUID, X509Certificate } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
 import { expect } from 'chai'
-import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
+import { type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Page } from 'playwright-core'
 
 import { makeCertificate } from '../../conformance/certificate.ts'
@@ -39,9 +38,10 @@ import { sharedBrowser } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { sam } from '../support/gatehouse.ts'
 import { runConformance } from '../support/process.ts'
-import { freePort } from '../support/programs.ts'
-import { ASSERTION_TYPE } from '../support/proofs.ts'
+import { freePort, temporaryFolder } from '../support/programs.ts'
+import { byAssertion, signAssertion } from '../support/proofs.ts'
 import { type ModuleScript, type SuiteServer, startSuite } from '../support/suite.ts'
+import { encode } from '../support/wire.ts'
 
 const root = join(import.meta.dirname, '../..')
 const settings = JSON.parse(readFileSync(join(root, 'config/conformance.json'), 'utf8'))
@@ -101,11 +101,11 @@ describe('npm run conformance -- plan', () => {
   }
 
   it('prints the plan, and the JSON alone for a file', async () => {
-    const { code, stdout } = await runConformance(['plan', 'basic'])
+    const { code, stdout } = await runConformance('plan basic')
     expect(code).to.equal(0)
     expect(stdout).to.include('Plan: oidcc-basic-certification-test-plan')
     expect(stdout).to.include(`Variant: ${JSON.stringify(plans.basic.variant)}`)
-    const file = await runConformance(['plan', 'basic', '--configuration'])
+    const file = await runConformance('plan basic --configuration')
     expect(JSON.parse(file.stdout)).to.deep.equal(basic)
     expect(stdout.endsWith(file.stdout)).to.equal(true)
   })
@@ -113,46 +113,31 @@ describe('npm run conformance -- plan', () => {
   it('ends with 1 for an unexpected result and with 2 for wrong options', async () => {
     await using suite = await startSuite()
     const { url, token } = suite
-    const to = ['--suite', url, '--token', token, '--insecure']
-    const port = String(await freePort())
-    const { code, stdout } = await runConformance([
-      'run',
-      '--only',
-      'config',
-      '--port',
-      port,
-      ...to,
-    ])
+    const to = `--suite ${url} --token ${token} --insecure`
+    const { code, stdout } = await runConformance(
+      `run --only config --port ${await freePort()} ${to}`,
+    )
     expect(code).to.equal(1)
     expect(stdout).to.include('oidcc-discovery-endpoint-verification was not run')
     expect(stdout).to.not.include(token)
-    const absent = await runConformance([
-      'plan',
-      'config',
-      '--base-url',
-      'https://localhost:1',
-      ...to,
-    ])
+    const absent = await runConformance(`plan config --base-url https://localhost:1 ${to}`)
     expect(absent.code).to.equal(1)
     expect(absent.stderr).to.include('https://localhost:1 cannot be reached')
-    const misunderstood = await runConformance(['plan', 'hybrid'])
+    const misunderstood = await runConformance('plan hybrid')
     expect(misunderstood.code).to.equal(2)
     expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: config,')
   })
 
   it('reads what run is limited to', () => {
-    const words = ['--only', 'basic/oidcc-server', '--only', 'basic/oidcc-display-page']
-    const run = (more: string[]) =>
-      readOptions(['run', '--suite', 'https://suite.example/', ...words, ...more])
-    const only = ['oidcc-server', 'oidcc-display-page']
-    expect(run(['--only', 'fapi2', '--alias', 'mine'])).to.deep.include({
-      plans: [
-        { plan: 'basic', only },
-        { plan: 'fapi2', only: [] },
-      ],
+    const words = '--only basic/oidcc-server --only basic/oidcc-display-page'
+    const run = (more: string) =>
+      readOptions(`run --suite https://suite.example/ ${words} ${more}`.split(' '))
+    const basicOnly = { plan: 'basic', only: ['oidcc-server', 'oidcc-display-page'] }
+    expect(run('--only fapi2 --alias mine')).to.deep.include({
+      plans: [basicOnly, { plan: 'fapi2', only: [] }],
       ...{ alias: 'mine', suiteBaseUrl: 'https://suite.example', atOnce: 3 },
     })
-    expect(run(['--only', 'basic'])).to.deep.include({ plans: [{ plan: 'basic', only: [] }] })
+    expect(run('--only basic')).to.deep.include({ plans: [{ plan: 'basic', only: [] }] })
   })
 
   for (const [words, problem] of [
@@ -194,11 +179,9 @@ describe('npm run conformance -- serve', () => {
   let configuration: SuiteConfiguration
   before(async () => {
     suite = opened.use(await startSuite())
-    const [port, suiteBaseUrl] = [await freePort(), suite.url]
-    baseUrl = `https://localhost:${port}`
-    const { alias } = settings
-    served = opened.use(await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias }))
-    here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl } }
+    served = opened.use(await serveFor(suite))
+    baseUrl = served.baseUrl
+    here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }
     configuration = configurationOf('logout', here)
   })
   after(() => opened.disposeAsync())
@@ -286,32 +269,19 @@ describe('npm run conformance -- serve --for', () => {
     use: (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>,
   ) {
     await using suite = await startSuite()
-    const [port, { alias }] = [await freePort(), settings]
-    const baseUrl = `https://localhost:${port}`
-    await using served = await serveOverHttps({
-      port,
-      baseUrl,
-      suiteBaseUrl: suite.url,
-      alias,
-      kind,
-    })
-    const metadata = await askJson(`${baseUrl}/.well-known/openid-configuration`, served)
+    await using served = await serveFor(suite, kind)
+    const metadata = await askJson(`${served.baseUrl}/.well-known/openid-configuration`, served)
     await use(served, suite, metadata)
   }
 
   /** Sends a form with the assertion of a client, as the suite does. */
   async function sendAs({ client_id, jwks }: KeyClient, served: ServedOverHttps, to: Sent) {
     const [key = {}] = jwks.keys
-    const now = Math.floor(Date.now() / 1000)
-    const times = { iat: now, exp: now + 60, jti: randomUUID() }
-    const claims = { iss: client_id, sub: client_id, aud: served.baseUrl, ...times }
-    const assertion = await new SignJWT(claims)
-      .setProtectedHeader({ alg: key.alg ?? '', kid: key.kid ?? '' })
-      .sign(await importJWK(key))
-    const form = new URLSearchParams({
-      ...{ ...to.fields, client_id, client_assertion: assertion },
-      client_assertion_type: ASSERTION_TYPE,
-    })
+    const { alg = '', kid = '' } = key
+    const signing = { privateKey: (await importJWK(key)) as CryptoKey, alg, kid }
+    const claims = { iss: client_id, sub: client_id }
+    const assertion = await signAssertion(signing, served.baseUrl, claims)
+    const form = encode({ ...to.fields, ...byAssertion(assertion), client_id })
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     return await askJson(String(to.address), served, { method: 'POST', headers }, `${form}`)
   }
@@ -393,6 +363,15 @@ describe('npm run conformance -- serve --for', () => {
   })
 })
 
+/** Starts a service on a free port that returns to this suite. */
+async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
+  const port = await freePort()
+  return await serveOverHttps({
+    ...{ port, baseUrl: `https://localhost:${port}`, suiteBaseUrl: suite.url },
+    ...{ alias: settings.alias, kind },
+  })
+}
+
 type Metadata = Readonly<Record<string, unknown>>
 
 interface Sent {
@@ -414,10 +393,11 @@ describe('npm run conformance -- plan --suite', () => {
     only: readonly string[] = [],
   ) => {
     await using suite = await startSuite(modules)
+    const { url, token, calls } = suite
     const lines: string[] = []
     const say = (line: string) => void lines.push(line)
     let rotations = 0
-    const asked = openSuite({ url: suite.url, token: suite.token, insecure: true })
+    const asked = openSuite({ url, token, insecure: true })
     const expected = new Map(Object.entries(results))
     const first = await drive(asked, {
       plan: { name: 'a-plan', variant: { response_type: 'code' }, meaning: 'of a test' },
@@ -429,14 +409,7 @@ describe('npm run conformance -- plan --suite', () => {
     const again = await readAgain(asked, first, say)
     const differences = differencesOf({ plan: 'basic', only, run: again }, expected)
     const endings = again.modules.map(({ ending }) => ending)
-    return {
-      differences,
-      endings,
-      lines,
-      calls: suite.calls,
-      rotations,
-      sent: suite.configuration(),
-    }
+    return { differences, endings, lines, calls, rotations, sent: suite.configuration() }
   }
 
   it('creates the plan and each module in turn, and prints each result', async () => {
@@ -456,10 +429,9 @@ describe('npm run conformance -- plan --suite', () => {
   })
 
   it('rotates the keys where the suite waits for it, and starts that module by hand', async () => {
-    const name = 'oidcc-server-rotate-keys'
     const { differences, calls, rotations } = await run(
-      { [name]: { ends: 'PASSED' } },
-      { [name]: 'PASSED' },
+      { 'oidcc-server-rotate-keys': { ends: 'PASSED' } },
+      { 'oidcc-server-rotate-keys': 'PASSED' },
     )
     expect([differences, rotations]).to.deep.equal([[], 1])
     expect(calls).to.include('POST /api/runner/0')
@@ -545,17 +517,9 @@ describe('npm run conformance -- run', () => {
       [name]: { ends: 'PASSED' },
       [reviewed]: { ends: 'REVIEW' },
     })
-    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-export-'))
-    const to = ['--suite', suite.url, '--token', suite.token, '--insecure', '--export', folder]
-    const port = String(await freePort())
-    const { code, stdout } = await runConformance([
-      'run',
-      '--port',
-      port,
-      '--only',
-      `config/${name}`,
-      ...to,
-    ])
+    const [folder, port] = [temporaryFolder(), await freePort()]
+    const to = `--suite ${suite.url} --token ${suite.token} --insecure --export ${folder}`
+    const { code, stdout } = await runConformance(`run --port ${port} --only config/${name} ${to}`)
     expect([code, stdout]).to.deep.equal([0, stdout])
     expect(stdout)
       .to.match(/^config +1 +1 +0 +0 +0 +0 +0/m)
@@ -565,12 +529,11 @@ describe('npm run conformance -- run', () => {
     expect([alias, server.discoveryUrl.startsWith(`https://localhost:${port}/`)]).to.deep.equal([
       ...['gatehouse-config', true],
     ])
-    const both = await runConformance(['run', '--port', port, '--only', 'config', ...to])
+    const both = await runConformance(`run --port ${port} --only config ${to}`)
     expect(both.code).to.equal(1)
     expect(both.stdout).to.match(
       /person must review:\n {2}config\/oidcc-prompt-login {2}https:.*log=/,
     )
-    rmSync(folder, { recursive: true })
   })
 })
 

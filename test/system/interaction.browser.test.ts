@@ -10,6 +10,7 @@ import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
 import { amir, notes, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
+import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
 import { type Served, serve, servePage } from '../support/serve.ts'
 import { sharedService } from '../support/shared-service.ts'
@@ -117,9 +118,7 @@ describe('the interaction pages in a browser', () => {
   }
 })
 
-const inObject = [{ alg: 'none' }, { response_mode: 'form_post', response_type: 'code' }]
-  .map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`)
-  .join('')
+const inObject = unsignedJwt({ response_mode: 'form_post', response_type: 'code' })
 
 /** Most of these are refused before the engine looks at the redirect address. */
 const refused: readonly (readonly [what: string, request: Fields, error: string])[] = [
