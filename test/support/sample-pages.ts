@@ -26,18 +26,11 @@ export const policy =
   "frame-ancestors 'none'"
 
 export const client: ClientView = {
-  name: 'Course Companion',
-  kind: 'vendor',
-  host: 'app.companion.example',
+  ...{ name: 'Course Companion', kind: 'vendor', host: 'app.companion.example' },
 }
 export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
 export const canChange = ['which notifications are read and which you receive']
-const engineForm = trusted(
-  '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
-)
-
-const onePixel = `data:image/png;base64,${png.toString('base64')}`
 
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
@@ -47,214 +40,162 @@ export function markupOf(page: View | undefined): string {
   return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
 }
 
+/** What the pages show of others. */
+type Values = typeof samples
+
+const samples = {
+  client: { ...client, siteName: 'Harbour School' } as ClientView,
+  person,
+  sites: [
+    { id: 'sit_1', name: 'Harbour School', roles: ['owner', 'lecturer'] },
+    { id: 'sit_2', name: 'Night College', roles: ['admin'] },
+  ],
+  ...{ canSee, canChange, csrf: 'a-secret', password: 'demo-ada' },
+  words: 'Hi.\nHello.',
+  problem: 'This is not valid.',
+  address: (path: string) => path,
+}
+
+const engineForm = trusted(
+  '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
+)
+const onePixel = `data:image/png;base64,${png.toString('base64')}`
+const kinds = [
+  ...(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const),
+  ...(['vendor-connection', 'vendor-on-device'] as const),
+]
+
+const formOf = ({ address, csrf }: Values) => ({
+  ...{ action: address('/answer'), deny: address('/deny'), csrf },
+})
+
+const consentOf = (values: Values) => {
+  const { person, canSee, canChange, address, sites } = values
+  return {
+    ...formOf(values),
+    person,
+    canSee,
+    canChange,
+    signOutHref: address('/out'),
+    site: sites[0],
+  }
+}
+
+export const consent = consentOf(samples)
+
+export const pages: Record<string, View> = {
+  ...pagesOf(samples),
+  'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
+  'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
+}
+
 /** Every page, with `text` as every value of others. */
 export function pagesWith(text: string): Record<string, View> {
-  const stranger: ClientView = { ...client, name: text, host: text, siteName: text }
-  const somebody = { name: text, email: text }
-  const form = { action: `/answer?${text}`, deny: `/deny?${text}`, csrf: text }
-  const site = { name: text, roles: [text, 'admin'] }
-  const links = [{ href: `/docs?${text}`, label: text, what: text }]
+  return pagesOf({
+    client: { ...client, name: text, host: text, siteName: text },
+    person: { name: text, email: text },
+    sites: [{ id: text, name: text, roles: [text, 'admin'] }],
+    ...{ canSee: [text], canChange: [text], csrf: text, password: text, words: text },
+    problem: text,
+    address: (path) => `${path}?${text}`,
+  })
+}
+
+function pagesOf(values: Values): Record<string, View> {
+  const { client, person, sites, words, problem, address } = values
+  const form = formOf(values)
+  const signIn = { ...form, recoverHref: address('/recover'), client }
+  const siteWords = { siteName: sites[0]?.name ?? '', text: words }
+  const choice = { ...form, client, person, sites }
+  const links = [{ href: address('/docs'), label: words, what: words }]
   return {
-    'sign-in': signInPage({
-      ...form,
-      recoverHref: `/recover?${text}`,
-      client: stranger,
-      login: text,
-    }),
-    'sign-in-again': signInPage({
-      ...form,
-      recoverHref: `/recover?${text}`,
-      client: stranger,
-      login: text,
-      problem: text,
-    }),
+    'sign-in': signInPage(signIn),
+    'sign-in-again': signInPage({ ...signIn, login: person.email, problem }),
     'sign-in-of-site': {
-      ...signInPage({
-        ...form,
-        recoverHref: `/recover?${text}`,
-        client: stranger,
-        words: { siteName: text, text },
-      }),
-      look: { name: text, logoHref: onePixel, colorsHref: undefined },
+      ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
+      look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
     },
-    'site-choice': siteChoicePage({
-      ...{ ...form, client: stranger, person: somebody, sites: [{ id: text, ...site }] },
-      ...{ selected: text, problem: text },
-    }),
+    'site-choice': siteChoicePage(choice),
+    'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
     ...Object.fromEntries(
       kinds.map((kind) => [
         `consent-${kind}`,
-        consentPage({
-          ...{ ...form, client: { ...stranger, kind }, person: somebody, site, canSee: [text] },
-          ...{ canChange: [text], signOutHref: `/out?${text}`, words: { siteName: text, text } },
-        }),
+        consentPage({ ...consentOf(values), client: { ...client, kind }, words: siteWords }),
       ]),
     ),
-    ...recoveryPages(text),
-    ...deletionPages(text),
-    ...joiningPages(text),
-    error: errorPage({ code: text, description: text, errorId: text, title: text }),
-    'member-api': memberApiPage({ endpoint: text, readScope: text, writeScope: text, links }),
-    'sign-out': signOutPage({ form: engineForm, client: stranger }),
-    'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
+    ...recoveryPages(values),
+    ...deletionPages(values),
+    ...joiningPages(values),
+    error: errorPage({
+      ...{ code: words, description: problem, errorId: words, title: words },
+      ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
+    }),
+    'member-api': memberApiPage({ endpoint: words, readScope: words, writeScope: words, links }),
+    'sign-out': signOutPage({ form: engineForm, client }),
+    'signed-out': signedOutPage({ client, homeHref: address('/') }),
     mail: mailFolderPage({
-      folder: text,
-      messages: [{ subject: text, to: text, date: text, href: `/mail/${text}` }],
+      folder: words,
+      messages: [{ subject: words, to: person.email, date: words, href: address('/mail/1') }],
     }),
     welcome: welcomePage({
-      ...{ accountHref: '/account', connectHref: '/connect', baseUrl: text, links },
+      ...{ accountHref: '/account', connectHref: '/connect', baseUrl: words, links },
       mailHref: '/mail',
-      demoPeople: [{ login: text, password: text, what: text }],
+      demoPeople: [{ login: person.email, password: values.password, what: words }],
     }),
   }
 }
 
-/** The pages on which people join a site, in every state, with `text` as every value of others. */
-function joiningPages(text: string): Record<string, View> {
-  const view = { siteName: text, action: `/sign-up/${text}`, csrf: text, look: undefined }
-  const link = { ...view, email: text, roles: [text, 'student'] }
-  const account = { ...link, name: text, charactersMin: 15, needsCode: true }
-  const problems = { name: text, code: text, password: text, repeated: text }
-  const end = { siteName: text, look: undefined, continueHref: '/account', connectHref: '/connect' }
+/** The pages on which people join a site, in every state. */
+function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
+  const view = {
+    siteName: sites[0]?.name ?? '',
+    action: address('/sign-up'),
+    csrf,
+    look: undefined,
+  }
+  const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
+  const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }
+  const problems = { name: problem, code: problem, password: problem, repeated: problem }
+  const again = { from: undefined, login: person.email, problem }
+  const end = { ...view, continueHref: '/account', connectHref: '/connect' }
   return {
-    'sign-up': signUpPage({ ...view, from: 'a-uid', login: text }, text),
-    'sign-up-again': signUpPage({ ...view, from: undefined, login: text, problem: text }, text),
+    'sign-up': signUpPage({ ...view, from: 'a-uid', login: person.email }, view.siteName),
+    'sign-up-again': signUpPage({ ...view, ...again }, view.siteName),
     'new-account': newAccountPage({ ...account, needsCode: false }),
     'new-account-again': newAccountPage({ ...account, problems }),
     join: joinPage(link),
-    'other-account': otherAccountPage({ ...link, signedInAs: text }),
+    'other-account': otherAccountPage({ ...link, signedInAs: client.name }),
     joined: joinedPage({ ...end, isDeclined: false }),
     declined: joinedPage({ ...end, isDeclined: true }),
   }
 }
 
-/** The pages of a password recovery, in every state, with `text` as every value of others. */
-function recoveryPages(text: string): Record<string, View> {
-  const ask = { action: `/recover?${text}`, csrf: text, from: 'a-uid', login: text }
-  const sent = {
-    login: text,
-    code: 'BCDF-2345',
-    minutes: 20,
-    againHref: '/recover',
-    isCertain: false,
-  }
-  const set = { action: `/recover/${text}`, csrf: text, email: text, charactersMin: 15 }
-  const wrong = { password: text, repeated: text }
+/** The pages of a password recovery, in every state. */
+function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
+  const ask = { action: address('/recover'), csrf, from: 'a-uid', login: email }
+  const sent = { login: email, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
+  const set = { action: address('/recover'), csrf, email, charactersMin: 15 }
+  const wrong = { problems: { password: problem, repeated: problem, code: problem } }
   return {
     recover: recoverPage(ask),
-    'recover-again': recoverPage({ ...ask, problem: text }),
-    'recovery-sent': linkSentPage({ ...sent, isDelayed: false }),
+    'recover-again': recoverPage({ ...ask, problem }),
+    'recovery-sent': linkSentPage({ ...sent, isCertain: false, isDelayed: false }),
     'recovery-delayed': linkSentPage({ ...sent, isCertain: true, isDelayed: true }),
     'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
-    'new-password-again': newPasswordPage({
-      ...{ ...set, needsCode: true, endApps: false, problems: { ...wrong, code: text } },
-    }),
-    'password-set': passwordSetPage({ continueHref: `/interaction/${text}` }),
-    'link-gone': linkGonePage({ againHref: `/recover?${text}` }),
+    'new-password-again': newPasswordPage({ ...set, ...wrong, needsCode: true, endApps: false }),
+    'password-set': passwordSetPage({ continueHref: address('/interaction') }),
+    'link-gone': linkGonePage({ againHref: address('/recover') }),
   }
 }
 
-/** The pages of the deletion of an account, in every state, with `text` as every value of others. */
-function deletionPages(text: string): Record<string, View> {
-  const page = { action: `/account/deletion/${text}`, csrf: text, email: text, days: 7 }
+/** The pages of the deletion of an account, in every state. */
+function deletionPages({ person: { email }, sites, csrf, problem, address }: Values) {
+  const first = { needsCode: false, problem: undefined, owned: [] }
+  const page = { action: address('/account/deletion'), csrf, email, days: 7, ...first }
   return {
-    deletion: deletionPage({ ...page, needsCode: false, problem: undefined, owned: [] }),
-    'deletion-again': deletionPage({ ...page, needsCode: true, problem: text, owned: [] }),
-    'deletion-of-owner': deletionPage({
-      ...{ ...page, needsCode: false, problem: undefined, owned: [text, text] },
-    }),
-    'deletion-scheduled': deletionScheduledPage({ dueAt: 1.8e12, keepHref: `/account/${text}` }),
+    deletion: deletionPage(page),
+    'deletion-again': deletionPage({ ...page, needsCode: true, problem }),
+    'deletion-of-owner': deletionPage({ ...page, owned: sites.map(({ name }) => name) }),
+    'deletion-scheduled': deletionScheduledPage({ dueAt: 1.8e12, keepHref: address('/account') }),
   }
-}
-
-const kinds = ['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const
-
-const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
-const sites = [
-  { id: 'sit_1', name: 'Harbour School', roles: ['owner', 'lecturer'] },
-  { id: 'sit_2', name: 'Night College', roles: ['admin'] },
-]
-export const consent = {
-  ...{ ...form, person, canSee, canChange, signOutHref: '/out' },
-  site: { name: 'Harbour School', roles: ['student'] },
-}
-const device = 'an app on this device (cursor)'
-const consentClients: Record<string, Partial<ClientView>> = {
-  vendor: {},
-  'operator-created': { kind: 'operator-created', siteName: 'Harbour School' },
-  'self-declared': { kind: 'self-declared' },
-  loopback: { name: 'Terminal Helper', kind: 'loopback', host: 'this computer (127.0.0.1)' },
-  'vendor-connection': { name: 'ChatGPT', kind: 'vendor-connection', host: 'chatgpt.com' },
-  'vendor-on-device': { name: 'Cursor', kind: 'vendor-on-device', host: device },
-}
-export const pages: Record<string, View> = {
-  ...recoveryPages('ada@harbour.example'),
-  ...deletionPages('ada@harbour.example'),
-  ...joiningPages('Harbour School'),
-  'sign-in': signInPage({ ...form, recoverHref: '/recover', client }),
-  'sign-in-again': signInPage({
-    ...{ ...form, recoverHref: '/recover', client, login: 'ada@harbour.example' },
-    problem: 'This e-mail address and this password do not belong together.',
-  }),
-  'sign-in-of-site': {
-    ...signInPage({
-      ...form,
-      recoverHref: '/recover',
-      client,
-      signUpHref: '/sign-up/harbour',
-      words: { siteName: 'Harbour School', text: 'Hi.\nHello.' },
-    }),
-    look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },
-  },
-  'site-choice': siteChoicePage({ ...form, client, person, sites }),
-  'site-choice-again': siteChoicePage({
-    ...{ ...form, client, person, sites, selected: 'sit_2' },
-    problem: 'Choose one of your sites.',
-  }),
-  ...Object.fromEntries(
-    Object.entries(consentClients).map(([kind, other]) => [
-      `consent-${kind}`,
-      consentPage({ ...consent, client: { ...client, ...other } }),
-    ]),
-  ),
-  error: errorPage({
-    connectHref: '/connect',
-    code: 'invalid_redirect_uri',
-    description:
-      'The application asked us to send you to an address that is not registered for it.',
-    errorId: 'err_9f2c61d0a4',
-    sentAddress: 'http://portal.example/callback/?…',
-  }),
-  'member-api': memberApiPage({
-    endpoint: 'https://accounts.example.com/member/graphql',
-    readScope: 'account:read',
-    writeScope: 'account:write',
-    links: [{ href: '/auth.md', label: 'auth.md', what: 'how to get an access token' }],
-  }),
-  'sign-out': signOutPage({ form: engineForm, client }),
-  'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
-  'signed-out': signedOutPage({ client, homeHref: '/' }),
-  mail: mailFolderPage({
-    folder: 'data/mail',
-    messages: [
-      {
-        subject: 'New sign-in to Gatehouse',
-        to: person.email,
-        date: 'Mon, 23 Nov 2026 13:55:31 +0000',
-        href: '/mail/1',
-      },
-    ],
-  }),
-  'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
-  welcome: welcomePage({
-    mailHref: '/mail',
-    accountHref: '/account',
-    connectHref: '/connect',
-    baseUrl: 'https://accounts.example.com',
-    links: [
-      { href: '/auth.md', label: 'How to connect', what: 'the guide for people and programs' },
-      { href: '/openapi.json', label: 'The endpoints', what: 'as an OpenAPI document' },
-    ],
-    demoPeople: [{ login: 'ada@harbour.example', password: 'demo-ada', what: 'Owner of a site' }],
-  }),
 }
