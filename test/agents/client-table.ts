@@ -1,11 +1,15 @@
 import type { Package } from '../support/install.ts'
-import { driveCodex } from './drivers/codex.ts'
+import {
+  driveCodex,
+  driveFastMcp,
+  driveInspector,
+  driveMcporter,
+  driveOpencode,
+  drivePythonMcp1,
+  drivePythonMcp2,
+} from './drivers/commands.ts'
 import { driveGeminiCli, driveGeminiCliAsAdded } from './drivers/gemini-cli.ts'
-import { driveInspector } from './drivers/inspector.ts'
 import { driveMcpRemote, driveMcpRemoteWithScopes } from './drivers/mcp-remote.ts'
-import { driveMcporter } from './drivers/mcporter.ts'
-import { driveOpencode } from './drivers/opencode.ts'
-import { driveFastMcp, drivePythonMcp1, drivePythonMcp2 } from './drivers/python.ts'
 import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'

@@ -94,10 +94,11 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     run,
     transcript: () => notes.join(''),
     note: (text: string) => void notes.push(`${text}\n`),
-    async succeed(running: Running) {
-      const end = await run(running)
-      if (end.code !== 0) throw new Error(`${running.command[1]} ended with ${end.code}`)
-      return end
+    /** Runs a command that must end with 0. Returns its standard output. */
+    async succeed(command: readonly string[], environment?: Running['environment']) {
+      const { code, stdout } = await run({ command, ...(environment && { environment }) })
+      if (code !== 0) throw new Error(`${command[1]} ended with ${code}`)
+      return stdout
     },
     write(path: string, content: string) {
       const file = join(home, path)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { attempt, notRun, type Outcome } from '../support/driven.ts'
+import { type Outcome, tryInstalled } from '../support/driven.ts'
 import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
 import { temporaryFolder } from '../support/programs.ts'
@@ -91,15 +91,9 @@ export async function runGraphqlClient(
   url: string,
   over: AbortSignal,
 ): Promise<Outcome> {
-  const installed = await install(wanted, over)
-  if (installed.kind === 'missing') return notRun(installed.why)
-  return await attempt(over, async () => {
-    try {
-      const detail = await run(installed.folder, url, await memberToken(url, readOnly))
-      return { kind: 'passed', detail, transcript: '' }
-    } catch (error) {
-      const transcript = error instanceof Error ? error.message : String(error)
-      return { kind: 'failed', detail: transcript.split('\n')[0] ?? '', transcript }
-    }
-  })
+  return await tryInstalled(
+    await install(wanted, over),
+    over,
+    async (folder) => await run(folder, url, await memberToken(url, readOnly)),
+  )
 }

@@ -13,7 +13,6 @@ const RUN_TIMEOUT_MS = 8 * 60_000
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    at: { type: 'string' },
     verbose: { type: 'boolean', default: false },
   },
 })
@@ -34,7 +33,7 @@ async function main(): Promise<void> {
       for (const way of wayNames) print(title(agent.package, way), outcome)
     return
   }
-  const serviceUrl = options.at ?? opened.use(await startProcess()).url
+  const { url: serviceUrl } = opened.use(await startProcess())
   await inParallel(chosen, 2, async (agent) => {
     for await (const { way, outcome } of runAgent(agent, { serviceUrl, browser, over })) {
       print(title(agent.package, way), outcome)

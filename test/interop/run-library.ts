@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 
-import { attempt, notRun, type Outcome, RUN_OVER } from '../support/driven.ts'
+import { notRun, type Outcome, RUN_OVER, tryInstalled } from '../support/driven.ts'
 import { sam } from '../support/gatehouse.ts'
 import { install } from '../support/install.ts'
 import type { Client } from './campus.ts'
@@ -30,33 +30,22 @@ interface Run {
 
 /** Installs a library, and takes its example through a sign-in, a refresh and a sign-out. */
 export async function runLibrary(client: Client, run: Run): Promise<Outcome> {
-  const { package: wanted } = client.library
+  const { library, settings } = client
+  const { package: wanted } = library
   if (run.over.aborted) return notRun(RUN_OVER)
   const installed =
     'name' in wanted
       ? await install(wanted, run.over)
-      : await installModules(wanted, exampleOf(client.library), run.over)
-  if (installed.kind === 'missing') return notRun(run.over.aborted ? RUN_OVER : installed.why)
-  return await attempt(run.over, async () => await tryOut(client, installed.folder, run))
-}
-
-async function tryOut(client: Client, folder: string, run: Run): Promise<Outcome> {
-  run.recorder.forget(client.settings.CLIENT_ID)
-  const complaints: string[] = []
-  let transcript = () => ''
-  try {
-    await using example = await startExample(client.library, folder, client.settings)
-    transcript = example.transcript
+      : await installModules(wanted, exampleOf(library), run.over)
+  return await tryInstalled(installed, run.over, async (folder, hear) => {
+    run.recorder.forget(settings.CLIENT_ID)
+    const complaints: string[] = []
+    await using example = await startExample(library, folder, settings)
+    const { refusals } = run.recorder.of(settings.CLIENT_ID)
+    hear(() => [...refusals, ...complaints, example.transcript()].join('\n'))
     await walk(client, run, complaints)
-    return { kind: 'passed', detail: '', transcript: transcript() }
-  } catch (error) {
-    const { refusals } = run.recorder.of(client.settings.CLIENT_ID)
-    return {
-      kind: 'failed',
-      detail: error instanceof Error ? error.message : String(error),
-      transcript: [...refusals, ...complaints, transcript()].join('\n'),
-    }
-  }
+    return ''
+  })
 }
 
 /** Uses the application like a person, and checks what was sent. */

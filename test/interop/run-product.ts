@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 import type { Browser } from 'playwright-core'
 
-import { answerPage, attempt, newLocalContext, notRun, type Outcome } from '../support/driven.ts'
+import { answerPage, newLocalContext, type Outcome, tryInstalled } from '../support/driven.ts'
 import { sam } from '../support/gatehouse.ts'
 import { cacheFolder, type Installed, install } from '../support/install.ts'
 import { findProgram } from '../support/programs.ts'
@@ -28,24 +28,15 @@ interface Run {
 
 /** Installs and starts a product, and signs a person in to it through the service. */
 export async function runProduct(client: Client<Product>, run: Run): Promise<Outcome> {
-  const installed = await installProduct(client.library, run.over)
-  if (installed.kind === 'missing') return notRun(installed.why)
-  return await attempt(run.over, async () => {
-    let transcript = () => ''
-    try {
-      await using product = await client.library.start(
-        { ...client.settings, ARRIVAL: run.arrival },
-        installed.folder,
-      )
-      transcript = product.transcript
-      const email = await signIn(client, product, run)
-      if (email !== sam.login) throw new Error(`signed in as ${email}`)
-      return { kind: 'passed', detail: '', transcript: transcript() }
-    } catch (error) {
-      const { refusals } = run.recorder.of(client.settings.CLIENT_ID)
-      const detail = error instanceof Error ? error.message : String(error)
-      return { kind: 'failed', detail, transcript: [...refusals, transcript()].join('\n') }
-    }
+  const { library, settings } = client
+  const installed = await installProduct(library, run.over)
+  return await tryInstalled(installed, run.over, async (folder, hear) => {
+    await using product = await library.start({ ...settings, ARRIVAL: run.arrival }, folder)
+    const { refusals } = run.recorder.of(settings.CLIENT_ID)
+    hear(() => [...refusals, product.transcript()].join('\n'))
+    const email = await signIn(client, product, run)
+    if (email !== sam.login) throw new Error(`signed in as ${email}`)
+    return ''
   })
 }
 

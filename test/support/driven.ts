@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { openBrowser, signInAs } from './browser.ts'
+import type { Installed } from './install.ts'
 import { findProgram, isContinuousIntegration } from './programs.ts'
 
 /** What came of driving one program of others against the service. */
@@ -17,6 +18,29 @@ export const RUN_OVER = 'the time of the run was over'
 
 export function notRun(detail: string): Outcome {
   return { kind: 'not run', detail, transcript: '' }
+}
+
+/** Tries an installed program. `work` returns the detail of a success, or throws what went wrong. */
+export async function tryInstalled(
+  installed: Installed,
+  over: AbortSignal,
+  work: (folder: string, hear: (transcript: () => string) => void) => Promise<string>,
+): Promise<Outcome> {
+  if (over.aborted) return notRun(RUN_OVER)
+  if (installed.kind === 'missing') return notRun(installed.why)
+  return await attempt(over, async () => {
+    let transcript = () => ''
+    const hear = (next: () => string) => {
+      transcript = next
+    }
+    try {
+      const detail = await work(installed.folder, hear)
+      return { kind: 'passed', detail, transcript: transcript() }
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      return { kind: 'failed', detail, transcript: transcript() }
+    }
+  })
 }
 
 /** Tries a program and times it. In continuous integration a failure has a second attempt, which the outcome names. */

@@ -127,22 +127,39 @@ export function sdkProvider(
   { clientId, redirectUri }: { clientId?: string; redirectUri: string },
   person: Answers,
 ) {
-  const kept: Record<string, unknown> = { client: clientId && { client_id: clientId } }
+  const known = clientId === undefined ? undefined : { client_id: clientId }
+  let callback: URLSearchParams | undefined
+  const state = makeSdkState(known, redirectUri, async (address) => {
+    const visited = await makeHeadlessPerson(person).authorize(address, redirectUri)
+    callback = visited.searchParams
+  })
+  return { ...state, callback: () => callback as URLSearchParams }
+}
+
+/** The state of an SDK client. `visit` opens an authorization request in the browser of its person. */
+export function makeSdkState(
+  client: { client_id: string; issuer?: string } | undefined,
+  redirectUri: string,
+  visit: (address: URL) => Promise<void>,
+) {
+  const kept: Record<string, unknown> = { client }
   const asked: string[] = []
   const keep = (name: string) => (value: unknown) => {
     kept[name] = value
   }
   const provider = {
     redirectUrl: redirectUri,
-    clientMetadata: { client_name: 'test client', redirect_uris: [redirectUri] },
-    clientInformation: () => kept['client'] || undefined,
+    clientMetadata: {
+      ...{ client_name: 'test client', redirect_uris: [redirectUri] },
+      token_endpoint_auth_method: 'none',
+    },
+    clientInformation: () => kept['client'],
     saveClientInformation: keep('client'),
     tokens: () => kept['tokens'],
     saveTokens: keep('tokens'),
     async redirectToAuthorization(address: URL) {
       asked.push(address.searchParams.get('scope') ?? '')
-      const callback = await makeHeadlessPerson(person).authorize(address, redirectUri)
-      kept['callback'] = callback.searchParams
+      await visit(address)
     },
     saveCodeVerifier: keep('verifier'),
     codeVerifier: () => kept['verifier'],
@@ -152,7 +169,6 @@ export function sdkProvider(
   return {
     asked,
     provider: provider as unknown as OAuthClientProvider,
-    callback: () => kept['callback'] as URLSearchParams,
     accessToken: () => (kept['tokens'] as { access_token: string }).access_token,
   }
 }

@@ -44,7 +44,6 @@ function driveWith(settings: Settings): Drive {
     })
     // Its exit code says only that the command belongs to a terminal.
     if (!output.includes('Successfully authenticated')) throw new Error('it could not sign in')
-    const { stdout } = await desk.succeed({ command: [...program, '-p', QUESTION], environment })
-    return stdout
+    return await desk.succeed([...program, '-p', QUESTION], environment)
   }
 }

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -7,45 +8,16 @@ import type * as sdk1Client from '@modelcontextprotocol/sdk/client/index.js'
 import type * as sdk1Http from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport as Transport1 } from '@modelcontextprotocol/sdk/shared/transport.js'
 
-import { listenForCallback } from '../callback.ts'
+import { listen } from '../../support/listen.ts'
+import { makeSdkState } from '../../support/mcp.ts'
 import type { Drive, Driving } from '../driving.ts'
 
 const me = { name: 'an application with the SDK', version: '1.0.0' }
 
-function makeProvider({ clientId, desk, address }: Driving, redirectUrl: string) {
-  const kept: { tokens?: unknown; verifier: string; client?: unknown; discovery?: unknown } = {
-    verifier: '',
-    ...(clientId !== undefined && {
-      client: { client_id: clientId, issuer: new URL(address).origin },
-    }),
-  }
-  return {
-    redirectUrl,
-    clientMetadata: {
-      client_name: me.name,
-      redirect_uris: [redirectUrl],
-      token_endpoint_auth_method: 'none',
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-    },
-    clientInformation: () => kept.client,
-    saveClientInformation: (client: unknown) => {
-      kept.client = client
-    },
-    tokens: () => kept.tokens,
-    saveTokens: (tokens: unknown) => {
-      kept.tokens = tokens
-    },
-    redirectToAuthorization: async (address: URL) => await desk.open(address.href),
-    saveCodeVerifier: (verifier: string) => {
-      kept.verifier = verifier
-    },
-    codeVerifier: () => kept.verifier,
-    saveDiscoveryState: (state: unknown) => {
-      kept.discovery = state
-    },
-    discoveryState: () => kept.discovery,
-  }
+function providerOf({ clientId, desk, address }: Driving, redirectUri: string) {
+  const issuer = new URL(address).origin
+  const client = clientId === undefined ? undefined : { client_id: clientId, issuer }
+  return makeSdkState(client, redirectUri, async ({ href }) => await desk.open(href)).provider
 }
 
 /** The first line of the SDK, as `@modelcontextprotocol/sdk`. */
@@ -57,10 +29,7 @@ export const driveSdk1: Drive = async (driving) => {
   const { Client } = await load<typeof sdk1Client>('index.js')
   const { StreamableHTTPClientTransport } = await load<typeof sdk1Http>('streamableHttp.js')
   const { UnauthorizedError } = await load<typeof sdk1Auth>('auth.js')
-  const authProvider = makeProvider(
-    driving,
-    callback.uri,
-  ) as unknown as sdk1Auth.OAuthClientProvider
+  const authProvider = providerOf(driving, callback.uri) as sdk1Auth.OAuthClientProvider
   const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
 
   const first = open()
@@ -79,7 +48,7 @@ export const driveSdk2: Drive = async (driving) => {
   const load = loaderOf(join(driving.folder, 'node_modules/@modelcontextprotocol/client/dist'))
   const { Client, StreamableHTTPClientTransport, UnauthorizedError } =
     await load<typeof sdk2>('index.mjs')
-  const authProvider = makeProvider(driving, callback.uri) as unknown as sdk2.OAuthClientProvider
+  const authProvider = providerOf(driving, callback.uri)
   const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
   const make = () => new Client(me, { versionNegotiation: { mode: 'auto' } })
 
@@ -106,4 +75,19 @@ async function callToolOf(client: sdk1Client.Client | sdk2.Client, name: string)
 function loaderOf(folder: string) {
   return async <Module>(file: string): Promise<Module> =>
     await import(pathToFileURL(join(folder, file)).href)
+}
+
+/** Listens at a loopback redirect URI for the code (RFC 8252 §7.3). */
+async function listenForCallback() {
+  const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+    if (pathname !== '/callback') return response.writeHead(404).end()
+    resolve(searchParams)
+    return response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end('<h1>You may close this</h1>')
+  })
+  const listening = await listen(server)
+  return { ...listening, uri: `${listening.url}/callback`, arrived: promise }
 }

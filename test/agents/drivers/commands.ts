@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+
+import { freePort } from '../../support/programs.ts'
+import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
+
+/** The command of a client that is a package of npm. */
+const programOf = ({ folder }: Driving, name: string) => [
+  ...[process.execPath, join(folder, 'node_modules/.bin', name)],
+]
+
+/** The option by which a client gets the client_id of an application; nothing if it registers itself. */
+const optionOf = ({ clientId }: Driving, option: string) =>
+  clientId === undefined ? [] : [option, clientId]
+
+export const driveCodex: Drive = async (driving) => {
+  const { address, desk, model } = driving
+  const program = programOf(driving, 'codex')
+  desk.write(
+    '.codex/config.toml',
+    `model = "stand-in"
+model_provider = "stand-in"
+approval_policy = "never"
+mcp_oauth_credentials_store = "file"
+check_for_update_on_startup = false
+[model_providers.stand-in]
+name = "stand-in"
+base_url = "${model.url}/v1"
+wire_api = "responses"
+`,
+  )
+  const registered = optionOf(driving, '--oauth-client-id')
+  // Adding a server that requires a token starts the sign-in.
+  await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
+  return await desk.succeed([...program, 'exec', '--skip-git-repo-check', QUESTION])
+}
+
+export const driveInspector: Drive = async (driving) => {
+  const { way, address, desk } = driving
+  const program = [...programOf(driving, 'mcp-inspector'), '--cli', address, '--transport', 'http']
+  const call = ['--method', 'tools/call', '--tool-name', way.tool]
+  const callback = ['--callback-url', `http://127.0.0.1:${await freePort()}/oauth/callback`]
+  const command = [...program, ...call, ...callback, ...optionOf(driving, '--client-id')]
+  // Without a terminal it opens a browser only with the first variable.
+  return await desk.succeed(command, {
+    ...{ MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' },
+  })
+}
+
+export const driveMcporter: Drive = async (driving) => {
+  const { way, address: baseUrl, clientId, desk } = driving
+  const registered = clientId === undefined ? {} : { oauthClientId: clientId }
+  const server = { baseUrl, auth: 'oauth', ...registered }
+  const file = desk.write('mcporter.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
+  const program = [...programOf(driving, 'mcporter'), '--config', file]
+  await desk.succeed([...program, 'auth', SERVER])
+  return await desk.succeed([...program, 'call', `${SERVER}.${way.tool}`])
+}
+
+export const driveOpencode: Drive = async ({ address, clientId, folder, desk, model }) => {
+  const name = `opencode-${process.platform}-${process.arch}`
+  const program = join(folder, 'node_modules', name, 'bin/opencode')
+  const standIn = {
+    npm: '@ai-sdk/openai-compatible',
+    options: { baseURL: `${model.url}/v1`, apiKey: 'none' },
+    models: { 'stand-in': {} },
+  }
+  const server = {
+    type: 'remote',
+    url: address,
+    ...(clientId !== undefined && { oauth: { clientId } }),
+  }
+  desk.write(
+    '.config/opencode/opencode.json',
+    JSON.stringify({
+      autoupdate: false,
+      mcp: { [SERVER]: server },
+      provider: { 'stand-in': standIn },
+      model: 'stand-in/stand-in',
+      small_model: 'stand-in/stand-in',
+    }),
+  )
+  const environment = {
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+  }
+  await desk.succeed([program, 'mcp', 'auth', SERVER], environment)
+  return await desk.succeed([program, 'run', QUESTION], environment)
+}
+
+/** An application with one of Python's libraries: a script beside this file, run by its own Python. */
+function drivePython(script: string): Drive {
+  return async ({ way, address, clientId, folder, desk }) => {
+    const words = [address, way.tool, ...(clientId === undefined ? [] : [clientId])]
+    const program = [join(folder, 'bin/python'), join(import.meta.dirname, script)]
+    return await desk.succeed([...program, ...words])
+  }
+}
+
+export const drivePythonMcp1: Drive = drivePython('python-mcp-1.py')
+export const drivePythonMcp2: Drive = drivePython('python-mcp-2.py')
+export const driveFastMcp: Drive = drivePython('python-fastmcp.py')
