@@ -15,13 +15,12 @@ const IDLE_CONNECTIONS = 10_000
 /** Open files of the process that are not idle connections. */
 const FILES_KEPT = 1_500
 
+const CLIENTS = 12
+/** Time before the fault, during it and after it. */
+const SECONDS = 2
+
 const { values: options } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true, default: [''] },
-    seconds: { type: 'string', default: '2' },
-    clients: { type: 'string', default: '12' },
-    hard: { type: 'boolean', default: false },
-  },
+  options: { only: { type: 'string', multiple: true, default: [''] } },
 })
 
 const chosen = scenarios.filter(({ name }) => options.only.some((word) => name.includes(word)))
@@ -40,14 +39,13 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
   await using control = await startControl(heldUp)
   const running: Running = {
     ...{ heldUp, control, idleConnections: idleConnections() },
-    clients: options.hard ? 48 : Number(options.clients),
-    seconds: options.hard ? 10 : Number(options.seconds),
+    ...{ clients: CLIENTS, seconds: SECONDS },
   }
   for (const [kind, ofKind] of Map.groupBy(chosen, ({ at }) => at)) {
     try {
       await using deployment = await startDeployment(kind, files)
       for (const scenario of ofKind) {
-        if (!options.hard && performance.now() > RUN_TIMEOUT_MS) {
+        if (performance.now() > RUN_TIMEOUT_MS) {
           printNotRun(scenario.name, 'there was no time left')
         } else print(scenario, await runScenario(scenario, deployment, running))
       }

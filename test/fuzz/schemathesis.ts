@@ -17,11 +17,7 @@ const checks = [
 ]
 
 /** An independent fuzzer compares the service with /openapi.json. False if it found something. */
-export async function runSchemathesis({
-  minutes,
-  seed,
-  examples,
-}: Record<'minutes' | 'seed' | 'examples', number>): Promise<boolean> {
+export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'seed', number>) {
   const over = AbortSignal.timeout(minutes * 60_000)
   const installed = await install(schemathesis, over)
   if (installed.kind === 'missing') {
@@ -32,7 +28,7 @@ export async function runSchemathesis({
   const token = (await openWorld(target.url)).valuesFor(makeChance(seed))('memberToken')
   const words = [
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],
-    ...['--checks', checks.join(','), '--max-examples', String(examples)],
+    ...['--checks', checks.join(','), '--max-examples', '20'],
     ...['--header', `Authorization: Bearer ${token}`, '--request-timeout', '10'],
     // Without flows, whose steps need a person.
     ...['--phases', 'examples,coverage,fuzzing'],
