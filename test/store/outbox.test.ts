@@ -44,7 +44,7 @@ async function fill(database: Database, count: number) {
 const idsIn = (received: readonly { readonly content: string }[]) =>
   received.map(({ content }) => /^Message-ID: <(.*)@/m.exec(content)?.[1])
 
-withEveryDatabase('the outbox', (_, newPlace) => {
+withEveryDatabase('the outbox', (open, newPlace) => {
   // [235]
   it('sends each message once from several processes', async () => {
     await using place = await newPlace()
@@ -89,8 +89,7 @@ withEveryDatabase('the outbox', (_, newPlace) => {
 
   it('claims for longer than an attempt takes, and stores nothing if the transaction fails', async () => {
     expect(CLAIM_MS).to.be.above(2 * SEND_WITHIN_MS)
-    await using place = await newPlace()
-    await using database = await openDatabase(place.location, patiently)
+    await using database = await open()
     const outbox = outboxOf(database)
     const failing = database.kysely.transaction().execute(async (trx) => {
       await outbox.enqueue(trx, { kind: 'mail', payload: {}, nowMs: 1 })
@@ -101,8 +100,7 @@ withEveryDatabase('the outbox', (_, newPlace) => {
   })
 
   it('waits longer after each failure, while a slow message delays no other', async () => {
-    await using place = await newPlace()
-    await using database = await openDatabase(place.location, patiently)
+    await using database = await open()
     const clock = { aheadMs: 0 }
     const outbox = outboxOf(database, clock)
     const slow = Promise.withResolvers<void>()

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { Cluster, Redis } from 'ioredis'
 
-import type { StateStore } from '../../src/platform/store/oauth-state.ts'
 import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { openRedis } from '../../src/platform/store/redis.ts'
@@ -15,15 +14,7 @@ import { requireProgram } from '../support/skipped.ts'
 
 const worker = `${import.meta.dirname}/../store-worker.ts`
 
-interface Backend extends AsyncDisposable {
-  readonly store: StateStore
-  readonly place: WorkerPlace
-  pass(timeMs: number): Promise<void>
-  cleanUp(): Promise<void>
-  clear(): Promise<unknown>
-  dump(): Promise<string[]>
-  immortal(): Promise<string[]>
-}
+type Backend = Awaited<ReturnType<typeof redisBackend>>
 
 /** Short enough to wait for in Redis, which has its own clock. The clock of the databases stands still. */
 const SHORT_TTL_SECONDS = 0.05
@@ -223,21 +214,22 @@ async function sqlBackend(place: Place): Promise<Backend> {
 async function redisBackend(
   servers: readonly RedisServer[],
   location: Parameters<typeof openRedis>[0],
-): Promise<Backend> {
+) {
   const client = await openRedis(location, { answerWithinMs: 10_000 })
   expect(client).to.be.instanceOf('url' in location ? Redis : Cluster)
   const store = redisState(client)
   const probe = store.adapterFor('Interaction')
   return {
     store,
-    place: { kind: 'redis', redis: location },
+    place: { kind: 'redis', redis: location } as WorkerPlace,
     // Waits until Redis itself expires a record.
-    async pass(timeMs) {
+    async pass(timeMs: number) {
       await probe.upsert('probe', { jti: 'probe' }, timeMs / 1000)
       await eventually(10_000, async () => expect(await probe.find('probe')).to.equal(undefined))
     },
     async cleanUp() {},
-    clear: async () => await Promise.all(servers.map((server) => server.ask('FLUSHALL'))),
+    clear: async (): Promise<unknown> =>
+      await Promise.all(servers.map((server) => server.ask('FLUSHALL'))),
     dump: async () => (await everyKey(servers)).map(({ key, value }) => `${key} ${value}`),
     immortal: async () =>
       (await everyKey(servers)).filter(({ ttlMs }) => ttlMs < 0).map(({ key }) => key),

@@ -82,8 +82,8 @@ export function mutationOf(name: string, fields = 'id'): string {
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`
 }
 
-async function auditEvents({ service }: RunningService, action: string) {
-  return await service.stores.database.kysely
+async function auditEvents({ kysely }: RunningService, action: string) {
+  return await kysely
     .selectFrom('audit_event')
     .selectAll()
     .where('action', '=', action)

@@ -26,3 +26,12 @@ export async function linkTo(service: Mailing, to: string, count = 1): Promise<s
     return path
   })
 }
+
+/** The path of a one-time link in any of the mails, once one of them has it. */
+export async function mailedPath(service: Mailing, path: string, linkId = ''): Promise<string> {
+  return await eventually(10_000, async () => {
+    const [found] = new RegExp(`${path}/${linkId}[\\w.-]+`).exec(mailsTo(service).join('\n')) ?? []
+    if (found === undefined) throw new Error('no mail has the link')
+    return found
+  })
+}

@@ -84,10 +84,8 @@ function databaseCreator(url: (name: string) => string) {
   const create = async (template: string) => {
     count += 1
     const name = `test_${count}`
-    const client = new pg.Client({ connectionString: url('postgres') })
-    await client.connect()
+    await using client = await connectTo(url('postgres'))
     await client.query(`create database ${name} template ${template}`)
-    await client.end()
     return name
   }
   const templates = new Map<Content, Promise<string>>()
@@ -107,6 +105,13 @@ function databaseCreator(url: (name: string) => string) {
     return name
   }
   return async (content: Content = 'tables') => url(await create(await templateOf(content)))
+}
+
+/** Opens a connection to a database, until it is disposed of. */
+export async function connectTo(url: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
 let shared: Promise<PostgresServer> | undefined

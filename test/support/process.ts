@@ -4,7 +4,10 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { createServer, request } from 'node:http'
 import { join } from 'node:path'
 
+import { expect } from 'chai'
+
 import type { ServicePolicy } from '../../src/config/config.ts'
+import type { Finding } from '../../src/ops/doctor/checks.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 import { configFolder } from './gatehouse.ts'
 import { listen } from './listen.ts'
@@ -101,9 +104,24 @@ export const runService = (variables: Variables) => runToEnd(['src/main.ts'], va
 export const runGatehouse = (words: readonly string[], variables: Variables, timeoutMs?: number) =>
   runToEnd(['src/ops/cli/gatehouse.ts', ...words], variables, timeoutMs)
 
+/** Runs a command that must end with this code. Returns what it prints to either stream. */
+export async function gatehouse(words: readonly string[], variables: Variables, expectedCode = 0) {
+  const { code, stdout, stderr } = await runGatehouse(words, variables)
+  expect(code, stdout + stderr).to.equal(expectedCode)
+  if (code === 0) expect(stderr).to.equal('')
+  return stdout + stderr
+}
+
+/** Runs doctor, and reads what it finds. */
+export async function runDoctor(variables: Variables, ...words: readonly string[]) {
+  const ended = await runGatehouse(['doctor', '--json', ...words], variables)
+  const findings: readonly Finding[] = JSON.parse(ended.stdout).findings
+  return { ...ended, findings }
+}
+
 /** Runs `npm run conformance -- …` without npm. */
-export const runConformance = (words: readonly string[]) =>
-  runToEnd(['conformance/main.ts', ...words], {})
+export const runConformance = (words: string) =>
+  runToEnd(['conformance/main.ts', ...words.split(' ')], {})
 
 async function runToEnd(words: readonly string[], variables: Variables, timeoutMs = TIMEOUT_MS) {
   const child = run([process.execPath, ...words], variables)

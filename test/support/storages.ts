@@ -35,7 +35,8 @@ export function forEachDatabase(name: string, suite: (start: Start) => void): vo
   })
 }
 
-const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
+/** A root secret, for services without a folder of their own. */
+export const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 
 async function startOnPostgres(
   file: string,

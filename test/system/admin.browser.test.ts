@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
-import { mailedPath } from '../support/mailed.ts'
+import { mailedPath } from '../support/mail-folder.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 const DAY_MS = 86_400_000
@@ -34,7 +34,7 @@ describe('/admin and /account in a browser', () => {
   }
 
   it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     await kysely.deleteFrom('site_feature').where('site_id', '=', 'sit_open_kitchen').execute()
     const operator = await signedIn('/admin', marco)
     await operator.getByRole('link', { name: 'Beta features' }).click()
@@ -167,7 +167,7 @@ describe('/admin and /account in a browser', () => {
   })
 
   async function fillDays(): Promise<void> {
-    const { kysely } = service().service.stores.database
+    const { kysely } = service()
     const { id } = await kysely
       .selectFrom('oauth_grant')
       .select('id')

@@ -29,6 +29,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
   patientService,
+  gatehouse as run,
   runGatehouse,
   runService,
   startProcess,
@@ -36,11 +37,9 @@ import {
 } from '../support/process.ts'
 import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { postgresWithDemo, SECRET } from '../support/storages.ts'
 import { startTraffic } from '../support/traffic.ts'
 import { refusalOf } from '../support/wire.ts'
-
-const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 
 const newCopy = () => join(temporaryFolder(), 'copy')
 const newData = () => join(temporaryFolder(), 'data')
@@ -48,14 +47,6 @@ const newData = () => join(temporaryFolder(), 'data')
 /** Starts a service and stops it, so that its place has keys and files. */
 async function startOnce(variables: Variables): Promise<void> {
   await (await startProcess(variables, patientService)).stop()
-}
-
-/** Runs a command and returns what it prints to either stream. */
-async function run(words: readonly string[], variables: Variables, expectedCode = 0) {
-  const { code, stdout, stderr } = await runGatehouse(words, variables)
-  expect(code, stdout + stderr).to.equal(expectedCode)
-  if (code === 0) expect(stderr).to.equal('')
-  return stdout + stderr
 }
 
 describe('a backup of the embedded database', () => {

@@ -87,7 +87,7 @@ describe('connecting an assistant, in a browser', () => {
     await lookAt(`${assistants}/own`, '/admin/northlight/applications/northlight-notes')
     const chosen = { display_name: 'Northlight Film School', accent_color: '#8a1c4a' }
     await service()
-      .service.stores.database.kysely.insertInto('site_appearance')
+      .kysely.insertInto('site_appearance')
       .values({ ...nothingChosen, ...chosen, site_id: 'sit_northlight' })
       .onConflict((conflict) => conflict.column('site_id').doUpdateSet(chosen))
       .execute()

@@ -17,6 +17,7 @@ import {
   dataFolderWithDemo,
   type Ended,
   patientService,
+  runDoctor,
   runGatehouse,
   startProcess,
   type Variables,
@@ -26,8 +27,8 @@ import { startRedis } from '../support/redis.ts'
 import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
+import { SECRET } from '../support/storages.ts'
 
-const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 const root = join(import.meta.dirname, '../..')
 const DAY_MS = 86_400_000
 const now = 400 * DAY_MS
@@ -132,9 +133,8 @@ describe('doctor judges a client', () => {
 })
 
 describe('doctor', () => {
-  const findingsOf = ({ stdout }: Ended): Finding[] => JSON.parse(stdout).findings
-  const bad = (ended: Ended) =>
-    checksOf(findingsOf(ended).filter(({ severity }) => /weak|wrong/.test(severity)))
+  const bad = ({ findings }: { readonly findings: readonly Finding[] }) =>
+    checksOf(findings.filter(({ severity }) => /weak|wrong/.test(severity)))
   const problems = ({ stdout }: Ended) =>
     stdout.split('\n').filter((line) => line.startsWith('wrong'))
 
@@ -201,13 +201,13 @@ describe('doctor', () => {
     const change = async (from: string, uri: string) => {
       const update = database.kysely.updateTable('oauth_application_redirect_uri').set({ uri })
       await update.where('uri', '=', from).execute()
-      return await runGatehouse(['doctor', '--json'], variables)
+      return await runDoctor(variables)
     }
     const weak = await change('http://127.0.0.1/callback', 'http://localhost/callback')
     expect([weak.code, weak.stderr, bad(weak)]).to.deep.equal([
       ...[3, '1 finding is weak.\n', ['client.named-loopback']],
     ])
-    const finding = findingsOf(weak).find(({ severity }) => severity === 'weak')
+    const finding = weak.findings.find(({ severity }) => severity === 'weak')
     expect(finding?.section).to.equal('RFC 8252 §8.3')
     expect(finding?.sentence).to.include('northlight-notes')
     const wrong = await change('https://notes.example/callback', 'http://notes.example/callback')
@@ -257,9 +257,9 @@ describe('doctor', () => {
     ] as const) {
       const DATABASE_URL = `${database}?options=${encodeURIComponent(`-c ${setting}`)}`
       const variables = { DATA_DIR: temporaryFolder(), SECRET, DEMO_DATA: 'on', DATABASE_URL }
-      const looked = await runGatehouse(['doctor', '--json'], variables)
-      const found = checksOf(findingsOf(looked)).filter((name) => name.startsWith('database'))
-      expect(found, looked.stderr).to.deep.equal(expected)
+      const { findings, stderr } = await runDoctor(variables)
+      const found = checksOf(findings).filter((name) => name.startsWith('database'))
+      expect(found, stderr).to.deep.equal(expected)
     }
   })
 
@@ -276,9 +276,9 @@ describe('doctor', () => {
     expect(stdout).to.include('The bucket campus-files stores')
     expect(await s3.listKeys()).to.deep.equal([])
     const other = { ...variables, FILES_S3_BUCKET: 'no-bucket-of-ours' }
-    expect(bad(await runGatehouse(['doctor', '--json'], other))).to.deep.equal(['files.bucket'])
+    expect(bad(await runDoctor(other))).to.deep.equal(['files.bucket'])
     await s3.kill()
-    expect(bad(await runGatehouse(['doctor', '--json'], variables))).to.deep.equal(['files.bucket'])
+    expect(bad(await runDoctor(variables))).to.deep.equal(['files.bucket'])
   })
 
   describe('from outside', () => {
@@ -297,12 +297,12 @@ describe('doctor', () => {
     beforeEach(() => front.change({}))
 
     const look = async (more: Variables = {}) =>
-      await runGatehouse(['doctor', '--outside', '--json'], { ...variables, ...more })
+      await runDoctor({ ...variables, ...more }, '--outside')
 
     it('finds nothing wrong behind a correct proxy', async () => {
       const ended = await look()
       expect([ended.code, bad(ended)]).to.deep.equal([0, []])
-      const sentences = findingsOf(ended).map(({ sentence }) => sentence)
+      const sentences = ended.findings.map(({ sentence }) => sentence)
       expect(sentences.join()).to.match(/The certificate expires in \d+ days/)
     })
 
@@ -337,9 +337,9 @@ describe('doctor', () => {
       expect(bad(await look(soon))).to.deep.equal(['outside.certificate-ends'])
       const BASE_URL = `https://127.0.0.1:${await freePort()}`
       expect(bad(await look({ BASE_URL }))).to.deep.equal(['outside.unreachable'])
-      const unasked = await runGatehouse(['doctor', '--json'], { ...variables, BASE_URL })
+      const unasked = await runDoctor({ ...variables, BASE_URL })
       expect(unasked.code).to.equal(0)
-      expect(checksOf(findingsOf(unasked))).to.include('outside.silent')
+      expect(checksOf(unasked.findings)).to.include('outside.silent')
     })
   })
 })

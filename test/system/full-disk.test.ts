@@ -1,14 +1,14 @@
 import { expect } from 'chai'
-import pg from 'pg'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { DiskRefused, emptyDisk, fillDisk, mountSmallDisk } from '../faults/small-disk.ts'
 import { mutationOf, startOperator } from '../support/admin-api.ts'
 import { exchange, obtainCode, obtainTokens, refresh, userinfo } from '../support/client.ts'
 import { startService } from '../support/gatehouse.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { connectTo, startPostgres } from '../support/postgres.ts'
 import { eventually } from '../support/programs.ts'
 import { requireProgram, skipAndSay } from '../support/skipped.ts'
+import { SECRET } from '../support/storages.ts'
 import { get, refusalOf } from '../support/wire.ts'
 
 /** A disk of its own that can be filled; skips where this user may not mount one. */
@@ -28,7 +28,6 @@ describe('PostgreSQL on a full disk', () => {
     using disk = mountDisk(this)
     await using server = await startPostgres(file, [], disk.folder)
     const DATABASE_URL = await server.createDatabase('demo')
-    const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
     await using service = await startService({
       environment: { DATABASE_URL, SECRET, DEMO_DATA: 'on' },
     })
@@ -80,8 +79,7 @@ describe('PostgreSQL on a full disk', () => {
 
 /** Adds short copies of a row to each table until the server has no room for another. */
 async function fillTables(url: string, tables: Readonly<Record<string, string>>): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  await using client = await connectTo(url)
   for (const [table, changes] of Object.entries(tables)) {
     const row = `(jsonb_populate_record(t, jsonb_build_object(${changes})))`
     const add = `insert into ${table} select ${row}.* from ${table} t limit 1`
@@ -99,5 +97,4 @@ async function fillTables(url: string, tables: Readonly<Record<string, string>>)
     }
     expect(refusals, table).to.equal(5)
   }
-  await client.end()
 }

@@ -7,7 +7,7 @@ import { holdsDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { introspect, obtainTokens, refresh, userinfo } from '../support/client.ts'
 import { configFolder } from '../support/gatehouse.ts'
-import { dataFolderWithDemo, runGatehouse, startProcess } from '../support/process.ts'
+import { dataFolderWithDemo, runDoctor, runGatehouse, startProcess } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 
 const demoFolder = join(configFolder, 'demo')
@@ -224,8 +224,8 @@ it('files that the database names and the folder lacks are reported by doctor, b
   const files = join(variables.DATA_DIR, 'files')
   const named = readdirSync(files).filter((name) => name.length === 2)
   rmSync(join(files, named[0] ?? ''), { recursive: true })
-  const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
-  const found = findings.find(({ check }: { check?: string }) => check === 'files.missing')
+  const { findings } = await runDoctor(variables)
+  const found = findings.find(({ check }) => check === 'files.missing')
   expect(found?.sentence).to.match(
     /lacks 1 of the files that are listed in the database, such as fil_/,
   )

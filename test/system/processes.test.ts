@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from '../support/client.ts'
 import { noor, policyWith, sam } from '../support/gatehouse.ts'
+import { submitPage } from '../support/page-person.ts'
 import {
   type Balancer,
   configWith,
@@ -15,7 +16,7 @@ import {
 import { startRedis, startRedisCluster } from '../support/redis.ts'
 import { getTokens } from '../support/relying-party.ts'
 import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { postgresWithDemo, SECRET } from '../support/storages.ts'
 
 const FAILURES_MAX = 4
 
@@ -48,10 +49,10 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const person = makeHeadlessPerson(sam)
     const url = authorizeUrl(balancer.url)
     const login = await follow(person.open(at(first, url)))
-    const signedIn = await follow(submit(person, at(second, login), sam))
+    const signedIn = await follow(submitPage(person, at(second, login), sam))
     const consent = await follow(person.open(at(first, signedIn)))
     expect(consent).to.match(/\/consent$/)
-    const consented = await follow(submit(person, at(first, consent)))
+    const consented = await follow(submitPage(person, at(first, consent)))
     const callback = new URL(await follow(person.open(at(second, consented))))
     const code = callback.searchParams.get('code') ?? ''
     const exchanged = await exchange(second.url, code, { resource: balancer.url })
@@ -79,7 +80,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const statuses = []
     for (let i = 0; i < FAILURES_MAX + 2; i += 1) {
       const wrong = { login: noor.login, password: 'a-wrong-guess' }
-      statuses.push((await submit(person, at(i % 2 ? second : first, login), wrong)).status)
+      statuses.push((await submitPage(person, at(i % 2 ? second : first, login), wrong)).status)
     }
     expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429])
   })
@@ -88,7 +89,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 it('a process on a Redis Cluster serves the whole flow, and revocation ends it', async function () {
   await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
   const variables = {
-    SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
+    SECRET,
     REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
   }
   await using service = await startProcess(variables, patientService)
@@ -107,9 +108,4 @@ async function follow(answer: Promise<Response>): Promise<string> {
   const { status, headers } = await answer
   expect(status).to.equal(303)
   return headers.get('location') ?? ''
-}
-
-async function submit(person: HeadlessPerson, page: URL, fields: object = {}): Promise<Response> {
-  const csrf = /name="csrf" value="([^"]+)"/.exec(await (await person.open(page)).text())?.[1] ?? ''
-  return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
 }

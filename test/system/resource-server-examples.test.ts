@@ -113,7 +113,7 @@ describe('the examples of resource servers', () => {
 
   const disable = async (disabled_at: number | null) =>
     await service()
-      .service.stores.database.kysely.updateTable('oauth_application')
+      .kysely.updateTable('oauth_application')
       .set({ disabled_at })
       .where('client_id', '=', registered.clientId)
       .execute()

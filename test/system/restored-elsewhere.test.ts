@@ -4,17 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 import { sql } from 'kysely'
-import pg from 'pg'
 
 import { obtainTokens } from '../support/client.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { dataFolderWithDemo, runGatehouse, type Variables } from '../support/process.ts'
+import { connectTo, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import {
+  dataFolderWithDemo,
+  gatehouse as run,
+  runDoctor,
+  type Variables,
+} from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { sharedProgram } from '../support/skipped.ts'
-
-const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
+import { SECRET } from '../support/storages.ts'
 
 /** Marks all stores, as the service does once a minute. */
 const mark = async ({ service }: RunningService) =>
@@ -28,19 +31,11 @@ async function serve(environment: Record<string, string>): Promise<void> {
   await mark(service)
 }
 
-async function run(words: readonly string[], variables: Variables): Promise<void> {
-  const { code, stdout, stderr } = await runGatehouse(words, variables)
-  expect(code, stdout + stderr).to.equal(0)
-}
-
 /** What doctor says about a restore, or a store that does not respond. */
 async function restoreFindings(variables: Variables): Promise<string[]> {
-  const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], variables)).stdout)
-  return findings
-    .filter(({ check = '' }: { check?: string }) =>
-      /^restore|^(database|redis)\.silent/.test(check),
-    )
-    .map(({ severity, check }: { severity: string; check: string }) => `${severity} ${check}`)
+  return (await runDoctor(variables)).findings
+    .filter(({ check = '' }) => /^restore|^(database|redis)\.silent/.test(check))
+    .map(({ severity, check }) => `${severity} ${check}`)
 }
 
 describe('a database that was restored without restore', () => {
@@ -99,11 +94,8 @@ describe('a database that was restored without restore', () => {
     })
 
     const query = async (url: string, text: string) => {
-      const client = new pg.Client({ connectionString: url })
-      await client.connect()
-      const { rows } = await client.query(text)
-      await client.end()
-      return rows
+      await using client = await connectTo(url)
+      return (await client.query(text)).rows
     }
     const variablesOf = (DATABASE_URL: string, more: Record<string, string> = {}) => ({
       ...{ SECRET, DATA_DIR: temporaryFolder(), DEMO_DATA: 'on', DATABASE_URL },

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
-import pg from 'pg'
 
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { obtainTokens, refresh, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'
+import { connectTo } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
   patientService,
@@ -52,8 +52,7 @@ describe('an upgrade beside a running service', () => {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     await upgrade(storage, async (work) => {
       // pg_dump holds such a lock as long as it runs, and `alter table` waits for it.
-      const client = new pg.Client({ connectionString: storage.DATABASE_URL })
-      await client.connect()
+      const client = await connectTo(storage.DATABASE_URL)
       await client.query('begin; select count(*) from oauth_grant')
       const [result] = await Promise.all([work(), delay(2_000).then(() => client.end())])
       return result
@@ -68,8 +67,7 @@ it('a migration on PostgreSQL of a locked table lets readers of the table go fir
   writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
   const location = { kind: 'postgres', url, connectionsMax: 2 } as const
   await using reader = await openDatabase(location, patiently)
-  const holder = new pg.Client({ connectionString: url })
-  await holder.connect()
+  const holder = await connectTo(url)
   await holder.query('begin; select count(*) from person')
 
   let held = true

@@ -7,7 +7,7 @@ import { startOperator } from '../support/admin-api.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
 import { sharedPostgres } from '../support/postgres.ts'
-import { runGatehouse } from '../support/process.ts'
+import { gatehouse, runDoctor } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
@@ -37,8 +37,7 @@ describe('hosts with one PostgreSQL', () => {
 
   const folderOf = ({ config }: RunningService) => join(config.dataDir, 'files')
   const doctor = async ({ config }: RunningService): Promise<string[]> => {
-    const place = { ...variables, DATA_DIR: config.dataDir }
-    const { findings } = JSON.parse((await runGatehouse(['doctor', '--json'], place)).stdout)
+    const { findings } = await runDoctor({ ...variables, DATA_DIR: config.dataDir })
     return findings.flatMap(({ check = '' }) => (/^files\.[mo]/.test(check) ? check : []))
   }
 
@@ -67,8 +66,8 @@ describe('hosts with one PostgreSQL', () => {
     const DATABASE_URL = await (await sharedPostgres(postgres())).createDatabase('nothing')
     const restored = { ...variables, DATABASE_URL, DATA_DIR: temporaryFolder() }
     const from = { ...variables, DATA_DIR: second.config.dataDir }
-    expect((await runGatehouse(['backup', backup], from)).stderr).to.equal('')
-    expect((await runGatehouse(['restore', backup], restored)).stderr).to.equal('')
+    await gatehouse(['backup', backup], from)
+    await gatehouse(['restore', backup], restored)
     await using third = await startService({ environment: restored })
     expect(await statusOf(third, 'five'), 'restored').to.equal(201)
   })

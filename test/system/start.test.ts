@@ -14,9 +14,8 @@ import {
 import { freePort, temporaryFolder } from '../support/programs.ts'
 import { serve } from '../support/serve.ts'
 import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { postgresWithDemo, SECRET } from '../support/storages.ts'
 
-const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
 const example = join(import.meta.dirname, '../../config/example.env')
 
 const refusals: readonly [Variables, readonly string[]][] = [

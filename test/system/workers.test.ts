@@ -12,6 +12,7 @@ import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, obtainTokens, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'
 import { policyWith, sam } from '../support/gatehouse.ts'
+import { hiddenField } from '../support/page-person.ts'
 import { configWith, dataFolderWithDemo } from '../support/process.ts'
 import { eventually, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
@@ -62,16 +63,11 @@ describe('workers', function () {
     expect(stderr).to.match(/^Gatehouse serves [^\n]+ 4 workers\)\n(.+\n)*$/)
   })
 
-  it('start together on an empty PostgreSQL database', async function () {
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    await using service = await startWorkers(3, storage)
-    expect((await fetch(service.url + paths.ready)).status).to.equal(200)
-  })
-
   it('divide the connections to the database', async function () {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     const CONFIG_DIR = configWith(policyWith({ storage: { databaseConnectionsMax: 5 } }))
     await using service = await startWorkers(2, { ...storage, CONFIG_DIR })
+    expect((await fetch(service.url + paths.ready)).status).to.equal(200)
     const load = startLoad(await tokenAt(service), { connections: 16 })
     await load.progress(200)
     const location = { kind: 'postgres', url: storage.DATABASE_URL, connectionsMax: 1 } as const
@@ -262,7 +258,7 @@ async function guessOn({ url }: Workers, { send }: KeptConnection): Promise<numb
 }
 
 function wrongGuess(form: string): URLSearchParams {
-  const csrf = /name="csrf" value="([^"]+)"/.exec(form)?.[1] ?? ''
+  const csrf = hiddenField(form)
   return new URLSearchParams({ csrf, login: sam.login, password: 'a-wrong-guess' })
 }
 
