@@ -208,7 +208,7 @@ describe('export and import of what operators made', () => {
     await expectSameElsewhere(records, other)
   })
 
-  it('keeps added assistants with callbacks of apps, but takes no script as a callback', async () => {
+  it('keeps added assistants with callbacks of apps until they are disabled, and takes no script as a callback', async () => {
     const operator = makePagePerson(service().url, olivia)
     const page = '/admin/northlight/assistants'
     await operator.send(await operator.visit(page), page, { assistant: 'cursor' })
@@ -220,6 +220,13 @@ describe('export and import of what operators made', () => {
     const script = { clientId: 'app_js', redirectUris: ['javascript:alert(1)'], assistant: null }
     const { rejected } = await importRecords(other, [{ ...cursor, ...script }])
     expect(rejected.map(({ problem }) => problem).join()).to.include('redirectUris')
+    for (const field of ['disabled_at', 'deleted_at'] as const) {
+      const stopped = { disabled_at: null, deleted_at: null, [field]: 1 }
+      const apps = service().kysely.updateTable('oauth_application').set(stopped)
+      await apps.where('assistant', '=', 'cursor').execute()
+      const left = await exportRecords(service().service.stores.database)
+      expect(left.map(({ assistant }) => assistant)).to.not.include('cursor')
+    }
   })
 })
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
@@ -32,10 +32,17 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   }
 }
 
+/** Which rows of a table are exported, if not all. */
+const existing: Readonly<Record<string, RawBuilder<unknown>>> = {
+  // A removed post remains in the table until its notifications are deleted.
+  post: sql`removed_at is null`,
+  // Records do not have these times, so importing them elsewhere would give an application its access again.
+  oauth_application: sql`deleted_at is null and disabled_at is null`,
+}
+
 async function* pagesOf({ kysely, engine }: Database, table: string, keys: readonly string[]) {
   const order = sql.join(keys.map((column) => sql.ref(column)))
-  // Skip removed posts, which remain in the table until their notifications are deleted.
-  const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`
+  const exists = existing[table] ?? sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
     const after = last ? sql`where (${order}) > (${sql.join(last)}) and` : sql`where`
