@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
+import { type PluginTransformQueryArgs, type PluginTransformResultArgs, sql } from 'kysely'
 
 import type { Mail } from '../src/directory/mail/messages.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
@@ -187,6 +187,39 @@ forEachDatabase('the data of a person', (start) => {
     expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
     const signIn = makePagePerson(service.url, sam).visit('/account')
     expect(await signIn.then(({ text }) => text, String)).not.to.include('account-page')
+  })
+
+  it('continues a deletion that failed at any statement', async () => {
+    await using service = await begin()
+    const [database, nowMs, mails] = [databaseOf(service), service.service.now(), [] as Mail[]]
+    const deletion = { personId: 'per_noor', dueAt: nowMs }
+    await database.kysely
+      .transaction()
+      .execute(async (trx) => await scheduleDeletion(trx, database, deletion, { now: nowMs }))
+    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
+    let [failures, isDeleted] = [0, false]
+    while (!isDeleted) {
+      let left = failures
+      const transformQuery = ({ node }: PluginTransformQueryArgs) => {
+        if (left === 0) throw new Error('the process ends')
+        left -= 1
+        return node
+      }
+      const transformResult = async ({ result }: PluginTransformResultArgs) => result
+      const kysely = database.kysely.withPlugin({ transformQuery, transformResult })
+      const ports = { database: { ...database, kysely }, queueMail, now: () => nowMs }
+      isDeleted = await deleteDueAccounts(ports, never).then(
+        () => true,
+        () => false,
+      )
+      if (!isDeleted) failures += 1
+    }
+    expect(failures).to.be.above(personalRows.filter((each) => each.isDeleted).length)
+    expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
+    expect(mails.at(-1)).to.deep.equal({ kind: 'account_deleted', to: noor.login, values: {} })
+    const dump = await exportPerson(database, 'per_noor', { now: 0 })
+    expect(dump).not.to.match(/Noor|noor@/)
+    expect(dump).to.include('Deleted person')
   })
 
   // [274, 275, 276, 285]

@@ -173,6 +173,23 @@ describe('import and export', () => {
   })
 })
 
+it('the command person prints all data of a person, and deletes the account only with --yes', async () => {
+  const variables = { DATA_DIR: await dataFolderWithDemo() }
+  const run = async (...words: string[]) => await runGatehouse(['person', ...words], variables)
+  const printed = await run('export', 'per_noor')
+  expect(JSON.parse(printed.stdout).person[0]).to.include({ id: 'per_noor' })
+  const unsure = await run('delete', 'per_noor')
+  expect([unsure.code, unsure.stderr]).to.deep.equal([
+    ...[1, 'Nothing was deleted. Read what `person export` prints, and use --yes.\n'],
+  ])
+  expect((await run('delete', 'per_olivia', '--yes')).stderr).to.include('the last owner of')
+  expect((await run('delete', 'per_x', '--yes')).stderr).to.include('no account with the id per_x')
+  const sure = await run('delete', 'per_noor', '--yes')
+  expect([sure.code, sure.stderr]).to.deep.equal([0, ''])
+  const due = JSON.parse((await run('export', 'per_noor')).stdout).person[0].deletion_due_at
+  expect(Date.parse(due)).to.be.below(Date.now() + 1)
+})
+
 it('the command reviewers gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
   const variables = { DATA_DIR: await dataFolderWithDemo() }
   const run = async (...words: string[]) => await runGatehouse(['reviewers', ...words], variables)
