@@ -182,6 +182,9 @@ forEachDatabase('the data of a person', (start) => {
       ...{ name: '(deleted)', title: 'Sam Students of old' },
     })
     expect(event?.after).not.to.include('sam')
+    const registrations = kysely.selectFrom('event_registration').where('person_id', '=', 'per_sam')
+    const ofWalk = registrations.select('cancelled_at').where('event_id', '=', 'evt_dawn_walk')
+    expect((await ofWalk.executeTakeFirst())?.cancelled_at).to.be.a('number')
     const dump = await exportPerson(databaseOf(service), 'per_sam', { now: 0 })
     expect(/.{60}(Sam Student|sam@).{60}/.exec(dump)?.[0]).to.equal(undefined)
     expect(await eventsOf(service, 'account.deleted')).to.have.length(1)

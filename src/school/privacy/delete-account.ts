@@ -188,6 +188,15 @@ async function removeName(
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return
   await trx.deleteFrom('one_time_link').where('email_canonical', '=', email_canonical).execute()
+  // Frees the places at events that have not begun.
+  const coming = trx.selectFrom('event').select('id').where('starts_at', '>', now())
+  await trx
+    .updateTable('event_registration')
+    .set({ cancelled_at: now() })
+    .where('person_id', '=', id)
+    .where('cancelled_at', 'is', null)
+    .where('event_id', 'in', coming)
+    .execute()
   await queueMail(trx, { kind: 'account_deleted', to: email, values: {} }, now())
   await recordAuditEvent(trx, { now: now() }, { ...about(id), action: 'account.deleted' })
 }
