@@ -35,7 +35,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
   it('are answered, listed and audited in the same way for known and new addresses', async () => {
     // Without the hash, which may be renewed after the sign-in of the operator.
     const people = async () =>
-      (await kysely().selectFrom('person').selectAll().execute()).map(
+      (await kysely().selectFrom('person').selectAll().orderBy('id').execute()).map(
         ({ password_hash, ...person }) => person,
       )
     const before = await people()
