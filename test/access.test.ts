@@ -19,7 +19,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { change, insert, remove, rowOf } from './support/database.ts'
 import {
   marco,
   notes,
@@ -156,11 +156,7 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
   'removing the account': async ({ service }) =>
     await service.kysely.deleteFrom('person').where('id', '=', 'per_sam').execute(),
   'disabling the account': async ({ service }) =>
-    await service.kysely
-      .updateTable('person')
-      .set({ disabled_at: 1 })
-      .where('id', '=', 'per_sam')
-      .execute(),
+    await change(service.kysely, 'person', { id: 'per_sam' }, { disabled_at: 1 }),
 }
 
 // [threat 13]
@@ -196,8 +192,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await using service = await startService()
     const { person, answer } = await obtainTokens(service.url)
     const start = authorizeUrl(service.url)
-    await sql`update oauth_grant set ended_at = 1, end_reason = 'an operator ended it'
-      where client_id = ${notes.clientId}`.execute(service.kysely)
+    const ended = { ended_at: 1, end_reason: 'an operator ended it' } as const
+    await change(service.kysely, 'oauth_grant', { client_id: notes.clientId }, ended)
     expect((await person.open(start)).headers.get('location')).to.match(/\/consent$/)
     await person.authorize(start, notes.redirectUri)
     await expectDead(service.url, answer)
@@ -207,8 +203,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await using service = await startService()
     const { url } = service
     const tokens = await obtain(url)
-    await sql`delete from oauth_application
-      where client_id = ${notes.clientId}`.execute(service.kysely)
+    await remove(service.kysely, 'oauth_application', { client_id: notes.clientId })
     await expectDead(url, tokens, {}, '401 invalid_client')
     const asked = await askMember({ url, token: tokens.access_token }, { query: '{viewer{id}}' })
     expect(asked.status, 'Member API').to.equal(401)
@@ -307,11 +302,7 @@ async function obtainAsClaude(url: string, authorization: Fields): Promise<Token
 }
 
 async function grantOf(service: RunningService, clientId: string): Promise<string> {
-  const { id } = await service.kysely
-    .selectFrom('oauth_grant')
-    .select('id')
-    .where('client_id', '=', clientId)
-    .executeTakeFirstOrThrow()
+  const { id } = await rowOf(service.kysely, 'oauth_grant', { client_id: clientId })
   return id
 }
 

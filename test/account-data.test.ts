@@ -6,6 +6,7 @@ import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delet
 import { exportPerson } from '../src/school/privacy/export-person.ts'
 import { areOf, personalRows } from '../src/school/privacy/personal-data.ts'
 import { userinfo } from './support/client.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { later } from './support/later.ts'
@@ -34,11 +35,7 @@ forEachDatabase('the data of a person', (start) => {
   const ask = async (service: RunningService, whose = sam) => {
     const person = makePagePerson(service.url, whose)
     const asked = await person.send(await person.visit(page), `${page}/delete`)
-    const { id } = await service.kysely
-      .selectFrom('one_time_link')
-      .select('id')
-      .where('email', '=', whose.login)
-      .executeTakeFirstOrThrow()
+    const { id } = await rowOf(service.kysely, 'one_time_link', { email: whose.login })
     const path = await mailedPath(service, '/account/deletion', `${id}.`)
     return { person, asked, path }
   }
@@ -103,14 +100,11 @@ forEachDatabase('the data of a person', (start) => {
       const { kysely } = service()
       const name = '</script><b>"Sam"\\ \u202e'
       await kysely.updateTable('person').set({ name }).where('id', '=', 'per_noor').execute()
-      await kysely
-        .insertInto('audit_event')
-        .values({
-          ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
-          ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
-          ...{ address: '192.0.2.0/24' },
-        })
-        .execute()
+      await insert(kysely, 'audit_event', {
+        ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
+        ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
+        ...{ address: '192.0.2.0/24' },
+      })
       const data = await read('per_noor')
       expect(data['person']?.[0]).to.include({ name })
       const text = JSON.stringify(data)
@@ -155,15 +149,12 @@ forEachDatabase('the data of a person', (start) => {
     expect((await person.open('/account')).status, 'signed out').to.equal(303)
     expect((await userinfo(service.url, tokens.access_token)).status).to.equal(401)
     const { kysely } = service
-    await kysely
-      .insertInto('audit_event')
-      .values({
-        ...{ id: 'named', occurred_at: 1, actor_person_id: 'per_sam', action: 'site.update' },
-        ...{ subject_kind: 'site', subject_id: 'sit_x', address: '192.0.2.0/24' },
-        before: JSON.stringify({ name: 'Sam Student', title: 'Sam Students of old' }),
-        after: JSON.stringify({ contactEmail: sam.login, text: `write to ${sam.login}` }),
-      })
-      .execute()
+    await insert(kysely, 'audit_event', {
+      ...{ id: 'named', occurred_at: 1, actor_person_id: 'per_sam', action: 'site.update' },
+      ...{ subject_kind: 'site', subject_id: 'sit_x', address: '192.0.2.0/24' },
+      before: JSON.stringify({ name: 'Sam Student', title: 'Sam Students of old' }),
+      after: JSON.stringify({ contactEmail: sam.login, text: `write to ${sam.login}` }),
+    })
     ahead.ms = 8 * DAY_MS
     const mails = await deleteNow(service, ['per_sam'])
     expect(mails).to.deep.equal([{ kind: 'account_deleted', to: sam.login, values: {} }])
@@ -271,10 +262,7 @@ forEachDatabase('the data of a person', (start) => {
     const shown = await owner.visit(page)
     expect(shown.text).to.include('id="owned"').and.not.include('id="delete"')
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
-    await kysely
-      .insertInto('site_role')
-      .values({ ...role, person_id: 'per_marco' })
-      .execute()
+    await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
     const asked = [await ask(service, olivia), await ask(service, marco)]
     const pages = await Promise.all(
@@ -290,11 +278,7 @@ forEachDatabase('the data of a person', (start) => {
       .execute()
     expect(leaving).to.have.length(1)
     const [{ id: leaver } = { id: '' }] = leaving
-    await kysely
-      .updateTable('person')
-      .set({ deletion_due_at: 1 })
-      .where('id', '=', leaver)
-      .execute()
+    await change(kysely, 'person', { id: leaver }, { deletion_due_at: 1 })
     await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
     const mails: Mail[] = []
     const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
@@ -344,12 +328,6 @@ forEachDatabase('the data of a person', (start) => {
     expect([report.written, report.rejected]).to.deep.equal([{ person: 1 }, []])
     expect((await personOf(service, 'per_sam')).name).to.equal('Deleted person')
     expect(await personOf(service, 'per_sam_2')).to.include({ email: sam.login, name: 'Sam Again' })
-    expect(
-      await database.kysely
-        .selectFrom('site_role')
-        .selectAll()
-        .where('person_id', '=', 'per_sam')
-        .execute(),
-    ).to.deep.equal([])
+    expect(await rowsOf(database.kysely, 'site_role', { person_id: 'per_sam' })).to.deep.equal([])
   })
 })

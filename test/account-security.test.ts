@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { authorizeUrl, userinfo } from './support/client.ts'
+import { rowOf } from './support/database.ts'
 import { flushingSoon, sam, startService } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -34,11 +35,7 @@ describe(`${page}: the password`, () => {
     expect(next.headers.get('location'), 'without the password').not.to.match(/\/login$/)
     expect((await other.open('/account')).status, 'the other browser').to.equal(303)
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
-    const event = await kysely
-      .selectFrom('audit_event')
-      .select(['actor_person_id', 'person_id', 'after'])
-      .where('action', '=', 'password.change')
-      .executeTakeFirstOrThrow()
+    const event = await rowOf(kysely, 'audit_event', { action: 'password.change' })
     expect(event.after).to.match(/"grantsEnded":[1-9]/)
     expect(event.person_id).to.equal(event.actor_person_id)
     const again = makePagePerson(url, { ...sam, password: fresh })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, refresh, userinfo } from './support/client.ts'
+import { change } from './support/database.ts'
 import { amir, flushingSoon, june, marco, noor, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -186,8 +186,7 @@ describe('/account', () => {
     await using own = await startService()
     const person = makePagePerson(own.url, sam)
     expect((await person.visit('/account')).status).to.equal(200)
-    await sql`update person set disabled_at = ${Date.now()}
-      where id = 'per_sam'`.execute(own.kysely)
+    await change(own.kysely, 'person', { id: 'per_sam' }, { disabled_at: Date.now() })
     expect((await person.open('/account')).status).to.equal(303)
     const silent = await person.open(authorizeUrl(own.url, { prompt: 'none' }))
     expect(silent.headers.get('location')).to.include('error=login_required')

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { rowsOf } from './support/database.ts'
 import { amir, sam } from './support/gatehouse.ts'
 import { linkTo } from './support/mail-folder.ts'
 import { askMember, memberToken, readMember } from './support/member-api.ts'
@@ -33,12 +34,10 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     await run(remove, { id: 'per_sam' })
     const { status, body } = await askMember({ url, token }, { query })
     expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
-    const grants = await kysely()
-      .selectFrom('oauth_grant')
-      .select('end_reason')
-      .where('person_id', '=', 'per_sam')
-      .where('site_id', '=', 'sit_northlight')
-      .execute()
+    const grants = await rowsOf(kysely(), 'oauth_grant', {
+      person_id: 'per_sam',
+      site_id: 'sit_northlight',
+    })
     expect(grants).to.deep.equal([{ end_reason: 'an operator ended it' }])
     const [event] = await audited('member.remove')
     expect(event).to.include({ subject_id: 'per_sam', site_id: 'sit_northlight' })

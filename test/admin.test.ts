@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { exchange, refresh, userinfo } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { change, insert } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -289,10 +289,8 @@ describe('/admin', () => {
     const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
     expect(open.text).not.to.include('name="for"')
-    await kysely
-      .updateTable('document_client')
-      .set({ document: JSON.stringify({ ...document, name: 'Impostor' }), fingerprint: 'g' })
-      .execute()
+    const impostor = JSON.stringify({ ...document, name: 'Impostor' })
+    await change(kysely, 'document_client', {}, { document: impostor, fingerprint: 'g' })
     const again = await person.send(open, address)
     expect(again.status).to.equal(409)
     expect(again.text).to.match(/Impostor.*Nothing was decided/s)

@@ -19,6 +19,7 @@ import {
   locationOf,
   obtain,
 } from './support/client.ts'
+import { change, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
@@ -188,11 +189,10 @@ describe('/oauth/authorize', () => {
       const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
       const request = authorizeUrl(url, operator)
       await person.authorize(request, asClaude.redirect_uri)
-      await changing.service.stores.database.kysely
-        .deleteFrom('site_role')
-        .where('person_id', '=', 'per_amir')
-        .where('site_id', '=', 'sit_open_kitchen')
-        .execute()
+      await remove(changing.kysely, 'site_role', {
+        person_id: 'per_amir',
+        site_id: 'sit_open_kitchen',
+      })
       expect(await nextStep(person, request)).to.match(toConsent)
       const { searchParams } = await person.authorize(request, asClaude.redirect_uri)
       const claims = await claimsOf(url, searchParams.get('code') ?? '')
@@ -306,7 +306,7 @@ describe('/oauth/authorize after a change', () => {
   for (const [title, change, error, fields] of changes) {
     it(`refuses ${title} with ${error}`, async () => {
       await using service = await startService()
-      await change(service.service.stores.database.kysely).execute()
+      await change(service.kysely).execute()
       const { searchParams } = locationOf(await askToAuthorize(service.url, fields))
       expect(searchParams.get('error')).to.equal(error)
       expect(searchParams.getAll('iss')).to.deep.equal([service.url])
@@ -316,11 +316,7 @@ describe('/oauth/authorize after a change', () => {
 
   it('redirects to no address of a deleted client', async () => {
     await using service = await startService()
-    await service.service.stores.database.kysely
-      .updateTable('oauth_application')
-      .set({ deleted_at: 1 })
-      .where('client_id', '=', client_id)
-      .execute()
+    await change(service.kysely, 'oauth_application', { client_id }, { deleted_at: 1 })
     const { status, headers, body } = await askToAuthorize(service.url)
     expect([status, headers.get('location')]).to.deep.equal([400, null])
     expect(body).to.include('invalid_client')
@@ -341,14 +337,13 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
   const running = sharedService()
 
   before(async () => {
-    await running()
-      .service.stores.database.kysely.insertInto('oauth_application_redirect_uri')
-      .values(
-        redirects
-          .filter(([uri]) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
-          .map(([uri], index) => ({ client_id: notes.clientId, uri, position: 10 + index })),
-      )
-      .execute()
+    await insert(
+      running().kysely,
+      'oauth_application_redirect_uri',
+      redirects
+        .filter(([uri]) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
+        .map(([uri], index) => ({ client_id: notes.clientId, uri, position: 10 + index })),
+    )
   })
 
   for (const [redirectUri, remembered] of redirects) {

@@ -17,7 +17,7 @@ import type { AccessFacts } from '../src/oauth/grants/judge-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, obtainCode, redeem } from './support/client.ts'
-import { insert, withDatabases } from './support/database.ts'
+import { insert, rowOf, rowsOf, withDatabases } from './support/database.ts'
 import { startDocumentHost } from './support/document-host.ts'
 import {
   claude,
@@ -215,11 +215,7 @@ describe('back-channel logout', () => {
       expect(new Set(ids)).to.have.property('size', NOTICE_ATTEMPTS_MAX)
       // The page of the application shows these under Refusals.
       const refusal = await eventually(20_000, async () => {
-        const rows = await service.kysely
-          .selectFrom('client_refusal')
-          .select(['route', 'error', 'reason'])
-          .where('client_id', '=', portal.clientId)
-          .execute()
+        const rows = await rowsOf(service.kysely, 'client_refusal', { client_id: portal.clientId })
         expect(rows).to.have.length(NOTICE_ATTEMPTS_MAX)
         return rows[0]
       })
@@ -344,17 +340,10 @@ describe('back-channel logout', () => {
     const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
     await choose(service, others, notes.clientId)
     await signInAtPortal(service)
-    const session = await kysely
-      .selectFrom('relying_party_session')
-      .selectAll()
-      .executeTakeFirstOrThrow()
+    const session = await rowOf(kysely, 'relying_party_session')
     const repeated = { ...session, family_id: 'another exchange' }
     await kysely.insertInto('relying_party_session').values(repeated).execute()
-    const application = await kysely
-      .selectFrom('oauth_application')
-      .selectAll()
-      .where('client_id', '=', notes.clientId)
-      .executeTakeFirstOrThrow()
+    const application = await rowOf(kysely, 'oauth_application', { client_id: notes.clientId })
     for (let number = 1; number <= 8; number += 1) {
       const of = { client_id: `slow-${number}`, next_attempt_at: clock.ms - 1000 }
       const copy = { ...application, client_id: of.client_id, name: of.client_id }
@@ -422,10 +411,7 @@ describe('back-channel logout', () => {
         demand: 'logout_session',
       })
     const row = { client_id: portal.clientId, uri: 'https://portal.example:2222/cb', position: 9 }
-    await service.service.stores.database.kysely
-      .insertInto('oauth_application_redirect_uri')
-      .values(row)
-      .execute()
+    await insert(service.kysely, 'oauth_application_redirect_uri', row)
     for (const [address, status] of [
       ['https://192.168.0.7/out', 422],
       ['https://portal.example:22/out', 422],

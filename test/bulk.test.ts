@@ -9,7 +9,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, obtainTokens, userinfo } from './support/client.ts'
-import { patiently, withDatabases } from './support/database.ts'
+import { insert, patiently, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -305,10 +305,7 @@ forEachDatabase('an imported person', (start) => {
 
 async function addJoined({ kysely }: Database, email: string) {
   const row = { id: 'per_joined', email, email_canonical: email, name: 'Typed', created_at: 1 }
-  await kysely
-    .insertInto('person')
-    .values({ ...row, password_hash: 'hash' })
-    .execute()
+  await insert(kysely, 'person', { ...row, password_hash: 'hash' })
 }
 
 const actionsOf = async ({ kysely }: Database) =>
@@ -361,10 +358,7 @@ withDatabases('import of wrong lines', (open) => {
     await using database = await open()
     await importRecords(database, [site])
     const taken = { site_id: 'sit_pottery', slug: 'wheel', title: 'Taken', summary: 'Taken' }
-    await database.kysely
-      .insertInto('course')
-      .values({ id: 'crs_operators', ...taken, created_at: 1 })
-      .execute()
+    await insert(database.kysely, 'course', { id: 'crs_operators', ...taken, created_at: 1 })
     const lines = [person('a\0b'), person('ada', { name: 'A\0da' }), person('bob')]
     const report = await importRecords(database, [
       ...[...lines, course('wheel'), course('glaze')],

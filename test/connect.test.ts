@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import { rowOf } from './support/database.ts'
 import { olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import {
   decode,
@@ -157,11 +158,7 @@ describe('/connect', () => {
   })
 
   const clientIdOf = async (assistant: string) => {
-    const row = await service()
-      .kysely.selectFrom('oauth_application')
-      .select('client_id')
-      .where('assistant', '=', assistant)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(service().kysely, 'oauth_application', { assistant })
     return row.client_id
   }
 

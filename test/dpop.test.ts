@@ -7,6 +7,7 @@ import { makeDpopNonces } from '../src/oauth/clients/proofs.ts'
 import { chooseBinding } from '../src/oauth/token/refresh-binding.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, introspect, obtainCode, obtainTokens } from './support/client.ts'
+import { change, rowOf } from './support/database.ts'
 import { notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import {
@@ -171,11 +172,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     const { kysely } = service.stores.database
     const [family = ''] = refreshToken.split('.')
     const lastUsedAt = async (ms: number) =>
-      await kysely
-        .updateTable('refresh_token_family')
-        .set({ steps: String(ms) })
-        .where('id', '=', family)
-        .execute()
+      await change(kysely, 'refresh_token_family', { id: family }, { steps: String(ms) })
     await lastUsedAt(5)
     expect((await refreshWith(url, refreshToken, key)).status).to.equal(400)
     const recent = Date.now() - 1000
@@ -184,11 +181,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
       const { status, body } = await refreshWith(url, refreshToken, key)
       expect([status, body.refresh_token]).to.deep.equal([200, refreshToken])
     }
-    const { generation, steps } = await kysely
-      .selectFrom('refresh_token_family')
-      .select(['generation', 'steps'])
-      .where('id', '=', family)
-      .executeTakeFirstOrThrow()
+    const { generation, steps } = await rowOf(kysely, 'refresh_token_family', { id: family })
     expect(generation).to.equal(0)
     expect(Number(steps)).to.be.above(recent)
   })

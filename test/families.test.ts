@@ -13,6 +13,7 @@ import {
 import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
+import { rowOf } from './support/database.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
@@ -200,11 +201,9 @@ describe('a copy of the database with an old refresh token (design 10, decision 
     const { refreshToken } = await obtainTokens(url)
     const live = (await refresh(url, refreshToken)).body
     const [familyId = '', , oldMac = ''] = refreshToken.split('.')
-    const row = await running.stores.database.kysely
-      .selectFrom('refresh_token_family')
-      .selectAll()
-      .where('id', '=', familyId)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(running.stores.database.kysely, 'refresh_token_family', {
+      id: familyId,
+    })
     const text = `${familyId}.${row.generation.toString(36)}`
     const guesses = [row.seed, oldMac, familyId, row.grant_id, ''].flatMap((key) =>
       [`${row.seed} ${text}`, text, `${oldMac} ${text}`, `${row.seed} ${oldMac}`].map((said) =>

@@ -5,6 +5,7 @@ import { verdictFor } from '../src/resource/resource-server/forward-auth-route.t
 import { headersOf, identityHeaders } from '../src/resource/resource-server/identity-headers.ts'
 import { accessToken } from './support/access-token.ts'
 import { asClaude, asResourceServer, introspect, obtain } from './support/client.ts'
+import { change } from './support/database.ts'
 import { notes, olivia, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -160,16 +161,11 @@ describe('forward auth', () => {
     const headers = [...asProxy, ...bearer(access_token)]
     for (const column of ['disabled_at', 'deleted_at'] as const) {
       expect((await ask(headers, '', url)).status).to.equal(200)
-      const change = async (value: number | null) =>
-        await kysely
-          .updateTable('oauth_application')
-          .set({ [column]: value })
-          .where('client_id', '=', resourceServer.clientId)
-          .execute()
-      await change(1)
+      const ofServer = { client_id: resourceServer.clientId }
+      await change(kysely, 'oauth_application', ofServer, { [column]: 1 })
       expect(refusalOf(await ask(headers, '', url)), column).to.equal('400 invalid_client')
       expect(refusalOf(await introspect(url, access_token))).to.equal('401 invalid_client')
-      await change(null)
+      await change(kysely, 'oauth_application', ofServer, { [column]: null })
     }
     await kysely.updateTable('person').set({ disabled_at: 1 }).where('id', '=', 'per_sam').execute()
     expect(refusalOf(await ask(headers, '', url))).to.equal('401 invalid_token')
@@ -207,11 +203,7 @@ describe('identity headers', () => {
     await using changing = await startService()
     const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'
     const stored = name.replace('\0', '').toWellFormed()
-    await changing.kysely
-      .updateTable('person')
-      .set({ name: stored })
-      .where('id', '=', 'per_sam')
-      .execute()
+    await change(changing.kysely, 'person', { id: 'per_sam' }, { name: stored })
     const headers = [...asProxy, ...bearer((await obtain(changing.url)).access_token)]
     const answer = await send(changing.url, { path: paths.forwardAuth, headers })
     const value = answer.headers.get('x-auth-name') ?? ''

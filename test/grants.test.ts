@@ -270,10 +270,7 @@ withDatabases('grants and applications', (open) => {
     await save({}, { id: 'g2' })
     const lists = makeGrantLists(database, time)
     const first = await lists.listPeople('planner', { first: 1, after: undefined })
-    const second = await lists.listPeople('planner', {
-      first: 1,
-      after: first.places.at(-1),
-    })
+    const second = await lists.listPeople('planner', { first: 1, after: first.places.at(-1) })
     expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
     expect([second.hasNextPage, await lists.countPeople('planner')]).to.deep.equal([false, 2])
     const ended = await store.end({ clientId: 'planner', personId: 'sam' }, 'an operator ended it')

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { change, rowOf, rowsOf } from './support/database.ts'
 import { amir, flushingSoon, june, noor, policyWith } from './support/gatehouse.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { callTool } from './support/mcp.ts'
@@ -27,8 +28,8 @@ forEachDatabase('the Admin API: invitations', (start) => {
   const setup = { each: true, now, policy: flushingSoon }
   const { running, run, value, refused, audited, kysely } = operatorSite(start, setup)
   const rolesHere = async (personId: string) => {
-    const roles = kysely().selectFrom('site_role').select('role').where('person_id', '=', personId)
-    return (await roles.where('site_id', '=', 'sit_northlight').execute()).map(({ role }) => role)
+    const here = { person_id: personId, site_id: 'sit_northlight' }
+    return (await rowsOf(kysely(), 'site_role', here)).map(({ role }) => role)
   }
 
   // [202]
@@ -94,11 +95,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
       expect(await kitchen.refused(change, { id })).to.equal('NOT_FOUND')
     }
     await run(recover, { id: 'per_sam' })
-    const recovery = kysely()
-      .selectFrom('one_time_link')
-      .select('id')
-      .where('kind', '=', 'recovery')
-    const { id: recoveryId } = await recovery.executeTakeFirstOrThrow()
+    const { id: recoveryId } = await rowOf(kysely(), 'one_time_link', { kind: 'recovery' })
     expect(await refused(withdraw, { id: recoveryId })).to.equal('NOT_FOUND')
   })
 
@@ -112,11 +109,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
 
   // [203]
   it('include a recovery mail to a member, three times a day, with the same response', async () => {
-    await kysely()
-      .updateTable('person')
-      .set({ password_hash: null })
-      .where('id', '=', 'per_noor')
-      .execute()
+    await change(kysely(), 'person', { id: 'per_noor' }, { password_hash: null })
     for (const id of ['per_sam', 'per_noor', 'per_theo']) {
       expect(await value(recover, { id })).to.deep.equal({ id })
     }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { mutationOf, startOperator } from './support/admin-api.ts'
+import { rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -81,11 +82,7 @@ describe('/invitation', () => {
     })
     expect(tokens.claims()?.sub).to.match(/^per_/)
     expect((await person.visit(path)).status).to.equal(410)
-    const [event] = await service.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('action', '=', 'member.join')
-      .execute()
+    const [event] = await rowsOf(service.kysely, 'audit_event', { action: 'member.join' })
     expect(event).to.include({
       site_id: 'sit_northlight',
       after: '{"roles":["lecturer","student"]}',

@@ -5,7 +5,7 @@ import type { Client } from '../src/oauth/clients/client.ts'
 import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { insert, withDatabases } from './support/database.ts'
+import { insert, rowsOf, withDatabases } from './support/database.ts'
 
 const NOW_MS = 1_800_000_000_000
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
@@ -96,12 +96,7 @@ withDatabases('a compiled client', (open) => {
   it('leaves no version of a deleted metadata document', async () => {
     const { kysely } = database
     const client_id = addressOf('document')
-    const versions = async () =>
-      await kysely
-        .selectFrom('client_version')
-        .select('version')
-        .where('client_id', '=', client_id)
-        .execute()
+    const versions = async () => await rowsOf(kysely, 'client_version', { client_id })
     await insert(kysely, 'document_client', {
       ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
       ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },

@@ -8,6 +8,7 @@ import { expect } from 'chai'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { insert, remove } from './support/database.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
 import {
   callTool,
@@ -133,10 +134,9 @@ describe('challenges name scopes that this client can get', () => {
     const { kysely } = service.stores.database
     const token = await memberToken(url, readOnly)
     const scope = { client_id: notes.clientId, scope: MEMBER_WRITE }
-    const held = kysely.deleteFrom('oauth_application_scope').where('scope', '=', scope.scope)
-    await held.where('client_id', '=', scope.client_id).execute()
+    await remove(kysely, 'oauth_application_scope', scope)
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
-    await kysely.insertInto('oauth_application_scope').values(scope).execute()
+    await insert(kysely, 'oauth_application_scope', scope)
     expectForbidden(
       refused,
       undefined,

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { insert } from './support/database.ts'
 import { operatorToken, problemOf, readTool, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -34,17 +35,14 @@ forEachStorage('an agent without any knowledge', (start) => {
 
   // [215]
   it('lists no site that published nothing, or only what is archived now', async () => {
-    const { kysely } = running().service.stores.database
+    const { kysely } = running()
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
     await kysely.insertInto('site').values(site).execute()
     const course = { id: 'crs_new', site_id: site.id, slug: 'c', title: 'C', summary: '' }
     const listed = async () => slugs((await read('list_sites')).nodes)
     const usual = ['northlight', 'open-kitchen']
     expect(await listed()).to.deep.equal(usual)
-    await kysely
-      .insertInto('course')
-      .values({ ...course, published_at: 1, created_at: 1 })
-      .execute()
+    await insert(kysely, 'course', { ...course, published_at: 1, created_at: 1 })
     expect(await listed()).to.deep.equal(['brand-new', ...usual])
     await kysely.updateTable('course').set({ archived_at: 2 }).where('id', '=', course.id).execute()
     expect(await listed()).to.deep.equal(usual)

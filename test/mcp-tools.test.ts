@@ -1,7 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
-import { sql } from 'kysely'
 
 import type { JsonSchema, Tool, ToolAccess } from '../src/api/mcp/tool.ts'
 import { scopesNeeded, toolAddresses } from '../src/api/mcp/tool-access.ts'
@@ -12,6 +11,7 @@ import {
   readScope,
   scopeNames,
 } from '../src/directory/scopes/catalogue.ts'
+import { change } from './support/database.ts'
 import { amir, policyWith, sam, startService } from './support/gatehouse.ts'
 import {
   answerIn,
@@ -281,8 +281,7 @@ describe('tools and their callers', () => {
     const { url } = service
     const token = await operatorToken(url, readScope('courses'))
     await readTool(url, 'list_site_courses', { token })
-    await sql`update site_role set role = 'student'
-      where person_id = 'per_olivia'`.execute(service.kysely)
+    await change(service.kysely, 'site_role', { person_id: 'per_olivia' }, { role: 'student' })
     for (const name of ['list_site_courses', 'get_service_info'])
       expect((await callTool(url, name, { token })).status).to.equal(401)
   })

@@ -9,6 +9,7 @@ import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
+import { insert } from './support/database.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
@@ -57,10 +58,7 @@ describe('Client ID Metadata Documents', () => {
     const { url } = service
     const { database } = service.service.stores
     const reviews = makeDocumentReviews(database)
-    await database.kysely
-      .insertInto('platform_reviewer')
-      .values({ person_id: 'per_olivia', granted_at: 1 })
-      .execute()
+    await insert(database.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
     const actor = () => ({ personId: 'per_olivia', requestId: 'request', now: clock.ms })
     return {
       ...{ url, host, kysely: database.kysely, reviews, actor },

@@ -7,6 +7,7 @@ import { expect } from 'chai'
 
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { authorizeUrl } from './support/client.ts'
+import { change, rowOf } from './support/database.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
@@ -36,19 +37,11 @@ describe('the password check of the platform', () => {
   }
 
   const setHash = async ({ kysely }: RunningService, password_hash: string | null) =>
-    await kysely
-      .updateTable('person')
-      .set({ password_hash })
-      .where('email_canonical', '=', sam.login)
-      .execute()
+    await change(kysely, 'person', { email_canonical: sam.login }, { password_hash })
+  const disable = async ({ kysely }: RunningService, who: typeof sam, disabled_at: number | null) =>
+    await change(kysely, 'person', { email_canonical: who.login }, { disabled_at })
   const readHash = async ({ kysely }: RunningService) =>
-    (
-      await kysely
-        .selectFrom('person')
-        .select('password_hash')
-        .where('email_canonical', '=', sam.login)
-        .executeTakeFirstOrThrow()
-    ).password_hash
+    (await rowOf(kysely, 'person', { email_canonical: sam.login })).password_hash
 
   async function signIn({ url }: RunningService, typed: { login: string; password: string }) {
     const { pathname, search } = authorizeUrl(url)
@@ -146,11 +139,7 @@ describe('the password check of the platform', () => {
   it('refuses at the same time and asks each time, but only about people without a hash', async () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":false}'), 400)
     const { service, asked } = both
-    await service.kysely
-      .updateTable('person')
-      .set({ disabled_at: Date.now() })
-      .where('email_canonical', '=', olivia.login)
-      .execute()
+    await disable(service, olivia, Date.now())
     const wrong = { login: 'amir@northlight.example', password: 'wrong' }
     const typed = [sam, stranger, wrong, olivia]
     for (const attempt of typed) {
@@ -169,17 +158,11 @@ describe('the password check of the platform', () => {
   it('does not sign in people whom the platform alone knows, or whose account is disabled', async () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":true}'), 400)
     const { service } = both
-    const disable = async (disabled_at: number | null) =>
-      await service.kysely
-        .updateTable('person')
-        .set({ disabled_at })
-        .where('email_canonical', '=', sam.login)
-        .execute()
-    await disable(Date.now())
+    await disable(service, sam, Date.now())
     for (const typed of [stranger, sam, { ...olivia, password: 'wrong' }]) {
       expect((await signIn(service, typed)).status).to.equal(401)
     }
-    await disable(null)
+    await disable(service, sam, null)
     // Only one of parallel sign-ins stores the hash; the others find it.
     const all = await Promise.all(Array.from({ length: 4 }, () => signIn(service, sam)))
     expect(all.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303])

@@ -418,7 +418,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     const uri = 'https://portal.example:2222/callback'
     const row = { client_id: portal.clientId, uri, position: 9 }
     await using own = await startService(on)
-    const { kysely } = own.service.stores.database
+    const { kysely } = own
     await kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
     const person = makePagePerson(own.url, olivia)
     for (const [host, status] of [

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
 import * as oidc from 'openid-client'
 
 import { paths, planPaths } from '../src/platform/http/paths.ts'
@@ -12,6 +11,7 @@ import {
   exchange,
   locationOf,
 } from './support/client.ts'
+import { remove } from './support/database.ts'
 import { notes, policyWith, portal, sam, startService } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
@@ -217,11 +217,10 @@ describe('pushed authorization requests that are refused', () => {
     const { kysely } = service
     const pushed = [(await push(url)).body, (await push(url)).body]
     const use = async () => await get(pushedUrl(url, pushed.pop()?.request_uri).href)
-    await sql`delete from oauth_application_scope
-      where client_id = ${portal.clientId} and scope = 'account:read'`.execute(kysely)
+    const ofPortal = { client_id: portal.clientId }
+    await remove(kysely, 'oauth_application_scope', { ...ofPortal, scope: 'account:read' })
     expect(errorOf(await use())).to.equal('invalid_scope')
-    await sql`delete from oauth_application_redirect_uri
-      where client_id = ${portal.clientId} and uri = ${portal.redirectUri}`.execute(kysely)
+    await remove(kysely, 'oauth_application_redirect_uri', { ...ofPortal, uri: portal.redirectUri })
     const { status, headers } = await use()
     expect([status, headers.get('location')]).to.deep.equal([400, null])
   })

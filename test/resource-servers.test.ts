@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { applicationKinds } from '../src/pages/applications/application-store.ts'
 import { introspect, obtain } from './support/client.ts'
+import { rowsOf } from './support/database.ts'
 import { amir, marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { hiddenField, makePagePerson, type PagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -91,11 +92,7 @@ describe('/admin/{site}/resource-servers', () => {
     await press('enable')
     await press('secrets')
     await press('delete', `${path}/delete`)
-    const rows = await service()
-      .kysely.selectFrom('audit_event')
-      .selectAll()
-      .where('subject_id', '=', client_id)
-      .execute()
+    const rows = await rowsOf(service().kysely, 'audit_event', { subject_id: client_id })
     expect(rows.map(({ action }) => action)).to.have.members([
       ...['resource_server.create', 'resource_server.disable', 'resource_server.enable'],
       ...['secret.add', 'resource_server.delete'],

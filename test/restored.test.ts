@@ -17,7 +17,7 @@ import {
   revoke,
   userinfo,
 } from './support/client.ts'
-import { patiently } from './support/database.ts'
+import { patiently, rowsOf } from './support/database.ts'
 import { sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/programs.ts'
@@ -49,11 +49,7 @@ forEachStorage('a database in which everything ended', (start) => {
     expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
     expect((await pagePerson.open(pages.account)).status).to.equal(303)
 
-    const events = await database.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('action', '=', 'grants.end_everything')
-      .execute()
+    const events = await rowsOf(database.kysely, 'audit_event', { action: 'grants.end_everything' })
     expect(events).to.have.length(2)
     // Sessions count whole seconds, and those of the second of the end count as earlier.
     await delay(1000 - (Date.now() % 1000))

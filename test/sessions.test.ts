@@ -5,6 +5,7 @@ import { describeDevice } from '../src/platform/http/browser.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl } from './support/client.ts'
+import { rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -180,11 +181,7 @@ describe('sessions of browsers', () => {
     const { csrf } = await listed(person)
     await post(person, pages.signOutEverywhere, { csrf })
     expect(await lives(cookiesOf(person))).to.deep.equal(neither)
-    const rows = await kysely
-      .selectFrom('browser_session')
-      .selectAll()
-      .where('person_id', '=', 'per_june')
-      .execute()
+    const rows = await rowsOf(kysely, 'browser_session', { person_id: 'per_june' })
     expect(rows).to.deep.equal([])
   })
 
@@ -229,12 +226,10 @@ describe('sessions of browsers', () => {
     expect(ends.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303, 303])
     expect(await lives(cookiesOf(victim))).to.deep.equal(neither)
     const events = () =>
-      service()
-        .kysely.selectFrom('audit_event')
-        .selectAll()
-        .where('action', '=', 'sign_out.others')
-        .where('actor_person_id', '=', 'per_amir')
-        .execute()
+      rowsOf(service().kysely, 'audit_event', {
+        action: 'sign_out.others',
+        actor_person_id: 'per_amir',
+      })
     await eventually(5000, async () => expect(await events()).to.have.length(1))
   })
 

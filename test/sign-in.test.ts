@@ -15,6 +15,7 @@ import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { authorizeUrl } from './support/client.ts'
+import { insert } from './support/database.ts'
 import {
   configFolder,
   olivia,
@@ -171,10 +172,10 @@ describe('sign-in: known browsers (weakness 12)', () => {
   it('are forgotten when the person signs out everywhere', async () => {
     await using service = await start()
     const cookie = await becomeKnown(service)
-    await service.service.stores.database.kysely
-      .insertInto('signed_out_everywhere')
-      .values({ person_id: 'per_sam', signed_out_at: Date.now() + 1 })
-      .execute()
+    await insert(service.kysely, 'signed_out_everywhere', {
+      person_id: 'per_sam',
+      signed_out_at: Date.now() + 1,
+    })
     await attack(service)
     expect(await statusWith(service, cookie)).to.equal(429)
   })

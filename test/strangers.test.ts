@@ -13,6 +13,7 @@ import {
   planPaths,
 } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, obtainTokens, register } from './support/client.ts'
+import { rowOf, rowsOf } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
@@ -93,22 +94,13 @@ describe('data of strangers in the stores', () => {
     const { body } = await register(url, { client_name: 'x', redirect_uris: [redirect_uri] })
     const { client_id } = body
     const { kysely } = running.stores.database
-    const unused = async () =>
-      await kysely
-        .selectFrom('unused_client')
-        .select('client_id')
-        .where('client_id', '=', client_id)
-        .execute()
+    const unused = async () => await rowsOf(kysely, 'unused_client', { client_id })
     const fields = { client_id, redirect_uri, scope: 'openid' }
     await askToAuthorize(url, fields)
     expect(await unused()).to.have.length(1)
     await obtainTokens(url, { ...fields, resource: undefined })
     expect(await unused()).to.have.length(0)
-    const { expires_at } = await kysely
-      .selectFrom('oauth_state')
-      .select('expires_at')
-      .where('id', '=', client_id)
-      .executeTakeFirstOrThrow()
+    const { expires_at } = await rowOf(kysely, 'oauth_state', { id: client_id })
     const { idleClientSeconds } = config.service.registration
     expect(expires_at - Date.now()).to.be.closeTo(idleClientSeconds * 1000, 60_000)
   })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { sha256 } from '../src/platform/store/digest.ts'
@@ -19,6 +18,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
+import { change, remove } from './support/database.ts'
 import { bindTo } from './support/families.ts'
 import { notes, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
@@ -238,8 +238,7 @@ describe('POST /api/oauth/token', () => {
   it('puts the current roles into the id_token [design 15]', async () => {
     await using own = await startService()
     const code = await getCode(own.url)
-    await sql`update site_role set role = 'lecturer'
-      where person_id = 'per_sam'`.execute(own.kysely)
+    await change(own.kysely, 'site_role', { person_id: 'per_sam' }, { role: 'lecturer' })
     const { id_token } = (await exchange(own.url, code)).body
     expect(decodeJwt(id_token)['roles']).to.deep.equal(['lecturer'])
   })
@@ -251,8 +250,7 @@ describe('POST /api/oauth/token', () => {
     const scope = 'openid account:read account:write'
     const tokens = await obtain(url, { authorization: { scope } })
     const narrow = await obtain(url, { authorization: { scope: 'account:write' } })
-    await sql`delete from oauth_application_scope
-      where client_id = ${client_id} and scope = 'account:write'`.execute(own.kysely)
+    await remove(own.kysely, 'oauth_application_scope', { client_id, scope: 'account:write' })
     expect((await authorize(url, { scope })).get('error')).to.equal('invalid_scope')
     const asked = await refresh(url, tokens.refresh_token, { scope })
     expect(refusalOf(asked)).to.equal('400 invalid_scope')

@@ -9,6 +9,7 @@ import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { isUnambiguousPath } from '../src/resource/upstream/unambiguous-path.ts'
 import { authorizeUrl, introspect, obtain, register, userinfo } from './support/client.ts'
+import { insert } from './support/database.ts'
 import {
   amir,
   marco,
@@ -78,11 +79,13 @@ forEachDatabase('a forwarded request', (start) => {
     const token = await operatorToken(url, `${READ} ${readScope('courses')}`, amir)
     const { claims } = (await ask(url, token, COUPONS)).body
     expect(claims).to.include({ scope: READ, sub: 'per_amir' })
-    const { kysely } = service.service.stores.database
-    await kysely
-      .insertInto('site_role')
-      .values({ person_id: 'per_amir', site_id: claims.org_id, role: 'lecturer', granted_at: 1 })
-      .execute()
+    const { kysely } = service
+    await insert(kysely, 'site_role', {
+      person_id: 'per_amir',
+      site_id: claims.org_id,
+      role: 'lecturer',
+      granted_at: 1,
+    })
     const later = (await ask(url, token, COUPONS)).body.claims
     expect(later.roles).to.have.members(['admin', 'lecturer'])
     expect(later.jti).not.to.equal(claims.jti)
@@ -95,7 +98,7 @@ forEachDatabase('a forwarded request', (start) => {
   it('is signed with a key of its own that the key set publishes', async () => {
     await using service = await startWithPlatform({}, start)
     const { keys } = (await get(service.url + paths.jwks)).body
-    const { kysely } = service.service.stores.database
+    const { kysely } = service
     const rows = await kysely.selectFrom('upstream_key').select(['kid', 'state']).execute()
     const signing = await kysely.selectFrom('signing_key').select('kid').execute()
     expect(keys.map(({ kid }: { kid: string }) => kid)).to.have.members(

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
 import { obtain, userinfo } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { change, insert, remove } from './support/database.ts'
 import { noor, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { bearer, encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
@@ -295,10 +294,8 @@ describe('UserInfo responses [design 4]', () => {
     await insert(kysely, 'site_role', { ...ofSam, role: 'admin' })
     const { body } = await userinfo(changing.url, access_token)
     expect(body.roles).to.deep.equal(['admin', 'student'])
-    await sql`delete from site_role
-      where person_id = 'per_sam' and role = 'student'`.execute(kysely)
-    await sql`update person set name = 'Samuel', picture = null
-      where id = 'per_sam'`.execute(kysely)
+    await remove(kysely, 'site_role', { person_id: 'per_sam', role: 'student' })
+    await change(kysely, 'person', { id: 'per_sam' }, { name: 'Samuel', picture: null })
     expect((await userinfo(changing.url, access_token)).body)
       .to.deep.include({ roles: ['admin'], name: 'Samuel' })
       .and.not.have.property('picture')

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-import type { InsertObject, Kysely } from 'kysely'
+import { type InsertObject, type Kysely, type Selectable, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type {
@@ -107,4 +107,44 @@ export async function insert<Name extends keyof Schema>(
   rows: InsertObject<Schema, Name> | InsertObject<Schema, Name>[],
 ) {
   await kysely.insertInto(table).values(rows).execute()
+}
+
+type Row<Name extends keyof Schema> = Selectable<Schema[Name]>
+
+/** Reads the rows whose columns have these values. */
+export async function rowsOf<Name extends keyof Schema>(
+  ...[kysely, table, where = {}]: [Kysely<Schema>, Name, Partial<Row<Name>>?]
+) {
+  const read = sql<Row<Name>>`select * from ${sql.table(table)} where ${haveValues(where)}`
+  return (await read.execute(kysely)).rows
+}
+
+/** Reads the first row whose columns have these values, and fails if there is none. */
+export async function rowOf<Name extends keyof Schema>(
+  ...[kysely, table, where]: Parameters<typeof rowsOf<Name>>
+) {
+  const [row] = await rowsOf(kysely, table, where)
+  if (row === undefined) throw new Error(`no such row in ${table}`)
+  return row
+}
+
+export async function change<Name extends keyof Schema>(
+  ...[kysely, table, where, values]: [Kysely<Schema>, Name, Partial<Row<Name>>, Partial<Row<Name>>]
+) {
+  const assigned = sql.join(equations(values))
+  await sql`update ${sql.table(table)} set ${assigned} where ${haveValues(where)}`.execute(kysely)
+}
+
+export async function remove<Name extends keyof Schema>(
+  ...[kysely, table, where]: Parameters<typeof rowsOf<Name>>
+) {
+  await sql`delete from ${sql.table(table)} where ${haveValues(where ?? {})}`.execute(kysely)
+}
+
+function equations(values: object) {
+  return Object.entries(values).map(([column, value]) => sql`${sql.ref(column)} = ${value}`)
+}
+
+function haveValues(values: object) {
+  return sql.join([sql`1 = 1`, ...equations(values)], sql` and `)
 }
