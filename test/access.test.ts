@@ -6,6 +6,7 @@ import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { type AccessFacts, judgeAccess } from '../src/oauth/grants/judge-access.ts'
 import { makeFindAccount } from '../src/oauth/token/claims.ts'
 import { logFields } from '../src/platform/http/request-log.ts'
+import { accessToken } from './support/access-token.ts'
 import {
   asClaude,
   authorizeUrl,
@@ -34,29 +35,7 @@ import { type Fields, refusalOf } from './support/wire.ts'
 
 const NOW_MS = 1_800_000_000_000
 
-const facts: AccessFacts = {
-  grant: {
-    id: 'g',
-    personId: 'per_x',
-    clientId: 'a-client',
-    clientOrigin: 'site',
-    siteId: 'sit_x',
-    documentFingerprint: undefined,
-    allowed: {},
-    grantedAt: 1,
-    expiresAt: NOW_MS + 1,
-    endedBecause: undefined,
-  },
-  person: { id: 'per_x', name: 'X', email: 'x@example.com', picture: undefined },
-  personDisabled: false,
-  roles: ['student'],
-  clientDisabled: false,
-  clientDeleted: false,
-  isApplication: true,
-  featureOff: false,
-  family: undefined,
-  callerVersion: 0,
-}
+const facts: AccessFacts = { ...accessToken(), family: undefined }
 
 const uses = {
   member: { scopes: ['openid', 'account:read'] },

@@ -10,8 +10,8 @@ import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { later } from './support/later.ts'
-import { mailedPath } from './support/mail-folder.ts'
-import { makePagePerson, textOf } from './support/page-person.ts'
+import { linkTo } from './support/mail-folder.ts'
+import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { personalData } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -27,17 +27,15 @@ forEachDatabase('the data of a person', (start) => {
     await start({ policy: flushingSoon, now: () => Date.now() + ahead.ms })
   const databaseOf = ({ service }: RunningService) => service.stores.database
   const personOf = async ({ kysely }: RunningService, id: string) =>
-    await kysely.selectFrom('person').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    await rowOf(kysely, 'person', { id })
   const eventsOf = async ({ kysely }: RunningService, action: string) =>
-    await kysely.selectFrom('audit_event').selectAll().where('action', '=', action).execute()
+    await rowsOf(kysely, 'audit_event', { action })
 
   /** Asks for the deletion of an account, and returns the path in the mail. */
   const ask = async (service: RunningService, whose = sam) => {
     const person = makePagePerson(service.url, whose)
     const asked = await person.send(await person.visit(page), `${page}/delete`)
-    const { id } = await rowOf(service.kysely, 'one_time_link', { email: whose.login })
-    const path = await mailedPath(service, '/account/deletion', `${id}.`)
-    return { person, asked, path }
+    return { person, asked, path: await linkTo(service, whose.login) }
   }
   const confirm = async (service: RunningService, whose = sam) => {
     const { person, path } = await ask(service, whose)
@@ -73,9 +71,7 @@ forEachDatabase('the data of a person', (start) => {
       await getTokens(service().url)
       const person = makePagePerson(service().url, sam)
       const form = await person.visit(page)
-      const body = new URLSearchParams({
-        csrf: /name="csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? '',
-      })
+      const body = new URLSearchParams({ csrf: hiddenField(form.text) })
       const response = await person.open(`${page}/download`, { method: 'POST', body })
       expect(response.headers.get('content-type')).to.match(/^application\/json/)
       expect(response.headers.get('content-disposition')).to.include('my-data.json')
@@ -248,9 +244,7 @@ forEachDatabase('the data of a person', (start) => {
     })
     expect(await eventsOf(service, 'account.deletion_cancelled')).to.have.length(1)
     ahead.ms = 8 * DAY_MS
-    const database = databaseOf(service)
-    const ports = { database, queueMail: async () => {}, now: service.service.now }
-    await deleteDueAccounts(ports, never)
+    await deleteNow(service, [])
     expect((await personOf(service, 'per_sam')).deleted_at).to.equal(null)
   })
 
@@ -280,9 +274,7 @@ forEachDatabase('the data of a person', (start) => {
     const [{ id: leaver } = { id: '' }] = leaving
     await change(kysely, 'person', { id: leaver }, { deletion_due_at: 1 })
     await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
-    const mails: Mail[] = []
-    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
-    await deleteDueAccounts({ database: databaseOf(service), queueMail, now: Date.now }, never)
+    const mails = await deleteNow(service, [])
     expect(mails.map(({ kind }) => kind)).to.deep.equal(['deletion_stopped'])
     const kept = await personOf(service, leaver)
     expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])

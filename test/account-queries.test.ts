@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
-import { june, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
+import { june, olivia, sam, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
@@ -162,9 +162,7 @@ describe('/admin/:site/queries', () => {
   })
 
   it('counts the cost like the API', async () => {
-    await using service = await startService({
-      policy: policyWith({ limits: { adminApiCostPerPersonMax: 600 } }),
-    })
+    await using service = await startWith({ limits: { adminApiCostPerPersonMax: 600 } })
     const operator = makePagePerson(service.url, olivia)
     const form = await operator.visit(queries)
     const asked = { query: '{ courses(first: 1) { totalCount } }', variables: '' }

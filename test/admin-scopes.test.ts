@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { getNamedType, isObjectType } from 'graphql'
+import { sql } from 'kysely'
 
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { scopesOfField } from '../src/api/admin-api/field-scopes.ts'
@@ -8,6 +9,7 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { eventActions } from '../src/platform/audit/audit-actions.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { mutationOf, type Operator, operatorSite, startOperator } from './support/admin-api.ts'
+import { remove } from './support/database.ts'
 import { pdf, sendFile } from './support/files.ts'
 import { amir, type RunningService, startService } from './support/gatehouse.ts'
 import { partsOf, schemaSuite } from './support/schema-suite.ts'
@@ -155,8 +157,8 @@ describe('the Admin API over HTTP', () => {
   it('ends with the role of the person', async () => {
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     expect((await other.ask('{ site { id } }')).status).to.equal(200)
-    const own = running().kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir')
-    await own.where('site_id', '=', 'sit_northlight').execute()
+    const here = { person_id: 'per_amir', site_id: 'sit_northlight' }
+    await remove(running().kysely, 'site_role', here)
     for (const operation of operations) {
       const { query, variables } = exampleOf(operation, new Map())
       expect((await other.ask(query, variables)).status, operation.field.name).to.equal(401)
@@ -297,46 +299,21 @@ function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z]{3}_[\w-]+$/.test(value)
 }
 
-async function kitchenRows({ service }: RunningService): Promise<Record<string, unknown>[]> {
-  const { kysely } = service.stores.database
-  const site = 'sit_open_kitchen'
-  const tables = ['course', 'digital_product', 'event', 'customer_order', 'post'] as const
-  const courses = kysely.selectFrom('course').select('id').where('site_id', '=', site)
-  const events = kysely.selectFrom('event').select('id').where('site_id', '=', site)
-  const rows = await Promise.all([
-    ...[...tables, ...(['stored_file', 'notification'] as const)].map((table) =>
-      kysely.selectFrom(table).selectAll().where('site_id', '=', site).orderBy('id').execute(),
-    ),
-    ...(['lecture', 'course_purchase'] as const).map((table) =>
-      kysely
-        .selectFrom(table)
-        .selectAll()
-        .where('course_id', 'in', courses)
-        .orderBy('id')
-        .execute(),
-    ),
-    kysely
-      .selectFrom('event_registration')
-      .selectAll()
-      .where('event_id', 'in', events)
-      .orderBy('id')
-      .execute(),
-    kysely
-      .selectFrom('site_role')
-      .selectAll()
-      .where('site_id', '=', site)
-      .where('person_id', 'not in', (query) =>
-        query.selectFrom('site_role').select('person_id').where('site_id', '<>', site),
-      )
-      .orderBy('person_id')
-      .execute(),
-    kysely
-      .selectFrom('audit_event')
-      .select('action')
-      .where('site_id', '=', site)
-      .where('action', 'not in', Object.keys(eventActions))
-      .orderBy('occurred_at')
-      .execute(),
-  ])
-  return rows.flat().map((row) => ({ ...row }))
+async function kitchenRows({ kysely }: RunningService): Promise<Record<string, unknown>[]> {
+  const ofSite = (table: string) => `${table} where site_id = 'sit_open_kitchen'`
+  const idsOf = (table: string) => `(select id from ${ofSite(table)})`
+  const tables = ['course', 'digital_product', 'event', 'customer_order', 'post', 'stored_file']
+  const own = Object.keys(eventActions).map((action) => `'${action}'`)
+  const found = await Promise.all(
+    [
+      ...[...tables, 'notification'].map((table) => `* from ${ofSite(table)} order by id`),
+      `* from lecture where course_id in ${idsOf('course')} order by id`,
+      `* from course_purchase where course_id in ${idsOf('course')} order by id`,
+      `* from event_registration where event_id in ${idsOf('event')} order by id`,
+      `* from ${ofSite('site_role')} and person_id not in
+        (select person_id from site_role where site_id <> 'sit_open_kitchen') order by person_id`,
+      `action from ${ofSite('audit_event')} and action not in (${own}) order by occurred_at`,
+    ].map((query) => sql.raw<Record<string, unknown>>(`select ${query}`).execute(kysely)),
+  )
+  return found.flatMap(({ rows }) => rows)
 }

@@ -8,9 +8,9 @@ import {
   marco,
   noor,
   olivia,
-  policyWith,
   sam,
   startService,
+  startWith,
 } from './support/gatehouse.ts'
 import { askMember } from './support/member-api.ts'
 import {
@@ -264,9 +264,7 @@ describe('/admin', () => {
   })
 
   it('lets operators review metadata documents, and records it', async () => {
-    await using own = await startService({
-      policy: policyWith({ metadataDocuments: { openRegistration: true } }),
-    })
+    await using own = await startWith({ metadataDocuments: { openRegistration: true } })
     const client = 'https://planner.example/client.json'
     const document = {
       ...{ name: 'Planner', redirectUris: ['https://planner.example/callback'] },

@@ -272,41 +272,37 @@ describe('/oauth/authorize', () => {
 
 describe('/oauth/authorize after a change', () => {
   const client_id = notes.clientId
-  type Change = (kysely: Database['kysely']) => { execute(): Promise<unknown> }
+  type Change = (kysely: Database['kysely']) => Promise<unknown>
+  const added = { client_id, scope: 'courses:read' }
   const override = { client_id: asClaude.client_id, disabled_at: 1, note: null, updated_at: 1 }
   const changes: readonly (readonly [title: string, Change, error: string, fields?: Fields])[] = [
     [
       'a client that an operator disabled',
-      (kysely) =>
-        kysely
-          .updateTable('oauth_application')
-          .set({ disabled_at: 1 })
-          .where('client_id', '=', client_id),
+      (kysely) => change(kysely, 'oauth_application', { client_id }, { disabled_at: 1 }),
       'unauthorized_client',
     ],
     [
       'an operator scope that an operator added to a site client [design 2]',
-      (kysely) =>
-        kysely.insertInto('oauth_application_scope').values({ client_id, scope: 'courses:read' }),
+      (kysely) => insert(kysely, 'oauth_application_scope', added),
       'invalid_scope',
       { scope: 'openid courses:read' },
     ],
     [
       'a client of a site that disabled MCP connections',
-      (kysely) => kysely.deleteFrom('site_feature').where('site_id', '=', 'sit_northlight'),
+      (kysely) => remove(kysely, 'site_feature', { site_id: 'sit_northlight' }),
       'unauthorized_client',
     ],
     [
       'a platform that an operator disabled',
-      (kysely) => kysely.insertInto('integration_override').values(override),
+      (kysely) => insert(kysely, 'integration_override', override),
       'unauthorized_client',
       operator,
     ],
   ]
-  for (const [title, change, error, fields] of changes) {
+  for (const [title, apply, error, fields] of changes) {
     it(`refuses ${title} with ${error}`, async () => {
       await using service = await startService()
-      await change(service.kysely).execute()
+      await apply(service.kysely)
       const { searchParams } = locationOf(await askToAuthorize(service.url, fields))
       expect(searchParams.get('error')).to.equal(error)
       expect(searchParams.getAll('iss')).to.deep.equal([service.url])
@@ -337,13 +333,10 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
   const running = sharedService()
 
   before(async () => {
-    await insert(
-      running().kysely,
-      'oauth_application_redirect_uri',
-      redirects
-        .filter(([uri]) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
-        .map(([uri], index) => ({ client_id: notes.clientId, uri, position: 10 + index })),
-    )
+    const rows = redirects
+      .filter(([uri]) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
+      .map(([uri], index) => ({ client_id: notes.clientId, uri, position: 10 + index }))
+    await insert(running().kysely, 'oauth_application_redirect_uri', rows)
   })
 
   for (const [redirectUri, remembered] of redirects) {

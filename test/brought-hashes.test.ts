@@ -166,6 +166,9 @@ describe('imported password hashes', () => {
   const theirs = hashSync('the password of somebody else', costly)
 
   it('do not match by the password of the substitute', async () => {
+    for (const password of ['', 'undefined', 'null', 'right']) {
+      expect(await verify(undefined, password)).to.equal(false)
+    }
     for (const own of [undefined, 'what nobody can read']) {
       expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
     }

@@ -19,7 +19,7 @@ import { cleanUpAt, keeping } from './support/clean-up.ts'
 import { obtainCode, redeem, register } from './support/client.ts'
 import { insert, patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
-import { policyWith, startService } from './support/gatehouse.ts'
+import { startWith } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { retention } from './support/reference-data.ts'
 import { sharedProgram } from './support/skipped.ts'
@@ -131,8 +131,8 @@ withDatabases('clean-up', (open, newPlace) => {
 
 describe('clean-up and codes', () => {
   it('keep the single use of a code that outlives its access token [190]', async () => {
-    await using service = await startService({
-      policy: policyWith({ lifetimes: { authorizationCodeSeconds: 600, accessTokenSeconds: 60 } }),
+    await using service = await startWith({
+      lifetimes: { authorizationCodeSeconds: 600, accessTokenSeconds: 60 },
     })
     const { url, service: gatehouse } = service
     const redirect_uri = 'http://127.0.0.1:49152/callback'
@@ -232,9 +232,7 @@ describeOnServers('clean-up on a slow PostgreSQL server', () => {
 
 describe('a service', () => {
   it('cleans up every storage.sweepSeconds', async () => {
-    await using running = await startService({
-      policy: policyWith({ storage: { sweepSeconds: 1 } }),
-    })
+    await using running = await startWith({ storage: { sweepSeconds: 1 } })
     const { kysely } = running
     const row = { model: 'Session', payload: '{}' }
     await insert(kysely, 'oauth_state', [

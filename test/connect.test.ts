@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { rowOf } from './support/database.ts'
-import { olivia, policyWith, sam, startService } from './support/gatehouse.ts'
+import { olivia, sam, startWith } from './support/gatehouse.ts'
 import {
   decode,
   hiddenField,
@@ -92,9 +92,7 @@ describe('/admin/{site}/assistants', () => {
   })
 
   it('adds no assistant whose callbacks are all of hosts that the deployment does not admit', async () => {
-    await using strict = await startService({
-      policy: policyWith({ loopbackHosts: ['127.0.0.1'] }),
-    })
+    await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     const person = makePagePerson(strict.url, olivia)
     // No callback of Gemini CLI is left, so the page makes no client that cannot return.
     const none = await person.send(await person.visit(page), page, { assistant: 'gemini-cli' })

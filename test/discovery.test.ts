@@ -27,7 +27,7 @@ describe('the authorization server metadata', () => {
   const read = async (path: string) => (await get(service().url + path)).body
 
   // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4; MCP Authorization §Authorization Server
-  // Metadata Discovery; Discovery 4]
+  // Metadata Discovery; Discovery 3.1; Discovery 4]
   it('is the same document at both paths, byte for byte [design 20]', async () => {
     const [openid, oauth] = await Promise.all(
       documents.map(async (path) => (await get(service().url + path)).text),

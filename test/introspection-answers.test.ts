@@ -262,14 +262,6 @@ describe('introspection responses [design 13]', () => {
     expect((await introspect(url, next.refresh_token)).body).to.include({ active: true })
   })
 
-  it('name the method in a preflight', async () => {
-    const headers = [...origin, 'Access-Control-Request-Method', 'POST']
-    const answer = await send(service().url, { method: 'OPTIONS', path, headers })
-    expect(answer.status).to.equal(204)
-    expect(answer.headers.get('access-control-allow-methods')).to.equal('POST')
-    expect(answer.headers.get('access-control-allow-origin')).to.equal(page)
-  })
-
   for (const [method, status] of Object.entries({ OPTIONS: 404, GET: 405, HEAD: 405, PUT: 405 })) {
     it(`${method}: ${status}`, async () => {
       expect((await send(service().url, { method, path })).status).to.equal(status)

@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 
 import { mutationOf, startOperator } from './support/admin-api.ts'
-import { rowsOf } from './support/database.ts'
+import { authorizeUrl } from './support/client.ts'
+import { rowOf, rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
   june,
   noor,
-  notes,
+  olivia,
   type RunningService,
   sam,
   startService,
@@ -73,9 +74,8 @@ describe('/invitation', () => {
       'Ines Newcomer: lecturer',
       'Ines Newcomer: student',
     ])
-    const row = service.kysely.selectFrom('person').select(['email', 'email_verified_at'])
-    const found = await row.where('email', '=', ines.login).executeTakeFirst()
-    expect(found?.email_verified_at).to.be.a('number')
+    const found = await rowOf(service.kysely, 'person', { email: ines.login })
+    expect(found.email_verified_at).to.be.a('number')
     expect((await person.visit('/account')).text).to.include('Ines Newcomer')
     const { tokens } = await getTokens(service.url, {
       person: { login: ines.login, password: fresh },
@@ -253,9 +253,8 @@ describe('/invitation', () => {
       expect(textOf(seen, 'name-problem')).to.include('Please enter your name')
     }
     expect((await person.send(page, path, { ...both, name: 'a\0b' })).status).to.equal(400)
-    expect((await person.send(page, path, { ...both, name: 'x'.repeat(20_000) })).status).to.equal(
-      413,
-    )
+    const long = await person.send(page, path, { ...both, name: 'x'.repeat(20_000) })
+    expect(long.status).to.equal(413)
     const weak = await person.send(page, path, { ...both, password: 'x', repeated: 'x' })
     expect(weak.text).to.include('at least 15').and.include('value="Ines Newcomer"')
     const markup = '<script>alert(1)</script>'
@@ -292,15 +291,9 @@ describe('/sign-up', () => {
 
   it('exists only where the site allows it, and is linked from the sign-in to its apps', async () => {
     await using service = await start()
-    const authorize = `/oauth/authorize?${new URLSearchParams({
-      ...{ client_id: notes.clientId, redirect_uri: notes.redirectUri, response_type: 'code' },
-      ...{ scope: 'openid', state: 'x', resource: service.url },
-      code_challenge: 'x'.repeat(43),
-      code_challenge_method: 'S256',
-    })}`
     const signInPage = async (): Promise<Seen> => {
       const person = makePagePerson(service.url, sam)
-      const to = (await person.open(authorize)).headers.get('location') ?? ''
+      const to = (await person.open(authorizeUrl(service.url))).headers.get('location') ?? ''
       const response = await person.open(to)
       return { status: response.status, path: to, text: await response.text() }
     }
@@ -422,10 +415,7 @@ describe('/sign-up', () => {
 
   it('is switched by owners on the page of the site', async () => {
     await using service = await start()
-    const owner = makePagePerson(service.url, {
-      login: 'olivia@northlight.example',
-      password: 'correct-horse-olivia',
-    })
+    const owner = makePagePerson(service.url, olivia)
     const home = await owner.visit('/admin/northlight')
     expect(textOf(home, 'sign-up-state')).to.equal('')
     const action = '/admin/northlight/self-sign-up'

@@ -16,7 +16,15 @@ import { paths } from '../src/platform/http/paths.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { accessToken } from './support/access-token.ts'
 import { revoke } from './support/client.ts'
-import { configFolder, noor, notes, policyWith, sam, startService } from './support/gatehouse.ts'
+import {
+  configFolder,
+  noor,
+  notes,
+  policyWith,
+  sam,
+  startService,
+  startWith,
+} from './support/gatehouse.ts'
 import { inTime } from './support/in-time.ts'
 import { callTool, eras, messageOf, postRaw, readTool, send, toolNames } from './support/mcp.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
@@ -324,9 +332,7 @@ describe('the tool endpoint', () => {
 describe('the limits of the tool endpoint', () => {
   // [Not shown 12]
   it('answer 429 with Retry-After when one address sends too many requests', async () => {
-    await using service = await startService({
-      policy: policyWith({ mcp: { requestsPerAddressMax: 3 } }),
-    })
+    await using service = await startWith({ mcp: { requestsPerAddressMax: 3 } })
     const statuses = []
     for (let sent = 0; sent < 4; sent += 1) statuses.push((await send(service.url, 'ping')).status)
     expect(statuses).to.deep.equal([200, 200, 200, 429])
@@ -337,9 +343,7 @@ describe('the limits of the tool endpoint', () => {
   })
 
   it('count a caller by person and client, whatever the token', async () => {
-    await using service = await startService({
-      policy: policyWith({ mcp: { requestsPerCallerMax: 2 } }),
-    })
+    await using service = await startWith({ mcp: { requestsPerCallerMax: 2 } })
     const { url } = service
     const [first, second] = [await memberToken(url), await memberToken(url)]
     const statuses = []

@@ -34,6 +34,7 @@ import {
   resourceServer,
   sam,
   startService,
+  startWith,
 } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
@@ -587,8 +588,8 @@ function nothingTwice(policy: ServicePolicy): ServicePolicy {
 
 describe('openapi.json as a whole', () => {
   it('describes the metadata of a service where clients describe themselves', async () => {
-    await using service = await startService({
-      policy: policyWith({ metadataDocuments: { hosts: [], openRegistration: true } }),
+    await using service = await startWith({
+      metadataDocuments: { hosts: [], openRegistration: true },
     })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await call('GET', service.url + path)

@@ -2,10 +2,9 @@ import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
 
-import { paths } from '../src/platform/http/paths.ts'
 import { notes, portal } from './support/gatehouse.ts'
 import { confirmSignOut } from './support/page-person.ts'
-import { type Asking, discover, getTokens } from './support/relying-party.ts'
+import { type Asking, getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 import { get } from './support/wire.ts'
@@ -18,18 +17,6 @@ forEachStorage('openid-client', (start) => {
 function journey(start: Start, asking: Asking & typeof notes): void {
   const running = sharedService({}, start)
   const { clientId } = asking
-
-  // [RFC 8414 §3.3; OpenID Connect Discovery §4.3; RFC 8414 §5; Discovery 3.1]
-  it('discovers the same metadata at both well-known paths (Discovery)', async () => {
-    const { url } = running()
-    const byOpenid = await discover(url, asking)
-    const byOauth = await oidc.discovery(new URL(url), clientId, undefined, undefined, {
-      algorithm: 'oauth2',
-      execute: [oidc.allowInsecureRequests],
-    })
-    expect(byOauth.serverMetadata()).to.deep.equal(byOpenid.serverMetadata())
-    expect(byOpenid.serverMetadata().token_endpoint).to.equal(url + paths.token)
-  })
 
   // [RFC 6749 §4.1.1; RFC 6749 §4.1.2; RFC 6749 §4.1.3; RFC 7636 §4.3; RFC 7636 §4.6; RFC 9207 §2.4]
   // [OpenID Connect Core §3.1.2.5; What the service does 1; Authentication 2; Authentication 3]

@@ -10,7 +10,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, authorizeUrl, register } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
-import { olivia, policyWith, startService } from './support/gatehouse.ts'
+import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -284,9 +284,7 @@ describe('a connector of ChatGPT', () => {
   })
 
   it('is refused with 429 and Retry-After when the platform has its maximum', async () => {
-    await using service = await startService({
-      policy: policyWith({ registration: { callbacksPerPlatformMax: 1 } }),
-    })
+    await using service = await startWith({ registration: { callbacksPerPlatformMax: 1 } })
     await registerUris(service.url, uri)
     await signIn(service.url, asking)
     const refused = await registerUris(service.url, `${base}another`)

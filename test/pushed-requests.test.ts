@@ -12,7 +12,7 @@ import {
   locationOf,
 } from './support/client.ts'
 import { remove } from './support/database.ts'
-import { notes, policyWith, portal, sam, startService } from './support/gatehouse.ts'
+import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -177,11 +177,9 @@ describe('pushed authorization requests that are refused', () => {
   })
 
   it('count towards the limit of kilobytes before they are read', async () => {
-    await using service = await startService({
-      policy: policyWith({
-        furtherPlans: { pushedAuthorizationRequests: true },
-        limits: { authorizationKilobytesPerAddressMax: 6 },
-      }),
+    await using service = await startWith({
+      furtherPlans: { pushedAuthorizationRequests: true },
+      limits: { authorizationKilobytesPerAddressMax: 6 },
     })
     const tooLong = { state: 'x'.repeat(4097) }
     const answer = await push(service.url, tooLong)

@@ -8,7 +8,7 @@ import * as oidc from 'openid-client'
 import { paths } from '../src/platform/http/paths.ts'
 import { register } from './support/client.ts'
 import { insert } from './support/database.ts'
-import { olivia, policyWith, startService } from './support/gatehouse.ts'
+import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -234,9 +234,7 @@ describe('a registered loopback client', () => {
 describe('registration that is limited or switched off', () => {
   // [RFC 7591 §5; Not shown 12; threat 24]
   it('answers 429 with Retry-After when one network registers too often [95]', async () => {
-    await using service = await startService({
-      policy: policyWith({ registration: { registrationsPerAddressMax: 3 } }),
-    })
+    await using service = await startWith({ registration: { registrationsPerAddressMax: 3 } })
     const answers = await Promise.all(
       Array.from({ length: 8 }, async () => await register(service.url, claudeCode)),
     )
@@ -248,9 +246,7 @@ describe('registration that is limited or switched off', () => {
   })
 
   it('refuses localhost where it is disabled (design 7)', async () => {
-    await using service = await startService({
-      policy: policyWith({ loopbackHosts: ['127.0.0.1', '[::1]'] }),
-    })
+    await using service = await startWith({ loopbackHosts: ['127.0.0.1', '[::1]'] })
     expect(refusalOf(await register(service.url, claudeCode))).to.equal('400 invalid_redirect_uri')
     expect((await register(service.url, codex)).status).to.equal(201)
   })

@@ -14,7 +14,7 @@ import {
   refresh,
   userinfo,
 } from './support/client.ts'
-import { policyWith, portal, resourceServer, startService } from './support/gatehouse.ts'
+import { policyWith, portal, resourceServer, startService, startWith } from './support/gatehouse.ts'
 import { type Calling, callTool, operatorToken } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
@@ -108,8 +108,8 @@ describe('addresses that people and strangers share', () => {
   })
 
   it('bound what invalid credentials cost after that [211]', async () => {
-    await using service = await startService({
-      policy: policyWith({ limits: { ...spent, verificationPointsPerAddressMax: 3 } }),
+    await using service = await startWith({
+      limits: { ...spent, verificationPointsPerAddressMax: 3 },
     })
     const { url } = service
     const { accessToken } = await obtainTokens(url)

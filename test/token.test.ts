@@ -297,7 +297,7 @@ describe('POST /api/oauth/token', () => {
       expect(invalid.headers.get('access-control-expose-headers')).to.match(/www-authenticate/i)
     })
 
-    for (const path of [paths.token, paths.revocation, paths.userinfo]) {
+    for (const path of [paths.token, paths.revocation, paths.introspection, paths.userinfo]) {
       it(`answers the preflight of ${path}`, async () => {
         const method = path === paths.userinfo ? 'GET' : 'POST'
         const asked = ['Access-Control-Request-Headers', 'authorization, content-type']
@@ -305,6 +305,7 @@ describe('POST /api/oauth/token', () => {
         const answer = await send(service().url, { method: 'OPTIONS', path, headers })
         expect(answer.status).to.be.within(200, 204)
         expect(answer.headers.get('access-control-allow-headers')).to.match(/authorization/i)
+        expect(answer.headers.get('access-control-allow-methods')?.split(',')).to.include(method)
         expectOpen(answer)
       })
     }

@@ -117,6 +117,10 @@ export function policyWith(changes: Changes) {
   })
 }
 
+/** Starts a service with changed settings. */
+export const startWith = async (changes: Changes, setup: ServiceSetup = {}) =>
+  await startService({ ...setup, policy: policyWith(changes) })
+
 /** Gives storage more time, for a busy machine. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
-import { mailedPath } from '../support/mail-folder.ts'
+import { linkTo } from '../support/mail-folder.ts'
 import { sharedService } from '../support/shared-service.ts'
 
 const DAY_MS = 86_400_000
@@ -76,7 +76,7 @@ describe('/admin and /account in a browser', () => {
     await page.locator('#delete').press('Enter')
     await page.locator('#code').waitFor()
     await look(page, 'deletion-requested')
-    await page.goto(service().url + (await mailedPath(service(), '/account/deletion')))
+    await page.goto(service().url + (await linkTo(service(), june.login)))
     await page.locator('#deletion-page').waitFor()
     await page.locator('#confirm').press('Enter')
     await page.locator('#deletion-scheduled-page').waitFor()
