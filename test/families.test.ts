@@ -136,8 +136,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
 
   it('occupies a constant space and recognises every token it ever had', async function () {
     this.timeout(300_000)
-    const { url, service: running } = service()
-    const { kysely } = running.stores.database
+    const { url, kysely } = service()
     let { refresh_token: current } = await obtain(url)
     const oldest = current
     const before = await stored(kysely)
@@ -179,10 +178,9 @@ describe('a copy of the database with an old refresh token (design 10, decision 
   const service = sharedService({ environment: { SECRET } })
 
   it('contains no token', async () => {
-    const { url, service: running } = service()
+    const { url, kysely } = service()
     const { refreshToken, accessToken } = await obtainTokens(url)
     const { body } = await refresh(url, refreshToken)
-    const { kysely } = running.stores.database
     const rows = await Promise.all(
       (await kysely.introspection.getTables()).map(async ({ name }) => {
         const query = kysely.selectFrom(name as 'setting').selectAll()
@@ -197,13 +195,11 @@ describe('a copy of the database with an old refresh token (design 10, decision 
   })
 
   it('derives no token that is accepted, and harms none', async () => {
-    const { url, service: running } = service()
+    const { url, kysely } = service()
     const { refreshToken } = await obtainTokens(url)
     const live = (await refresh(url, refreshToken)).body
     const [familyId = '', , oldMac = ''] = refreshToken.split('.')
-    const row = await rowOf(running.stores.database.kysely, 'refresh_token_family', {
-      id: familyId,
-    })
+    const row = await rowOf(kysely, 'refresh_token_family', { id: familyId })
     const text = `${familyId}.${row.generation.toString(36)}`
     const guesses = [row.seed, oldMac, familyId, row.grant_id, ''].flatMap((key) =>
       [`${row.seed} ${text}`, text, `${oldMac} ${text}`, `${row.seed} ${oldMac}`].map((said) =>

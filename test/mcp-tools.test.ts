@@ -418,8 +418,7 @@ describe('public courses as tools show them', () => {
 
   it('exclude drafts and courses of the future, also in searches and counts', async () => {
     await using service = await startService()
-    const { url } = service
-    const { kysely } = service
+    const { url, kysely } = service
     const counted = async () => {
       const { totalCount } = await readTool(url, 'list_public_courses', { values })
       const sites = await readTool(url, 'list_sites', { values: { search: values.site } })

@@ -211,8 +211,7 @@ describe('pushed authorization requests that are refused', () => {
   // [RFC 9126 §4; RFC 9126 §7.4]
   it('include those for scopes and addresses that the client lost since (§7.4)', async () => {
     await using service = await startService(on)
-    const { url } = service
-    const { kysely } = service
+    const { url, kysely } = service
     const pushed = [(await push(url)).body, (await push(url)).body]
     const use = async () => await get(pushedUrl(url, pushed.pop()?.request_uri).href)
     const ofPortal = { client_id: portal.clientId }
