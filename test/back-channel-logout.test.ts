@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -296,49 +297,53 @@ describe('back-channel logout', () => {
     })
   })
 
-  it('keeps notices of an unavailable application without delaying others [147]', async () => {
-    await using host = await startDocumentHost(openssl())
+  /** Two applications get notices: the portal, and one at other.example that answers in this way. */
+  async function startWithOther(answer: (response: ServerResponse) => unknown) {
+    const host = await startDocumentHost(openssl())
+    const clock = { ms: Date.now() }
+    const service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
     const told: string[] = []
-    let away = 0
+    const running = {
+      ...{ service, clock, told, others: 0 },
+      async [Symbol.asyncDispose]() {
+        await service[Symbol.asyncDispose]()
+        await host[Symbol.asyncDispose]()
+      },
+    }
     host.serve(async (request, response) => {
       if (request.headers.host === 'other.example') {
-        away += 1
-        return
+        running.others += 1
+        await answer(response)
+      } else {
+        told.push(await text(request))
+        response.writeHead(204).end()
       }
-      told.push(await text(request))
-      response.writeHead(204).end()
     })
-    const clock = { ms: Date.now() }
-    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
     await choose(service, { backchannel_logout_uri: logoutUri })
-    const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
-    await choose(service, others, notes.clientId)
+    const other = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
+    await choose(service, other, notes.clientId)
+    return running
+  }
+
+  it('keeps notices of an unavailable application without delaying others [147]', async () => {
+    await using running = await startWithOther(() => {})
+    const { service, clock, told } = running
     // These have waited longer.
     await addNotices(service, 200, { client_id: notes.clientId, next_attempt_at: clock.ms - 1000 })
     await addNotices(service, 1, { client_id: portal.clientId, next_attempt_at: clock.ms })
     await received(told, 1)
-    expect(away).to.be.below(9)
+    expect(running.others).to.be.below(9)
     const waiting = await service.kysely.selectFrom('sign_out_notice').select('attempts').execute()
     expect(waiting.filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 
   it('tells an application on time, once per session, while eight others answer slowly [147]', async () => {
-    await using host = await startDocumentHost(openssl())
-    const told: string[] = []
-    let slow = 0
-    host.serve(async (request, response) => {
-      const isSlow = request.headers.host === 'other.example'
-      if (isSlow) slow += 1
-      else told.push(await text(request))
-      await delay(isSlow ? 3000 : 0)
+    await using running = await startWithOther(async (response) => {
+      await delay(3000)
       response.writeHead(200).end()
     })
-    const clock = { ms: Date.now() }
-    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
+    const { service, clock, told } = running
     const { kysely } = service
-    await choose(service, { backchannel_logout_uri: logoutUri })
-    const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
-    await choose(service, others, notes.clientId)
     await signInAtPortal(service)
     const session = await rowOf(kysely, 'relying_party_session')
     const repeated = { ...session, family_id: 'another exchange' }
@@ -352,11 +357,11 @@ describe('back-channel logout', () => {
       await kysely.insertInto('oauth_application_redirect_uri').values(returns).execute()
       await addNotices(service, 20, of)
     }
-    await eventually(20_000, async () => expect(slow).to.equal(32))
+    await eventually(20_000, async () => expect(running.others).to.equal(32))
     await run(service, `delete from site_role where person_id = 'per_sam'`)
     await received(told, 1)
     // Each of the eight has answered one batch at most.
-    expect(slow).to.be.at.most(64)
+    expect(running.others).to.be.at.most(64)
     await becomes(service, { sessions: 0 })
     expect(told).to.have.lengthOf(1)
   })

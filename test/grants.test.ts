@@ -357,10 +357,11 @@ withDatabases('grants and applications', (open) => {
     expect(made.filter(Boolean)).to.have.length(1)
   })
 
+  const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
+
   it('only the last refusals of an application are kept, and none of other clients', async () => {
     const { clientId } = await create(entryOf({}))
     const refusals = makeRefusedRequests(database)
-    const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
     for (let number = 0; number < REFUSALS_PER_CLIENT + 10; number += 1) {
       refusals.note({ ...refusal, clientId, occurredAt: number })
       if (number % 30 === 0) await refusals.flush()
@@ -374,21 +375,10 @@ withDatabases('grants and applications', (open) => {
   })
 
   it('a refusal that cannot be stored does not lose those of other applications', async () => {
-    const [one, other] = [
-      (await create(entryOf({}))).clientId,
-      (await create(entryOf({}))).clientId,
-    ]
+    const { clientId: one } = await create(entryOf({}))
+    const { clientId: other } = await create(entryOf({}))
     const refusals = makeRefusedRequests(database)
-    for (const clientId of [one, other]) {
-      refusals.note({
-        clientId,
-        occurredAt: 1,
-        route: 'token',
-        error: 'x',
-        reason: 'x',
-        requestId: 'r',
-      })
-    }
+    for (const clientId of [one, other]) refusals.note({ ...refusal, clientId, occurredAt: 1 })
     const rename = async (from: string, to: string) =>
       await database.kysely.schema.alterTable(from).renameTo(to).execute()
     await rename('client_refusal', 'elsewhere')
