@@ -189,10 +189,8 @@ describe('/oauth/authorize', () => {
       const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
       const request = authorizeUrl(url, operator)
       await person.authorize(request, asClaude.redirect_uri)
-      await remove(changing.kysely, 'site_role', {
-        person_id: 'per_amir',
-        site_id: 'sit_open_kitchen',
-      })
+      const role = { person_id: 'per_amir', site_id: 'sit_open_kitchen' }
+      await remove(changing.kysely, 'site_role', role)
       expect(await nextStep(person, request)).to.match(toConsent)
       const { searchParams } = await person.authorize(request, asClaude.redirect_uri)
       const claims = await claimsOf(url, searchParams.get('code') ?? '')

@@ -9,7 +9,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, obtainTokens, userinfo } from './support/client.ts'
-import { insert, patiently, withDatabases } from './support/database.ts'
+import { insert, patiently, rowsOf, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -449,9 +449,7 @@ withDatabases('import of people who joined', (open) => {
 withDatabases('import with --missing', (open) => {
   const all = [site, person('ada'), person('bob'), person('eve')]
   const disabled = async ({ kysely }: Database) =>
-    (
-      await kysely.selectFrom('person').select('id').where('disabled_at', 'is not', null).execute()
-    ).map(({ id }) => id)
+    (await rowsOf(kysely, 'person')).flatMap(({ id, disabled_at }) => (disabled_at ? id : []))
 
   it('counts absent people with keep, and disables them with end', async () => {
     await using database = await open()

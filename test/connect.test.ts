@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { rowOf } from './support/database.ts'
+import { rowOf, rowsOf } from './support/database.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
 import {
   decode,
@@ -32,12 +32,7 @@ describe('/admin/{site}/assistants', () => {
   const { service, operator, press, send, visit } = sharedOperator()
 
   const made = async (assistant: string) =>
-    await service()
-      .kysely.selectFrom('oauth_application')
-      .selectAll()
-      .where('assistant', '=', assistant)
-      .where('deleted_at', 'is', null)
-      .execute()
+    await rowsOf(service().kysely, 'oauth_application', { assistant, deleted_at: null })
 
   it('is linked from the site, and adds a public application with one press', async () => {
     expect((await visit('/admin/northlight')).text).to.include(`href="${page}"`)
@@ -63,10 +58,9 @@ describe('/admin/{site}/assistants', () => {
     expect((await press('codex')).text).to.include('already exists')
     const [app, ...others] = await made('codex')
     expect(others).to.deep.equal([])
-    const events = service().kysely.selectFrom('audit_event').selectAll()
-    const ofCodex = events.where('subject_id', '=', app?.client_id ?? '')
-    const actions = (await ofCodex.execute()).map(({ action }) => action)
-    expect(actions).to.deep.equal(['application.create'])
+    const ofCodex = { subject_id: app?.client_id ?? '' }
+    const events = await rowsOf(service().kysely, 'audit_event', ofCodex)
+    expect(events.map(({ action }) => action)).to.deep.equal(['application.create'])
 
     await send(`/admin/northlight/applications/${app?.client_id}/delete`)
     expect(await made('codex')).to.have.length(0)

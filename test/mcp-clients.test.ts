@@ -32,32 +32,47 @@ describe('MCP clients at the tool endpoint', () => {
   const getViewer = { name: 'get_viewer', arguments: {} }
   const failure = (error: unknown) => error
 
-  const openClient2 = async (authProvider: Provider2, mode: 'auto' | 'legacy') => {
+  const openClient2 = async (authProvider: Provider2, mode: 'auto' | 'legacy' = 'auto') => {
     const transport = new Transport2(new URL(running().url + paths.mcp), { authProvider })
     const client = new Client2(me, { versionNegotiation: { mode } })
     await client.connect(transport)
     const version = mode === 'auto' ? '2026-07-28' : '2025-11-25'
     expect(client.getNegotiatedProtocolVersion()).to.equal(version)
-    return { client, transport }
+    return { client, finish: async (callback: URLSearchParams) => transport.finishAuth(callback) }
+  }
+  const openClient1 = async (provider: Provider2) => {
+    const authProvider = provider as unknown as Provider1
+    const transport = new Transport1(new URL(running().url + paths.mcp), { authProvider })
+    const client = new Client1(me)
+    await client.connect(transport as Transport)
+    const finish = async (callback: URLSearchParams) =>
+      await transport.finishAuth(callback.get('code') ?? '')
+    return { client, finish }
   }
 
-  for (const mode of ['auto', 'legacy'] as const) {
+  for (const [which, open, Unauthorized] of [
+    ['client 2 (auto)', openClient2, Unauthorized2],
+    ['client 2 (legacy)', (provider: Provider2) => openClient2(provider, 'legacy'), Unauthorized2],
+    ['client 1', openClient1, Unauthorized1],
+  ] as const) {
     // [MCP Authorization §Resource Parameter Implementation; Tool endpoint 1.1]
-    it(`serves the SDK's client 2 (${mode}) anonymously, challenges it, and serves it signed in`, async () => {
+    it(`serves the SDK's ${which} anonymously, challenges it, and serves it signed in`, async () => {
       const { asked, provider, callback, accessToken } = sdkProvider(notes, sam)
-      const anonymous = await openClient2(provider, mode)
+      const anonymous = await open(provider)
       const before = (await anonymous.client.listTools()).tools.map(({ name }) => name)
-      expect(before).to.include('sign_in').and.not.include('get_viewer')
+      expect(before).to.have.length(6).and.include('sign_in').and.not.include('get_viewer')
       const refused = await anonymous.client.callTool(getViewer).catch(failure)
-      expect(refused).to.be.instanceOf(Unauthorized2)
+      expect(refused).to.be.instanceOf(Unauthorized)
       expect(asked).to.deep.equal([MEMBER_READ])
-      await anonymous.transport.finishAuth(callback())
+      await anonymous.finish(callback())
       await anonymous.client.close()
 
-      const { client } = await openClient2(provider, mode)
+      const { client } = await open(provider)
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include('get_viewer')
       const answer = await client.callTool(getViewer)
       expect(answerIn(answer)).to.include({ id: 'per_sam', name: 'Sam Student' })
+      const list = { name: 'list_enrolled_courses', arguments: { first: 2 } }
+      expect(answerIn(await client.callTool(list))).to.have.nested.property('nodes.length', 2)
       await client.close()
       await expectMember(running().url, accessToken())
     })
@@ -67,41 +82,14 @@ describe('MCP clients at the tool endpoint', () => {
     const { asked, provider, callback } = sdkProvider(notes, sam)
     const markAll = { name: 'mark_all_notifications_read', arguments: {} }
     for (const call of [getViewer, markAll]) {
-      const { client, transport } = await openClient2(provider, 'auto')
+      const { client, finish } = await openClient2(provider)
       expect(await client.callTool(call).catch(failure), call.name).to.be.instanceOf(Unauthorized2)
-      await transport.finishAuth(callback())
+      await finish(callback())
       await client.close()
     }
     expect(asked.at(-1)?.split(' ')).to.have.members([MEMBER_READ, MEMBER_WRITE])
-    const { client } = await openClient2(provider, 'auto')
+    const { client } = await openClient2(provider)
     expect(answerIn(await client.callTool(markAll))).to.include({ unreadNotificationCount: 0 })
     await client.close()
-  })
-
-  // [Tool endpoint 1.1]
-  it("serves the SDK's client 1 anonymously, challenges it, and serves it signed in", async () => {
-    const { asked, provider, callback, accessToken } = sdkProvider(notes, sam)
-    const open = async () => {
-      const authProvider = provider as unknown as Provider1
-      const transport = new Transport1(new URL(running().url + paths.mcp), { authProvider })
-      const client = new Client1(me)
-      await client.connect(transport as Transport)
-      return { client, transport }
-    }
-    const anonymous = await open()
-    expect((await anonymous.client.listTools()).tools).to.have.length(6)
-    const refused = await anonymous.client.callTool(getViewer).catch(failure)
-    expect(refused).to.be.instanceOf(Unauthorized1)
-    expect(asked).to.deep.equal([MEMBER_READ])
-    await anonymous.transport.finishAuth(callback().get('code') ?? '')
-    await anonymous.client.close()
-
-    const { client } = await open()
-    await client.listTools()
-    const answer = await client.callTool({ name: 'list_enrolled_courses', arguments: { first: 2 } })
-    expect(answer.isError).to.not.equal(true)
-    expect(answerIn(answer)).to.have.nested.property('nodes.length', 2)
-    await client.close()
-    await expectMember(running().url, accessToken())
   })
 })

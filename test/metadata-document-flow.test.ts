@@ -9,7 +9,7 @@ import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { insert, rowOf } from './support/database.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
@@ -188,12 +188,8 @@ describe('Client ID Metadata Documents', () => {
     expect(page).to.include({ totalCount: 1, hasNextPage: false })
     expect(page.rows[0]).to.include({ state: 'approved' })
     expect(page.rows[0]?.decided?.by).to.match(/Olivia/)
-    const event = await test.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('subject_kind', '=', 'document_client')
-      .where('subject_id', '=', clientId)
-      .executeTakeFirst()
+    const ofClient = { subject_kind: 'document_client', subject_id: clientId } as const
+    const event = await rowOf(test.kysely, 'audit_event', ofClient)
     expect(event).to.include({ action: 'document_client.approved', actor_person_id: 'per_olivia' })
     expect(event).to.include({ before: '{"review":"unreviewed"}' })
     test.host.serve(renamed)

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 
 import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { rowsOf } from './support/database.ts'
 import type { RunningService } from './support/gatehouse.ts'
 import { answerIn, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
@@ -89,12 +90,7 @@ forEachDatabase('an operator’s assistant', (start) => {
     const { id: postId } = await assistant.call('create_post', { title: 'Draft', body: 'Not yet.' })
     await assistant.call('update_post', { id: postId, body: 'Now.' })
     expect(await assistant.call('get_site_post', { id: postId })).to.include({ body: 'Now.' })
-    const trail = await running.kysely
-      .selectFrom('audit_event')
-      .select(['action', 'actor_person_id', 'request_id'])
-      .where('subject_id', '=', sectionId)
-      .orderBy('occurred_at')
-      .execute()
+    const trail = await rowsOf(running.kysely, 'audit_event', { subject_id: sectionId })
     const actions = ['section.create', 'section.update', 'section.delete']
     expect(trail.map(({ action }) => action)).to.have.members(actions)
     for (const { actor_person_id, request_id } of trail) {

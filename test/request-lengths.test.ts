@@ -6,9 +6,8 @@ import {
   type RequestLengths,
 } from '../src/oauth/authorization/authorize-requests.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { askToAuthorize, locationOf } from './support/client.ts'
+import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
-import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode, FORM, send } from './support/wire.ts'
@@ -79,11 +78,7 @@ forEachStorage('an authorization request that is too long', (start) => {
   }
 
   it('is refused when it is pushed, and not stored', async () => {
-    const body = encode({
-      ...{ response_type: 'code', client_id: notes.clientId, redirect_uri: notes.redirectUri },
-      ...{ scope: MEMBER_SCOPE, resource: service().url, state: long(4097) },
-      ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
-    })
+    const { searchParams: body } = authorizeUrl(service().url, { state: long(4097) })
     const stored = await bytesStored(service(), async () => {
       const asked = { method: 'POST', path: '/api/oauth/par', headers: FORM, body }
       const answer = await send(service().url, asked)

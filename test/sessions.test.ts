@@ -225,12 +225,10 @@ describe('sessions of browsers', () => {
     )
     expect(ends.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303, 303])
     expect(await lives(cookiesOf(victim))).to.deep.equal(neither)
-    const events = () =>
-      rowsOf(service().kysely, 'audit_event', {
-        action: 'sign_out.others',
-        actor_person_id: 'per_amir',
-      })
-    await eventually(5000, async () => expect(await events()).to.have.length(1))
+    const ended = { action: 'sign_out.others', actor_person_id: 'per_amir' } as const
+    await eventually(5000, async () => {
+      expect(await rowsOf(service().kysely, 'audit_event', ended)).to.have.length(1)
+    })
   })
 
   // [267; 269]

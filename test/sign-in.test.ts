@@ -172,10 +172,8 @@ describe('sign-in: known browsers (weakness 12)', () => {
   it('are forgotten when the person signs out everywhere', async () => {
     await using service = await start()
     const cookie = await becomeKnown(service)
-    await insert(service.kysely, 'signed_out_everywhere', {
-      person_id: 'per_sam',
-      signed_out_at: Date.now() + 1,
-    })
+    const signedOut = { person_id: 'per_sam', signed_out_at: Date.now() + 1 }
+    await insert(service.kysely, 'signed_out_everywhere', signedOut)
     await attack(service)
     expect(await statusWith(service, cookie)).to.equal(429)
   })

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { openSmtp } from '../src/directory/mail/smtp.ts'
 import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
 import { type MessageHandler, makeOutbox } from '../src/platform/outbox/outbox.ts'
-import type { DatabaseLocation } from '../src/platform/store/database.ts'
+import type { Database, DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
@@ -20,6 +20,8 @@ export type WorkerTask =
   | { task: 'invite'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
   | { task: 'send'; location: DatabaseLocation; smtpUrl: string }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
+
+type TaskOf<Name extends WorkerTask['task']> = Extract<WorkerTask, { task: Name }>
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
 
@@ -40,70 +42,56 @@ async function answer(task: WorkerTask): Promise<void> {
 }
 
 async function run(task: WorkerTask): Promise<WorkerResult> {
+  if (task.task === 'consume') return { outcomes: await consume(task) }
   if (task.task === 'migrate') {
     await prepared()
-    const { migrationsFolder } = task
-    await using _ = await openDatabase(
-      task.location,
-      migrationsFolder === undefined ? {} : { migrationsFolder },
-    )
+    const { task: _, location, ...options } = task
+    await using _database = await openDatabase(location, options)
     return { outcomes: [] }
   }
+  await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
   if (task.task === 'deliver') {
-    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
     await postDelivery({ database, now: Date.now }, 1).run(new AbortController().signal)
-    return { outcomes: [] }
+  } else if (task.task === 'send') await sendAll(database, task.smtpUrl)
+  else await inviteAll(database, task)
+  return { outcomes: [] }
+}
+
+async function sendAll(database: Database, smtpUrl: string): Promise<void> {
+  const transport = openSmtp(smtpUrl)
+  const send: MessageHandler['send'] = async ({ id, createdAt }, signal) => {
+    const from = { name: 'x', address: 'x@x.example' }
+    const content = { to: 'y@y.example', subject: id, text: id, html: id }
+    await transport.deliver({ id, createdAt, from, ...content }, signal)
   }
-  if (task.task === 'send') {
-    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
-    const transport = openSmtp(task.smtpUrl)
-    const send: MessageHandler['send'] = async ({ id, createdAt }, signal) => {
-      const from = { name: 'x', address: 'x@x.example' }
-      const content = { to: 'y@y.example', subject: id, text: id, html: id }
-      await transport.deliver({ id, createdAt, from, ...content }, signal)
-    }
-    const logger = pino({ level: 'silent' })
-    const ports = {
-      database,
-      now: Date.now,
-      logger,
-      sweeps: undefined,
-      lookMs: 1000,
-      hear: () => {},
-    }
-    const { run } = makeOutbox(ports).task({ mail: { send, gaveUp: () => {} } })
-    await prepared()
-    await run(new AbortController().signal)
-    transport.close()
-    return { outcomes: [] }
-  }
-  if (task.task === 'invite') {
-    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
-    await prepared()
-    const { actor, emails, max } = task
-    const { invite } = makeInvitations(
-      {
-        links: makeOneTimeLinks([Buffer.alloc(32)]),
-        queueMail: async () => {},
-        linkRequests: { recoveryOf: async () => {} },
-      },
-      max,
-    )
-    const inviting = emails.map(async (email) => {
-      await invite(database, actor, { email, roles: ['student'] })
-    })
-    for (const sent of await Promise.allSettled(inviting)) {
-      if (sent.status === 'rejected' && sent.reason?.code !== 'LIMIT_REACHED') throw sent.reason
-    }
-    return { outcomes: [] }
-  }
-  await using store = await openStore(task.place)
-  const codes = store.adapterFor('AuthorizationCode')
-  await codes.find(task.id)
+  const ports = { database, now: Date.now, logger: pino({ level: 'silent' }), hear: () => {} }
+  const outbox = makeOutbox({ ...ports, sweeps: undefined, lookMs: 1000 })
+  const { run: sendNext } = outbox.task({ mail: { send, gaveUp: () => {} } })
   await prepared()
-  const uses = Array.from({ length: task.times }, () => codes.consumeOnce(task.id))
-  return { outcomes: await Promise.all(uses) }
+  await sendNext(new AbortController().signal)
+  transport.close()
+}
+
+async function inviteAll(database: Database, { actor, emails, max }: TaskOf<'invite'>) {
+  await prepared()
+  const links = makeOneTimeLinks([Buffer.alloc(32)])
+  const ports = { links, queueMail: async () => {}, linkRequests: { recoveryOf: async () => {} } }
+  const { invite } = makeInvitations(ports, max)
+  const inviting = emails.map(async (email) => {
+    await invite(database, actor, { email, roles: ['student'] })
+  })
+  for (const sent of await Promise.allSettled(inviting)) {
+    if (sent.status === 'rejected' && sent.reason?.code !== 'LIMIT_REACHED') throw sent.reason
+  }
+}
+
+async function consume({ place, id, times }: TaskOf<'consume'>) {
+  await using store = await openStore(place)
+  const codes = store.adapterFor('AuthorizationCode')
+  await codes.find(id)
+  await prepared()
+  return await Promise.all(Array.from({ length: times }, () => codes.consumeOnce(id)))
 }
 
 async function prepared(): Promise<void> {

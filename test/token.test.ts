@@ -18,7 +18,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
-import { change, remove } from './support/database.ts'
+import { change, remove, rowOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
 import { notes, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
@@ -169,7 +169,7 @@ describe('POST /api/oauth/token', () => {
 
   // [RFC 6749 §4.1.2; RFC 6750 §5.3; MCP Authorization §Token Theft; Limits 1; Not shown 13]
   it('keeps the lifetimes of design 9', async () => {
-    const { url, service: running } = service()
+    const { url, kysely, service: running } = service()
     const { state } = running.stores
     const code = await getCode(url)
     const ofToken = async (token: string) => {
@@ -184,12 +184,8 @@ describe('POST /api/oauth/token', () => {
     const tokens = (await exchange(url, code)).body as Tokens
     expect(await ofToken(tokens.access_token)).to.equal(3600)
     expect(await ofToken(tokens.refresh_token)).to.equal(30 * 86_400)
-    const grant = await running.stores.database.kysely
-      .selectFrom('oauth_grant')
-      .innerJoin('refresh_token_family as f', 'f.grant_id', 'oauth_grant.id')
-      .select(['granted_at', 'expires_at'])
-      .where('f.id', '=', sha256(code))
-      .executeTakeFirstOrThrow()
+    const { grant_id: id } = await rowOf(kysely, 'refresh_token_family', { id: sha256(code) })
+    const grant = await rowOf(kysely, 'oauth_grant', { id })
     expect((grant.expires_at - grant.granted_at) / 1000).to.be.greaterThan(90 * 86_400)
 
     const person = makeHeadlessPerson(sam)

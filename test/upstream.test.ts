@@ -80,12 +80,8 @@ forEachDatabase('a forwarded request', (start) => {
     const { claims } = (await ask(url, token, COUPONS)).body
     expect(claims).to.include({ scope: READ, sub: 'per_amir' })
     const { kysely } = service
-    await insert(kysely, 'site_role', {
-      person_id: 'per_amir',
-      site_id: claims.org_id,
-      role: 'lecturer',
-      granted_at: 1,
-    })
+    const added = { person_id: 'per_amir', role: 'lecturer', granted_at: 1 } as const
+    await insert(kysely, 'site_role', { ...added, site_id: claims.org_id })
     const later = (await ask(url, token, COUPONS)).body.claims
     expect(later.roles).to.have.members(['admin', 'lecturer'])
     expect(later.jti).not.to.equal(claims.jti)

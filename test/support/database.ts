@@ -131,7 +131,9 @@ export async function rowOf<Name extends keyof Schema>(
 export async function change<Name extends keyof Schema>(
   ...[kysely, table, where, values]: [Kysely<Schema>, Name, Partial<Row<Name>>, Partial<Row<Name>>]
 ) {
-  const assigned = sql.join(equations(values))
+  const assigned = sql.join(
+    Object.entries(values).map(([column, value]) => sql`${sql.ref(column)} = ${value}`),
+  )
   await sql`update ${sql.table(table)} set ${assigned} where ${haveValues(where)}`.execute(kysely)
 }
 
@@ -141,10 +143,9 @@ export async function remove<Name extends keyof Schema>(
   await sql`delete from ${sql.table(table)} where ${haveValues(where ?? {})}`.execute(kysely)
 }
 
-function equations(values: object) {
-  return Object.entries(values).map(([column, value]) => sql`${sql.ref(column)} = ${value}`)
-}
-
 function haveValues(values: object) {
-  return sql.join([sql`1 = 1`, ...equations(values)], sql` and `)
+  const tests = Object.entries(values).map(([column, value]) =>
+    value === null ? sql`${sql.ref(column)} is null` : sql`${sql.ref(column)} = ${value}`,
+  )
+  return sql.join([sql`1 = 1`, ...tests], sql` and `)
 }
