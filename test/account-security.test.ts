@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { rowOf } from './support/database.ts'
-import { flushingSoon, sam, startService } from './support/gatehouse.ts'
+import { flushing, flushingSoon, sam, startService, startWith } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -69,11 +69,8 @@ describe(`${page}: the password`, () => {
 
   // [249]
   it('limits wrong current passwords as sign-ins', async () => {
-    const policy = (given: Parameters<typeof flushingSoon>[0]) => ({
-      ...flushingSoon(given),
-      signIn: { ...given.signIn, failuresPerAccountAndAddressMax: 2 },
-    })
-    await using service = await startService({ policy })
+    const signIn = { failuresPerAccountAndAddressMax: 2 }
+    await using service = await startWith({ ...flushing, signIn })
     const wrong = { ...both, current: 'wrong' }
     const { person, seen } = await change(service, wrong)
     expect((await person.send(seen, page, wrong)).status).to.equal(422)

@@ -5,13 +5,13 @@ import { authorizeUrl } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import {
   amir,
-  flushingSoon,
+  flushing,
   june,
   noor,
   olivia,
   type RunningService,
   sam,
-  startService,
+  startWith,
 } from './support/gatehouse.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, linkOf, makePagePerson, type Seen, textOf } from './support/page-person.ts'
@@ -23,15 +23,8 @@ const both = { name: 'Ines Newcomer', password: fresh, repeated: fresh }
 const ines = { login: 'ines@new.example', password: fresh }
 const invite = mutationOf('inviteMember')
 const signUp = '/sign-up/northlight'
-const policyWithLimits =
-  (limits: object = {}, mail: object = {}) =>
-  (given: Parameters<typeof flushingSoon>[0]) => ({
-    ...flushingSoon(given),
-    signIn: { ...given.signIn, ...limits },
-    mail: { ...given.mail, ...mail },
-  })
-const start = async (limits?: object, mail?: object) =>
-  await startService({ policy: policyWithLimits(limits, mail) })
+const start = async (signIn: object = {}, mail: object = {}) =>
+  await startWith({ ...flushing, signIn, mail })
 
 async function invited(service: RunningService, email: string, ...roles: string[]) {
   const operator = await startOperator(service)

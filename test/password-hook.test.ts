@@ -6,14 +6,12 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
-import { authorizeUrl } from './support/client.ts'
+import { openSignIn } from './support/client.ts'
 import { change, rowOf } from './support/database.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
-import { hiddenField } from './support/page-person.ts'
 import { findProgram, freePort, startProgram, temporaryFolder } from './support/programs.ts'
-import { encode, FORM, send } from './support/wire.ts'
 
 const CHECK = 'https://client.example/password-check'
 const stranger = { login: 'nobody@northlight.example', password: sam.password }
@@ -44,17 +42,9 @@ describe('the password check of the platform', () => {
     (await rowOf(kysely, 'person', { email_canonical: sam.login })).password_hash
 
   async function signIn({ url }: RunningService, typed: { login: string; password: string }) {
-    const { pathname, search } = authorizeUrl(url)
-    const start = await send(url, { path: pathname + search })
-    const path = start.headers.get('location') ?? ''
-    const cookies = start.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
-    const headers = ['Cookie', cookies.join('; ')]
-    const csrf = hiddenField((await send(url, { path, headers })).text)
+    const answer = await openSignIn(url)
     const startedMs = performance.now()
-    const { status, text } = await send(url, {
-      ...{ method: 'POST', path, body: encode({ csrf, ...typed }) },
-      headers: [...FORM, ...headers],
-    })
+    const { status, text } = await answer(typed)
     return { status, text, ms: performance.now() - startedMs }
   }
 

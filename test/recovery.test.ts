@@ -1,6 +1,14 @@
 import { expect } from 'chai'
 
-import { flushingSoon, noor, type RunningService, sam, startService } from './support/gatehouse.ts'
+import {
+  flushing,
+  flushingSoon,
+  noor,
+  type RunningService,
+  sam,
+  startService,
+  startWith,
+} from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
@@ -20,6 +28,13 @@ describe('/recover', () => {
     const person = makePagePerson(service.url, { ...sam, password: fresh })
     const form = await person.visit('/recover')
     return { person, sent: await person.send(form, '/recover', { login }) }
+  }
+
+  /** Asks for a mail, and opens the link in the last of `count` mails. */
+  async function opened(service: RunningService, count?: number) {
+    const { person } = await ask(service)
+    const path = await recoveryPath(service, count)
+    return { person, path, page: await person.visit(path) }
   }
 
   it('sets a new password with a mail, and signs out other browsers', async () => {
@@ -79,9 +94,7 @@ describe('/recover', () => {
 
   it('explains a weak password at the field, and keeps the link', async () => {
     await using service = await start()
-    const { person } = await ask(service)
-    const path = await recoveryPath(service)
-    const page = await person.visit(path)
+    const { person, path, page } = await opened(service)
     const weak = await person.send(page, path, { password: 'sam', repeated: 'sam' })
     expect(weak.status).to.equal(422)
     expect(weak.text).to.include('at least 15 characters')
@@ -125,15 +138,10 @@ describe('/recover', () => {
 
   it('ends the other links of the person [239]', async () => {
     await using service = await start()
-    const first = await ask(service)
-    const path = await recoveryPath(service)
-    const page = await first.person.visit(path)
-    const second = await ask(service)
-    const other = await recoveryPath(service, 2)
-    expect(
-      (await second.person.send(await second.person.visit(other), other, both)).status,
-    ).to.equal(200)
-    expect((await first.person.send(page, path, both)).status).to.equal(410)
+    const first = await opened(service)
+    const second = await opened(service, 2)
+    expect((await second.person.send(second.page, second.path, both)).status).to.equal(200)
+    expect((await first.person.send(first.page, first.path, both)).status).to.equal(410)
   })
 
   // [236]
@@ -152,9 +160,7 @@ describe('/recover', () => {
   // [239]
   it('accepts one of several uses at the same time', async () => {
     await using service = await start()
-    const { person } = await ask(service)
-    const path = await recoveryPath(service)
-    const page = await person.visit(path)
+    const { person, path, page } = await opened(service)
     const uses = await Promise.all([1, 2, 3].map(() => person.send(page, path, both)))
     expect(uses.map(({ status }) => status).sort()).to.deep.equal([200, 410, 410])
   })
@@ -167,28 +173,21 @@ describe('/recover', () => {
     const ofSam = service.kysely.updateTable('person').where('name', '=', 'Sam Student')
     const changes = [{ disabled_at: 1 }, { email_canonical: 'new@x.example' }]
     for (const [done, change] of changes.entries()) {
-      const { person } = await ask(service)
-      const path = await recoveryPath(service, done + 1)
-      const page = await person.visit(path)
+      const { person, path, page } = await opened(service, done + 1)
       await ofSam.set(change).execute()
       expect((await person.send(page, path, both)).status).to.equal(410)
       await ofSam.set({ disabled_at: null, email_canonical: sam.login }).execute()
       expect((await person.visit(path)).status, 'used up').to.equal(410)
     }
-    const { person } = await ask(service)
-    const path = await recoveryPath(service, changes.length + 1)
-    expect((await person.visit(path)).status).to.equal(200)
+    const { person, path, page } = await opened(service, changes.length + 1)
+    expect(page.status).to.equal(200)
     clock.aheadMs = 20 * 60_000
     expect((await person.visit(path)).status).to.equal(410)
   })
 
   // [244]
   it('limits the requests of a network', async () => {
-    const policy = (given: Parameters<typeof flushingSoon>[0]) => ({
-      ...flushingSoon(given),
-      signIn: { ...given.signIn, recoveriesPerAddressMax: 2 },
-    })
-    await using service = await startService({ policy })
+    await using service = await startWith({ ...flushing, signIn: { recoveriesPerAddressMax: 2 } })
     await ask(service, 'a@x.example')
     await ask(service, 'b@x.example')
     const { sent } = await ask(service, 'c@x.example')

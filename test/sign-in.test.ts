@@ -14,7 +14,7 @@ import { canonicalEmail } from '../src/directory/people/person-store.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
-import { authorizeUrl } from './support/client.ts'
+import { openSignIn } from './support/client.ts'
 import { insert } from './support/database.ts'
 import {
   configFolder,
@@ -25,8 +25,7 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
-import { hiddenField } from './support/page-person.ts'
-import { type Answer, encode, FORM, send } from './support/wire.ts'
+import { type Answer, send } from './support/wire.ts'
 
 const strict = {
   failuresPerAccountAndAddressMax: 3,
@@ -42,23 +41,8 @@ const startWith = async (signIn: Partial<ServicePolicy['signIn']>, setup: Servic
 
 const from = (address: string) => ['X-Forwarded-For', address]
 
-async function openForm({ url }: RunningService, kept?: string) {
-  const { pathname, search } = authorizeUrl(url)
-  const start = await send(url, { path: pathname + search })
-  const path = start.headers.get('location') ?? ''
-  const cookies = start.headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';')[0])
-    .concat(kept ?? [])
-    .join('; ')
-  const page = await send(url, { path, headers: ['Cookie', cookies] })
-  const csrf = hiddenField(page.text)
-  return async (answers: { login: string; password: string }, headers: readonly string[] = []) =>
-    await send(url, {
-      ...{ method: 'POST', path, body: encode({ csrf, ...answers }) },
-      headers: [...FORM, 'Cookie', cookies, ...headers],
-    })
-}
+const openForm = async ({ url }: RunningService, kept?: string) =>
+  await openSignIn(url, kept === undefined ? [] : [kept])
 
 const browserCookie = ({ headers }: Answer) =>
   headers.getSetCookie().find((cookie) => cookie.startsWith('gatehouse_browser=')) ?? ''

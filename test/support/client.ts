@@ -7,6 +7,7 @@ import {
   makeHeadlessPerson,
 } from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
+import { hiddenField } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
@@ -80,6 +81,17 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
   const address = authorizeUrl(url, fields)
   const redirectUri = address.searchParams.get('redirect_uri') ?? ''
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
+}
+
+/** Opens the sign-in page in a new browser with this cookie, and returns what sends its form. */
+export async function openSignIn(url: string, kept: string[] = []) {
+  const start = await askToAuthorize(url)
+  const path = start.headers.get('location') ?? ''
+  const set = start.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
+  const cookies = ['Cookie', [...set, ...kept].join('; ')]
+  const csrf = hiddenField((await get(url + path, cookies)).text)
+  return async (typed: Pick<Answers, 'login' | 'password'>, headers: readonly string[] = []) =>
+    await postForm(url + path, { csrf, ...typed }, [...cookies, ...headers])
 }
 
 export type ObtainedCode = Awaited<ReturnType<typeof obtainCode>>

@@ -127,9 +127,8 @@ export function patient(policy: ServicePolicy): ServicePolicy {
 }
 
 /** Writes the audit trail, refusals and usage almost at once, for tests that read them. */
-export function flushingSoon(policy: ServicePolicy): ServicePolicy {
-  return { ...policy, storage: { ...policy.storage, usageFlushSeconds: 0.02 } }
-}
+export const flushing = { storage: { usageFlushSeconds: 0.02 } }
+export const flushingSoon = policyWith(flushing)
 
 function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
   if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false
