@@ -1,11 +1,10 @@
 import { expect } from 'chai'
-import { sql } from 'kysely'
 
 import type { Client } from '../src/oauth/clients/client.ts'
 import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { insert, rowsOf, withDatabases } from './support/database.ts'
+import { change, insert, rowsOf, withDatabases } from './support/database.ts'
 
 const NOW_MS = 1_800_000_000_000
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
@@ -141,8 +140,8 @@ withDatabases('copies of metadata documents', (open) => {
       ...{ id: 'g', person_id: 'p', client_id: addressOf('used'), client_name: 'used' },
       ...{ client_origin: 'document', allowed: '{}', granted_at: 0, expires_at: nowMs * 2 },
     })
-    await sql`update document_client set review = 'blocked'
-      where client_id = ${addressOf('reviewed')}`.execute(kysely)
+    const reviewed = { client_id: addressOf('reviewed') }
+    await change(kysely, 'document_client', reviewed, { review: 'blocked' })
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       nowMs += 60_000
       await resolve(name)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
@@ -189,39 +190,23 @@ describe('the Member API for the token of one person at one site', () => {
   }
 })
 
-async function giveTwoOfEach({ service }: RunningService): Promise<void> {
-  const { kysely } = service.stores.database
-  const twoOf = async (
-    table: 'course' | 'digital_product' | 'consulting_service' | 'event',
-    site: string,
-  ) => {
-    const offers = kysely.selectFrom(table).select('id').where('site_id', '=', site)
-    return (await offers.orderBy('id').limit(2).execute()).map(({ id }) => id)
-  }
-  for (const [person_id, site] of [
-    ['per_sam', 'sit_northlight'],
-    ['per_noor', 'sit_northlight'],
-    ['per_marco', 'sit_northlight'],
-    ['per_june', 'sit_open_kitchen'],
-  ] as const) {
-    const given = (id: string) => ({ id: `given_${person_id}_${id}`, person_id, purchased_at: 1 })
-    const courses = (await twoOf('course', site)).map((id) => ({ ...given(id), course_id: id }))
-    const products = (await twoOf('digital_product', site)).map((id) => ({
-      ...{ ...given(id), digital_product_id: id },
-    }))
-    const services = (await twoOf('consulting_service', site)).map((id) => ({
-      ...{ ...given(id), consulting_service_id: id },
-    }))
-    const events = (await twoOf('event', site)).map((id) => ({
-      ...{ id: `given_${person_id}_${id}`, person_id, event_id: id, registered_at: 1 },
-    }))
-    for (const insert of [
-      kysely.insertInto('course_purchase').values(courses),
-      kysely.insertInto('digital_product_purchase').values(products),
-      kysely.insertInto('consulting_service_purchase').values(services),
-      kysely.insertInto('event_registration').values(events),
+async function giveTwoOfEach({ kysely }: RunningService): Promise<void> {
+  for (const [table, offer, time] of [
+    ['course_purchase', 'course', 'purchased_at'],
+    ['digital_product_purchase', 'digital_product', 'purchased_at'],
+    ['consulting_service_purchase', 'consulting_service', 'purchased_at'],
+    ['event_registration', 'event', 'registered_at'],
+  ]) {
+    for (const [person, site] of [
+      ['per_sam', 'sit_northlight'],
+      ['per_noor', 'sit_northlight'],
+      ['per_marco', 'sit_northlight'],
+      ['per_june', 'sit_open_kitchen'],
     ]) {
-      await insert.onConflict((conflict) => conflict.doNothing()).execute()
+      const given = `select 'given_${person}_' || id, '${person}', id, 1 from ${offer}
+        where site_id = '${site}' order by id limit 2 on conflict do nothing`
+      const columns = `id, person_id, ${offer}_id, ${time}`
+      await sql.raw(`insert into ${table} (${columns}) ${given}`).execute(kysely)
     }
   }
 }

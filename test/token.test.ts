@@ -299,9 +299,10 @@ describe('POST /api/oauth/token', () => {
         const asked = ['Access-Control-Request-Headers', 'authorization, content-type']
         const headers = [...asPage, 'Access-Control-Request-Method', method, ...asked]
         const answer = await send(service().url, { method: 'OPTIONS', path, headers })
-        expect(answer.status).to.be.within(200, 204)
+        const methods = path === paths.userinfo ? 'GET,POST' : 'POST'
+        expect(answer.status).to.equal(204)
         expect(answer.headers.get('access-control-allow-headers')).to.match(/authorization/i)
-        expect(answer.headers.get('access-control-allow-methods')?.split(',')).to.include(method)
+        expect(answer.headers.get('access-control-allow-methods')).to.equal(methods)
         expectOpen(answer)
       })
     }
