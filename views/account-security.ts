@@ -8,7 +8,7 @@ export interface PasswordProblems {
   readonly current?: string | undefined
   readonly password?: string | undefined
   readonly repeated?: string | undefined
-  /** With the code of a one-time link. */
+  /** The problem with the code of a one-time link. */
   readonly code?: string | undefined
 }
 

@@ -12,7 +12,7 @@ export interface SessionView {
   readonly network: string | null
   readonly startedAt: number
   readonly seenAt: number
-  /** Whether it is the session of the browser that shows the page. */
+  /** Whether this is the session of the browser that shows the page. */
   readonly current: boolean
 }
 
@@ -26,7 +26,7 @@ export interface SessionsPage {
   readonly done: string | undefined
 }
 
-/** Lists the browsers in which a person is signed in, with buttons to sign out of the others. */
+/** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
 export function sessionsPage(page: SessionsPage): Page {
   const { area, sessions } = page
   return areaPage({

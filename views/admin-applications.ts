@@ -77,7 +77,7 @@ export interface ApplicationPage {
     readonly refusals: string
     readonly addSecret: string
     readonly remove: string
-    /** The page that asks for confirmation. The action `enable` needs no confirmation. */
+    /** The page that asks whether to disable the application. Enabling it needs no confirmation. */
     readonly disable: string
     readonly enable: string
     readonly assistants: string

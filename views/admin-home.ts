@@ -38,7 +38,7 @@ export interface AdminHomePage {
   readonly selfSignUp: {
     readonly isOn: boolean
     readonly signUpHref: string
-    /** The URL of the form that changes it; undefined for people who must not change it. */
+    /** The URL of the form that turns self sign-up on or off; undefined for people who must not do so. */
     readonly action: string | undefined
   }
   readonly done: string | undefined

@@ -9,7 +9,7 @@ export interface OverviewPage {
   readonly siteName: string
   readonly countedAt: number
   readonly days: readonly OverviewDayView[]
-  /** The number of distinct people who used an application on any of the days. */
+  /** The number of distinct people who used an application in the whole period. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
   readonly applicationsHref: string | undefined
@@ -71,7 +71,7 @@ const sections: readonly Section[] = [
   },
 ]
 
-/** Shows the figures of a site for 30 days, as charts and tables. */
+/** Shows how applications were used at a site on each of the last days, as charts and tables. */
 export function overviewPage(page: OverviewPage): Page {
   const { area, siteName, days, countedAt, reasons } = page
   return areaPage({

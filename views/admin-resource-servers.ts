@@ -23,7 +23,7 @@ export interface ResourceServersPage {
     readonly href: string
   }[]
   readonly action: string
-  /** The name that was entered, if it was invalid. */
+  /** The name as entered, if it was rejected; otherwise empty. */
   readonly typed: string
   readonly problem: string | undefined
   readonly pager: Pager

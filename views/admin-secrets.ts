@@ -10,7 +10,7 @@ export interface SecretView {
   readonly removeHref: string | undefined
 }
 
-/** Shows a new secret, which is not shown again. */
+/** Renders a new secret, which is shown only once. */
 export function secretNotice(secret: string): Html {
   return html`<div class="notice warning" role="status">
 <p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
@@ -49,7 +49,7 @@ ${csrfField(csrf)}
 
 interface StopSection {
   readonly disabledAt: number | undefined
-  /** The page that asks for confirmation. The action `enable` needs no confirmation. */
+  /** The page that asks whether to disable the application. Enabling it needs no confirmation. */
   readonly disable: string
   readonly enable: string
   readonly remove: string

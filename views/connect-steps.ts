@@ -25,7 +25,7 @@ export type InstructionView = {
   | { readonly kind: 'link'; readonly label: string; readonly href: string }
 )
 
-/** Renders the steps for an assistant, collapsible. `local`: the service is reachable only from this computer. */
+/** Renders the steps for an assistant, collapsible. `local` means that only this computer can reach the service. */
 export function connectSteps(
   steps: ConnectStepsView,
   { local, open = false }: { readonly local: boolean; readonly open?: boolean },

@@ -14,7 +14,7 @@ export interface MailMessage {
 }
 
 export interface MailLook {
-  /** The name at the top. */
+  /** The name of the sender, for the heading of the message. */
   readonly name: string
   /** The absolute URL of the logo. */
   readonly logoHref: string | undefined

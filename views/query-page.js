@@ -4,7 +4,7 @@
   const place = document.getElementById('graphiql')
   const plain = document.getElementById('plain')
 
-  // The packages of GraphiQL that write styles into the page give them this name's value.
+  // GraphiQL's packages add this nonce to the styles that they insert, so the Content-Security-Policy allows them.
   globalThis.__webpack_nonce__ = document.currentScript.nonce
 
   const run = async ({ query, variables, operationName }) => {
@@ -14,12 +14,12 @@
       body: JSON.stringify({ query, variables, operationName }),
     })
     const answer = await response.json()
-    // A refusal of the service is no answer of GraphQL.
+    // An error response of the service is not a GraphQL response, so convert it to one.
     const { error, error_description: why } = answer
     return error === undefined ? answer : { errors: [{ message: why ?? error }] }
   }
 
-  // In a small window the plain form is the better one.
+  // GraphiQL needs a wide window. In a narrow one, keep the plain form.
   const hasRoom = matchMedia('(min-width: 44rem)').matches
   if (hasRoom && place && React && ReactDOM && GraphiQL) {
     place.hidden = false
@@ -29,7 +29,7 @@
       defaultQuery: place.dataset.query,
       defaultEditorToolsVisibility: 'variables',
       isHeadersEditorEnabled: false,
-      // What was typed is gone with the tab: a computer may be shared.
+      // Forget entered queries when the tab is closed, because other people may use this computer.
       storage: sessionStorage,
     }
     ReactDOM.createRoot(place).render(React.createElement(GraphiQL, settings))

@@ -10,7 +10,7 @@ export interface QueryPage {
   readonly siteName: string
   /** A sentence about what a query on this page can do. */
   readonly says: string
-  /** The sites of the person, among them the current one. */
+  /** The sites of the person, including the current site. */
   readonly sites?: readonly SiteLink[] | undefined
   readonly action: string
   readonly hidden?: Readonly<Record<string, string>> | undefined

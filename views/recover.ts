@@ -15,7 +15,7 @@ export interface AddressForm {
   readonly problem?: string | undefined
 }
 
-/** Asks for the address of the account whose password is not known. */
+/** Asks for the e-mail address of the account to recover. */
 export function recoverPage(form: AddressForm): Page {
   return {
     title: form.problem ? 'New password: please try again' : 'New password',
@@ -54,16 +54,16 @@ ${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
 
 export interface LinkSentPage {
   readonly login: string
-  /** Whether a message is sent in any case, not only to an account. */
+  /** Whether a message is sent even to an address without an account. */
   readonly isCertain: boolean
   readonly code: string
   readonly minutes: number
   readonly againHref: string
-  /** Whether messages are waiting because the mail server does not respond. */
+  /** Whether an attempt to send a waiting message has failed. */
   readonly isDelayed: boolean
 }
 
-/** Says that a message is on its way, and shows the code for other browsers. The same for unknown addresses. */
+/** Says that a message is on its way, and shows the code for other browsers. Unknown addresses get the same page. */
 export function linkSentPage(page: LinkSentPage): Page {
   return {
     title: 'Check your e-mail',

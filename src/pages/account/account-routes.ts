@@ -1,4 +1,4 @@
-/** Serves the pages at /account, for members. */
+/** Serves the start page of the account, and pages below it. */
 
 import type Router from 'koa-router'
 
@@ -32,7 +32,7 @@ type DeclarePage = (
   show: (area: AreaView, session: PageSession, ctx: PageContext) => Page | Promise<Page>,
 ) => void
 
-/** Creates the pages at /account: home, connected apps, Member API queries, and signing out everywhere. */
+/** Creates these pages of the account: home, connected apps, Member API queries, and signing out everywhere. */
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const { database, signedInPages } = ownPages
@@ -126,7 +126,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     pages.removeApp,
     signedInPages.form(async (ctx, session) => {
       const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // Same response for an unknown client as for a client of other people.
+      // The response is the same for an unknown client and for a client that only other people connected.
       const ended = await removeApp(database, line, actorOf(ctx, session, now))
       if (ended.length === 0) throw nothingHere()
       return `${pages.apps}?done=removed`

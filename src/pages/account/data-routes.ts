@@ -19,7 +19,7 @@ export interface DataPorts {
   readonly visitors: VisitorForms
 }
 
-/** How long the link of the mail that confirms a deletion works. */
+/** How long the mailed link that confirms a deletion works. */
 const LINK_SECONDS = 3600
 
 /** Creates the pages for a person's own data: its download, and the deletion of the account. */

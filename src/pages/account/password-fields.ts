@@ -12,7 +12,7 @@ export interface NewPasswords {
   readonly passwordCharactersMin: number
 }
 
-/** The problem with a code. After five codes, even the right one has it. */
+/** The problem with a rejected code. After five attempts, the right code is rejected too. */
 export const WRONG_CODE =
   'This is not the code, or five codes were tried. In that case, ask for a new link.'
 
@@ -21,7 +21,7 @@ type Read =
   | { readonly problems: PasswordProblems; readonly status: 422 | 503 }
 
 /**
- * Reads the two fields of a new password from a form. Returns its hash, or what is wrong with each field.
+ * Reads the two fields of a new password from a form. Returns the hash of the password, or problems by field.
  *
  * @param admits checked before the password is hashed, because hashing is expensive
  */

@@ -17,11 +17,11 @@ import { areaOf } from './query-routes.ts'
 interface SessionsPorts {
   readonly browserSessions: BrowserSessions
   readonly noteEvent: NoteEvent
-  /** Notifies applications of sign-outs; undefined if that is off. */
+  /** Notifies applications of sign-outs; undefined if back-channel logout is off. */
   readonly signOuts: Pick<SignOuts, 'browsersSignedOut'> | undefined
 }
 
-/** Creates the page that lists the browsers in which a person is signed in, and signs them out. */
+/** Creates the page that lists the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
   { database, signedInPages }: OwnPages,
   { browserSessions, noteEvent, signOuts }: SessionsPorts,
@@ -57,7 +57,7 @@ export function sessionRoutes(
     pages.endSession,
     signedInPages.form(async (ctx, session) => {
       await end(ctx, session, { id: formField(ctx, 'session'), others: false })
-      // Same response for a session that has ended already, or of another person.
+      // The response is the same for a session that has already ended or belongs to another person.
       return `${pages.sessions}?done=ended`
     }),
   )

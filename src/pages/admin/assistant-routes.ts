@@ -20,7 +20,7 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** The outcome for the application: created (`made`), unchanged (`there`), extended by a callback, or a problem. */
+/** What adding an assistant did: created its application (`made`), nothing (`there`) or added a callback; or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show an operator how to connect their own. */

@@ -7,7 +7,7 @@ import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
-/** Maximum length of a filter. No id or e-mail address is longer. */
+/** Maximum length of a filter. A longer filter is ignored. */
 const FIELD_CHARACTERS_MAX = 500
 
 /** Registers the page that shows and filters the audit trail of a site. */
@@ -60,7 +60,7 @@ function questionOf(ctx: PageContext) {
   }
 }
 
-/** Returns the start of a date in UTC, in epoch milliseconds; undefined if the date is invalid. */
+/** Parses a date, such as `2026-01-31`. Returns its start in UTC, in epoch milliseconds; undefined if parsing fails. */
 function startOfDay(date: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
   const ms = Date.parse(date)

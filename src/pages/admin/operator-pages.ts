@@ -15,10 +15,10 @@ import type { AdminParts } from './admin-parts.ts'
 /** A signed-in operator, with the site that the URL names. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Handles an operator's request for a page of the site. */
+/** Handles an operator's request for a page of the site, or a form submitted there. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Handles an operator's request for a page of an application. */
+/** Handles an operator's request for a page of an application, or a form submitted there. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,
@@ -45,7 +45,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       freshPage(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show))))
       },
-      /** Declares a form like `freshPage`. After asking for the password, it opens the page `shownAt`. */
+      /** Declares a form that asks for the password as `freshPage` does. The person then continues at `shownAt`. */
       freshForm(pattern: string, shownAt: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(signedInPages.fresh(entering(answer), shownAt)))
       },
@@ -61,7 +61,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. They respond with 404 if the site does not have it. */
+    /** Declares pages of the application of this kind that the URL names. They respond with 404 if the site lacks it. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {

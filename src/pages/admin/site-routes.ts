@@ -21,7 +21,7 @@ import { makeOverviews } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
-/** Registers the page that lists the person's sites, and the home, overview and Beta features pages of each site. */
+/** Registers the page that lists an operator's sites, and the home, overview and Beta features pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { signedInPages, database, now } = parts
   const overviewOf = makeOverviews(database, now)

@@ -17,7 +17,7 @@ import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The paths and confirmation pages that applications and resource servers have in common. */
+/** The paths and confirmation pages of each kind of application. */
 const patternsOf = {
   site: {
     list: pages.applications,

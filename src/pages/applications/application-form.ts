@@ -31,7 +31,7 @@ export function entryOf(application: CheckedApplication): TypedEntry {
   }
 }
 
-/** The redirect URIs that the deployment allows, in addition to https. */
+/** The loopback hosts and app schemes that the deployment allows in redirect URIs. */
 interface RedirectRules {
   readonly loopbackHosts: readonly string[]
   /** Schemes of known assistants that are not reversed domain names, including the colon: `cursor:`. */

@@ -125,7 +125,7 @@ export function columnsOf(choices: ProtocolChoices, nowMs: number) {
   }
 }
 
-/** Returns the authentication method: `private_key_jwt` with keys. A public application stays public. */
+/** Returns `private_key_jwt` if keys are chosen, otherwise `client_secret_post`. A public application stays `none`. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<ProtocolChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -20,7 +20,7 @@ import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
 
-/** Creates /connect, which lists public sites, and /connect/:site, with the steps for members. Any site has one. */
+/** Creates /connect, which lists public sites, and /connect/:site for every site, with the steps for its members. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages, now } = ownPages

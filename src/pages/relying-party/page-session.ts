@@ -64,7 +64,7 @@ export function makeSessions(
   }
 
   return {
-    /** Finds the session of the browser. Ignores a session that has ended, and one of a disabled person. */
+    /** Finds the session in the cookie, and records its use. Ignores ended sessions and those of disabled people. */
     async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined

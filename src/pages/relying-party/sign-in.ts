@@ -54,7 +54,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
 /**
  * Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`.
  *
- * @param login the e-mail address of a person who must give the password now; otherwise a session suffices
+ * @param login the e-mail address of a person who must give the password now; without it, a session suffices
  */
 export async function beginSignIn(returnTo: string, baseUrl: string, login?: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]

@@ -72,7 +72,7 @@ export function makeSignedInPages(
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages = {
-    /** Shows a page to a signed-in person. Other browsers sign in first, and then return to the page. */
+    /** Shows a page to a signed-in person. Other people sign in first, and then return to the page. */
     page:
       (show: PageHandler): Middleware =>
       async (ctx) => {
@@ -98,7 +98,7 @@ export function makeSignedInPages(
 
     /**
      * Creates a handler that first asks for the password, unless the person gave it a short time ago. Someone at an
-     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Discards a submitted form.
+     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards a submitted form.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
      */

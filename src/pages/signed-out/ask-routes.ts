@@ -13,17 +13,17 @@ import { addressOf, pages, promptPages } from '../../platform/http/paths.ts'
 import type { LinkPorts } from './link-routes.ts'
 
 export interface AskPorts extends LinkPorts {
-  /** Whether messages are waiting because the mail server does not respond. */
+  /** Whether an attempt to send a waiting message has failed. */
   readonly mailIsDelayed: () => Promise<boolean>
 }
 
-/** What a person can ask for: a link of a kind, on a page with the route `ask`, confirmed on one with `sent`. */
+/** A kind of link that a person can ask for, with the routes of the form (`ask`) and its confirmation (`sent`). */
 interface Asking {
   readonly kind: 'recovery' | 'address'
   readonly ask: string
   readonly sent: string
   readonly livesSeconds: number
-  /** Whether a message is sent in any case, so the page may say so. */
+  /** Whether a message is sent even to an address without an account, so the page may say so. */
   readonly isCertain: boolean
   /** Reads the parameters of the path. Throws a refusal if the page does not exist. */
   readonly open: (ctx: Context) => Promise<Asked>
@@ -34,7 +34,7 @@ interface Asked {
   readonly sentHref: string
   readonly look?: SiteLook | undefined
   readonly page: (form: AddressForm) => Page
-  /** Sends the mail, or returns how many seconds to wait. */
+  /** Requests the mail. Returns the seconds to wait if there were too many requests. */
   readonly request: (request: LinkRequest) => Promise<number | undefined>
 }
 
@@ -80,12 +80,12 @@ export function askRoutes(
 
 const UID = /^[\w-]{1,64}$/
 
-/** Reads the id of an interaction from a parameter; undefined if it is not one. */
+/** Reads the id of an interaction from a parameter; undefined if it is malformed. */
 function readUid(value: unknown): string | undefined {
   return typeof value === 'string' && UID.test(value) ? value : undefined
 }
 
-/** Returns the page of the interaction from which the person asked for a link. */
+/** Returns the path of the interaction from which the person asked for a link; without one, of the account page. */
 export function continueHref({ data }: OneTimeLink): string {
   const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })

@@ -12,7 +12,8 @@ import { WRONG_CODE } from '../account/password-fields.ts'
 import { type LinkPorts, linkRoutes, mayUse, type OpenedLink } from './link-routes.ts'
 
 /**
- * Creates the page on which a person confirms the deletion of the account. It needs no session, only the link.
+ * Creates the page on which a person confirms the deletion of the account. It needs no session, only the mailed link,
+ * and the code in a browser other than the requesting one.
  *
  * @param accountDeletionSeconds how long the person can cancel the deletion by signing in
  */

@@ -80,7 +80,6 @@ async function findJoining(
   return found && (kind === 'invitation' || site === nameOfSite(found.site)) ? found : undefined
 }
 
-/** What all pages about one link show. */
 async function viewOf(ctx: Context, { site, roles, link }: Joining, { database }: Ports) {
   const look = siteLook(await findLook(database, site.id))
   return { siteName: site.name, action: ctx.path, look, roles, email: link.email }
@@ -129,7 +128,7 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') return showGone(ctx)
-  // The page now asks the person to sign in.
+  // Someone has created the account in the meantime, so the page now asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
   sendPage(ctx, await outcomePage(joining, { isDeclined: false, isSame }, ports))
 }
@@ -139,7 +138,7 @@ interface Asked {
   readonly joining: Joining
 }
 
-/** Asks the owner of the account whether to join, and refuses everyone else. */
+/** Returns the page that asks whether to join or, for another account than the link's, a page that says so. */
 async function questionFor(ctx: Context, { session, joining }: Asked, ports: Ports) {
   const { person, csrf } = session
   const view = { ...(await viewOf(ctx, joining, ports)), csrf }

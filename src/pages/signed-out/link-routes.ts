@@ -25,11 +25,11 @@ interface LinkForm {
   /** Where to ask for a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink) => Promise<void>
-  /** Uses the link and responds. Returns `gone` if the link was used in the meantime. */
+  /** Uses the link and responds. Returns `gone` if the link no longer works. */
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
 }
 
-/** Registers the page that a mailed link opens, and its form. Opening it uses nothing up, because mail scanners do. */
+/** Registers the page that a mailed link opens, and its form. Only the form uses up the link: mail scanners open links. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'deletion',
@@ -54,13 +54,13 @@ export function linkRoutes(
   })
 }
 
-/** Says that a link no longer works. `againHref` is where to ask for a new one. */
+/** Sends a page that says that a link no longer works. `againHref` is where to ask for a new one. */
 export function showGone(ctx: Context, againHref?: string): undefined {
   ctx.status = 410
   sendPage(ctx, linkGonePage({ againHref }))
 }
 
-/** Whether a submitted form may use a link: it came from the browser that asked, or has the code that one shows. */
+/** Whether a submitted form may use a link. The form needs the code if the link is for another browser. */
 export async function mayUse(
   ctx: Context,
   { links, database }: Pick<LinkPorts, 'links' | 'database'>,

@@ -11,11 +11,11 @@ import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 
-/** A message may contain styles and the logo of its site, but no scripts, forms or frames. */
+/** The Content-Security-Policy of a message. It allows styles and the site's logo, but no scripts, forms or frames. */
 const MESSAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 
-/** Creates the pages /mail and /mail/:file. @param folder undefined to serve none of them */
+/** Creates the pages /mail and /mail/:file. @param folder where the messages are; undefined to serve no page */
 export function mailRoutes(folder: string | undefined): Router {
   const router = makeRouter()
   if (folder === undefined) return router

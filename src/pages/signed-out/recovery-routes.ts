@@ -1,4 +1,4 @@
-/** Creates the pages on which a person who cannot sign in sets a new password, with a mail. */
+/** Creates the pages on which a person who cannot sign in sets a new password, with a mailed link. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -95,7 +95,10 @@ async function setPassword(
   return undefined
 }
 
-/** Stores a new password, and uses the link up. Returns false if the link was used in the meantime. */
+/**
+ * Stores a new password, and uses the link up. Returns false if, in the meantime, the link was used, the account was
+ * disabled or its address changed.
+ */
 async function useLink(
   ctx: Context,
   link: OpenedLink['link'],

@@ -1,4 +1,4 @@
-/** Creates the pages on which a person asks for a link to sign up. They exist only if the site allows it. */
+/** Creates the pages on which a person asks for a link to sign up. They exist only if the site allows self sign-up. */
 
 import type Router from 'koa-router'
 
