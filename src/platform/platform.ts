@@ -22,7 +22,7 @@ interface PlatformSettings extends StoreSettings {
 export interface PlatformOptions {
   /** Replaces the database clock in tests. */
   readonly now?: () => number
-  /** Sends requests to clients' servers. Tests replace it to reach local hosts. */
+  /** Sends requests to other servers. Tests replace it to reach local hosts. */
   readonly fetch?: SendOutgoing
   /** This worker's share of the work on its host; undefined for a single process. */
   readonly worker?: WorkerShare | undefined

@@ -98,7 +98,7 @@ export function makeSignedInPages(
 
     /**
      * Creates a handler that first asks for the password, unless the person gave it a short time ago. Someone at an
-     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards a submitted form.
+     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards the input.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
      */

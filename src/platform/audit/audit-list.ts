@@ -20,7 +20,7 @@ export interface AuditFilter {
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Returns the query for the events that match the filters, with people's current names as the site's operators see them. */
+/** Returns the query for the events that match the filters, with the current names of the people involved. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely

@@ -26,7 +26,7 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   ctx.type = 'html'
 }
 
-/** Redirects after a form was submitted, so a reload does not submit it again. */
+/** Redirects with status 303: after a form was submitted, reloading the next page does not submit it again. */
 export function seeOther(ctx: Context, address: string): void {
   ctx.redirect(address)
   ctx.status = 303

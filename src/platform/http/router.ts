@@ -41,7 +41,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   }
 }
 
-/** A router, which handles its own paths, or middleware, which handles every request. */
+/** A router, which receives the requests to its paths, or middleware, which receives every request. */
 export type Surface = Router | Middleware
 
 /** Calls the surfaces in turn until one responds. For fixed paths, skips routers that cannot match, to save time. */

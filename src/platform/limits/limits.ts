@@ -33,7 +33,7 @@ interface Counted {
 interface LimitParts {
   /** The content of config/service.json, with the maximums. */
   readonly policy: object
-  /** Undefined if no other process shares the counts. */
+  /** The counts that processes share; undefined for a process that counts alone. */
   readonly shared: SharedCounts | undefined
   readonly now: () => number
 }
@@ -85,7 +85,7 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Like `take` with one point, but charges the total of all processes. Waits for the store to respond or fail. */
+    /** Like `take` with one point, but charges the total of all processes. If that fails, charges only this process. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -99,7 +99,7 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
       // If the window has ended, the point has expired with it.
       if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
     },
-    /** Reports high counts of this process to the store, and adopts the totals of all processes. */
+    /** Reports high counts of this process, and adopts the totals of all processes. No-op without shared counts. */
     async exchange(): Promise<void> {
       if (shared) await exchange(Object.values(counted), shared, now)
     },

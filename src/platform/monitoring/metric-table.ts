@@ -137,7 +137,7 @@ const metrics = {
   },
   gatehouse_graphql_operations_total: {
     type: 'counter',
-    help: 'GraphQL API operations, except those run by tools.',
+    help: 'Requests to the GraphQL endpoints; tools and query pages run operations without them.',
     labels: { surface: ['member', 'admin'], outcome: ['answered', 'errors', 'refused', 'failed'] },
   },
   gatehouse_outgoing_requests_total: {
@@ -161,7 +161,7 @@ const metrics = {
   },
   gatehouse_database_connections: {
     type: 'gauge',
-    help: 'Open PostgreSQL connections, and requests waiting for a connection.',
+    help: 'Open PostgreSQL connections, and store calls waiting for a connection.',
     labels: { state: ['open', 'waiting'] },
   },
   gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },

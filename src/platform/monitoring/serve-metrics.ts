@@ -89,7 +89,7 @@ const OTHER_NAME = `use a loopback address or a host name of this machine in the
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/** Serves only `metricsPath`, to GET and HEAD requests. Needs no secret, because proxies do not forward to this port. */
+/** Serves only `metricsPath`, to GET and HEAD requests. Requires no secret: proxies do not forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,

@@ -18,7 +18,7 @@ const RESTART_LAST_MS = 30_000
 export interface PrimaryOptions {
   /** The number of workers; a reload temporarily adds one. */
   readonly count: number
-  /** Whether the primary counts the request limits of all workers. */
+  /** Whether the primary keeps the counts of request limits for its workers. */
   readonly counting: boolean
   readonly logger: Logger
   /** Called once, when the first worker accepts requests. */

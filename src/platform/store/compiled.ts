@@ -40,7 +40,7 @@ export type Valued<Values extends object> = <Name extends keyof Values>(name: Na
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>
 
-/** Runs a statement outside of transactions, without Kysely's overhead; undefined if Kysely must run it. */
+/** Runs a statement outside of transactions, without Kysely's overhead. Returns undefined if Kysely must run it. */
 export type RunStatement = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>> | undefined
 
 /** Kysely's executor, with a direct way to run a statement. Transactions use Kysely's plain executor. */

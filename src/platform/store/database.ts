@@ -9,7 +9,7 @@ import type { Schema } from './schema.ts'
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
-  /** The numbers of open connections and of requests that wait for one; undefined for SQLite. */
+  /** Counts the open connections, and the calls that wait for one; undefined for SQLite. */
   readonly connections?: () => { readonly open: number; readonly waiting: number }
   /** Rejects if the database does not respond in time. */
   ping(): Promise<void>

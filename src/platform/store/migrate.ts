@@ -40,8 +40,7 @@ const createMigrationTable = `create table if not exists schema_migration (
  * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes nothing
  * if nothing is pending, to keep start-up fast.
  *
- * @throws if migrations are pending and `options.migrations` is 'refuse', or if the database has an unknown or changed
- * migration (`pending`)
+ * @throws if migrations are pending and `options.migrations` is 'refuse', and as `pending` does
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
@@ -68,7 +67,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns what `migrate` would do; changes nothing. @throws if the database has an unknown or changed migration */
+/** Returns what `migrate` would do; changes nothing. @throws as `pending` does */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)

@@ -202,8 +202,8 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of all keys. A record's value is its payload as JSON, after a line with the time of consumption if it was
- * consumed. Each command uses exactly one key, to support Redis Cluster. Every key has a time to live.
+ * The prefix of the keys of records. A record's value is its payload as JSON, after a line with the time of consumption
+ * if it was consumed. Each command uses exactly one key, to support Redis Cluster. These keys have a time to live.
  */
 const PREFIX = 'gatehouse:'
 

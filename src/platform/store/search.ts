@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Returns the condition that a column contains a text, ignoring case. Uses no index. */
+/** Returns the condition that a column contains a text, ignoring case; on SQLite, only of A to Z. Uses no index. */
 export function containsText(column: string, words: string) {
   const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
@@ -23,7 +23,7 @@ export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<un
 /**
  * Returns the condition that a folded text begins with a prefix. Uses an index range.
  *
- * @param from where a later page starts; replaces the prefix, because SQLite uses only one lower bound
+ * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one
  */
 export function beginsWith(
   value: RawBuilder<string>,

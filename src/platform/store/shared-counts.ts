@@ -43,7 +43,7 @@ export function openSharedCounts(
   return throughLimiter(new RateLimiterCluster({ ...ofLimiter, timeoutMs }))
 }
 
-/** Makes this primary count the request limits of its workers. */
+/** Makes this primary keep the counts of request limits for its workers. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }

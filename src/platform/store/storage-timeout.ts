@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 
 const STEPS_PER_LIMIT = 10
 
-/** How many limits a call may take while the store responds to other calls: then the store is busy, not unavailable. */
+/** By how much the time limit is multiplied while the store responds to other calls: it is busy, not unavailable. */
 export const BUSY_LIMITS_MAX = 8
 
 interface Wait {
@@ -13,9 +13,9 @@ interface Wait {
 /**
  * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read a
  * response, such as a long computation, does not count: the limit is measured in steps of a timer, and a late step
- * counts as one step. One timer serves all waiting calls. While the store responds to other calls, a call may take up
- * to `BUSY_LIMITS_MAX` limits: on an overloaded machine, statements, locks and the connection pool are slow although
- * the store works.
+ * counts as one step. One timer serves all waiting calls. While the store responds to other calls, the limit is
+ * multiplied by `BUSY_LIMITS_MAX`: on an overloaded machine, statements, locks and the connection pool are slow
+ * although the store works.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()

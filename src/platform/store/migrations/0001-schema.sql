@@ -684,8 +684,8 @@ create unique index upstream_key_one_current on upstream_key (state) where state
 -- The service itself.
 
 -- Messages to other servers, such as mail. A row is added in the transaction of the change that causes the message, and
--- deleted when another server has accepted it. "due_at" is the time of the next attempt or, during an attempt, when
--- another process may try. "payload" is JSON without secrets.
+-- deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt or,
+-- during an attempt, when another process may try. "payload" is JSON without secrets.
 create table outbox (
   id text not null primary key,
   kind text not null,

@@ -4,7 +4,7 @@
 -- use the unique index on addresses.
 create index person_by_folded_name on person (lower(name), id);
 
--- Not used with SQLite, where the primary counts for its workers (platform/store/shared-counts.ts).
+-- This table stays empty: with SQLite, the counts are in Redis or in the processes (platform/store/shared-counts.ts).
 create table request_count (
   key text not null primary key,
   points bigint not null,
