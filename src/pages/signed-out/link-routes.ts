@@ -29,7 +29,7 @@ interface LinkForm {
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
 }
 
-/** Registers the page that a mailed link opens, and its form. Mail scanners open links, so only the form uses it up. */
+/** Registers the page that a mailed link opens, and its form. Only the form uses up the link: mail scanners open it. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'deletion',
