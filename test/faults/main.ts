@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
+import { makeReport, notRun, type Outcome } from '../support/driven.ts'
 import { findProgram, isContinuousIntegration } from '../support/programs.ts'
 import { startDeployment } from './deployment.ts'
 import { HeldUp, startControl } from './machine.ts'
 import { type Result, type Running, runScenario } from './run-scenario.ts'
-import { type Scenario, scenarios } from './scenario-table.ts'
+import { scenarios } from './scenario-table.ts'
 import { DiskRefused } from './small-disk.ts'
 
 /** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
@@ -24,14 +25,14 @@ const { values: options } = parseArgs({
 })
 
 const chosen = scenarios.filter(({ name }) => options.only.some((word) => name.includes(word)))
-const counts = { passed: 0, failed: 0, 'not run': 0 }
+const { print, finish } = makeReport(true)
 
 async function main(): Promise<void> {
   const [redis, postgres] = [findProgram('redis-server'), findProgram('postgres')]
   if (redis !== undefined && postgres !== undefined) return await runOn({ redis, postgres })
   const missing = redis === undefined ? 'redis-server' : 'postgres'
   if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
-  for (const { name } of chosen) printNotRun(name, `this machine has no ${missing}`)
+  for (const { name } of chosen) print(`${name}:`, notRun(`this machine has no ${missing}`))
 }
 
 async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void> {
@@ -45,13 +46,15 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
     try {
       await using deployment = await startDeployment(kind, files)
       for (const scenario of ofKind) {
-        if (performance.now() > RUN_TIMEOUT_MS) {
-          printNotRun(scenario.name, 'there was no time left')
-        } else print(scenario, await runScenario(scenario, deployment, running))
+        const isLate = performance.now() > RUN_TIMEOUT_MS
+        const outcome = isLate
+          ? notRun('there was no time left')
+          : outcomeOf(await runScenario(scenario, deployment, running))
+        print(`${scenario.name}:`, outcome)
       }
     } catch (error) {
       if (!(error instanceof DiskRefused)) throw error
-      for (const { name } of ofKind) printNotRun(name, error.message)
+      for (const { name } of ofKind) print(`${name}:`, notRun(error.message))
     }
   }
 }
@@ -64,11 +67,9 @@ function idleConnections(): number {
     : Math.max(0, Math.min(IDLE_CONNECTIONS, Number(limit) - FILES_KEPT))
 }
 
-function print({ name }: Scenario, result: Result): void {
+function outcomeOf(result: Result): Outcome {
   const { requests, ledger, late, remark } = result
   const wrong = isContinuousIntegration ? result.wrong : [...result.wrong, ...late]
-  const kind = wrong.length === 0 ? 'passed' : 'failed'
-  counts[kind] += 1
   const ms = (value: number) => `${Math.round(value)} ms`
   const byStatus = [...requests.outcomes].sort().map(([outcome, count]) => `${outcome} ${count}`)
   const facts = [
@@ -84,20 +85,13 @@ function print({ name }: Scenario, result: Result): void {
     ...(remark === undefined ? [] : [remark]),
     `control ${ms(result.controlMs)}, own delay ${ms(result.heldUpMs)}`,
   ]
-  process.stdout.write(`${kind.padEnd(8)} ${name}: ${facts.join('; ')}\n`)
-  for (const sentence of [...result.wrong, ...late])
-    process.stdout.write(`         | ${sentence}\n`)
-}
-
-function printNotRun(name: string, why: string): void {
-  counts['not run'] += 1
-  process.stdout.write(`not run  ${name}: ${why}\n`)
+  return {
+    kind: wrong.length === 0 ? 'passed' : 'failed',
+    ...{ detail: facts.join('; '), transcript: [...result.wrong, ...late].join('\n') },
+  }
 }
 
 await main()
-const { passed, failed, 'not run': skipped } = counts
 const load = loadavg().map((average) => average.toFixed(1))
-process.stdout.write(
-  `${passed} passed, ${failed} failed, ${skipped} not run; load average ${load.join(', ')}\n`,
-)
-process.exit(failed === 0 ? 0 : 1)
+process.stdout.write(`load average ${load.join(', ')}\n`)
+finish()

@@ -84,6 +84,7 @@ export function makeReport(verbose: boolean) {
       counts[kind] += 1
       process.stdout.write(`${kind.padEnd(8)} ${title} ${detail}\n`)
       if (kind !== 'failed' && !verbose) return
+      if (transcript === '') return
       const lines = transcript.trim().split('\n').slice(0, 40)
       process.stdout.write(`${lines.map((line) => `         | ${line}`).join('\n')}\n`)
     },
