@@ -1,4 +1,4 @@
-/** The composition root: creates each part of the service once, and defines the order of the routes. */
+/** The composition root: creates the parts of the service, and defines the order of the routes. */
 
 import type { Logger } from 'pino'
 

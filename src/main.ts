@@ -50,8 +50,8 @@ async function serve(side?: WorkerSide): Promise<void> {
   const isWorker = side !== undefined
   const watchers = watching.use(await openWatchers(config, isWorker, log))
   await using service = await openGatehouse(config, log, { worker, watchers })
-  // The engine always reads the time from Date.now. Replace it with the database clock, so codes, sessions and
-  // id_tokens agree between processes.
+  // The engine always reads the time from Date.now. Replace it with the database clock, so the times of codes,
+  // sessions and id_tokens are consistent between processes.
   Date.now = service.now
   const server = await openServer(service.handler, config)
   // The primary handles SIGHUP for its workers. For a single process, SIGHUP means that the terminal was closed.

@@ -102,7 +102,7 @@ withDatabases('import and export', (open) => {
     const left = await database.kysely.selectFrom('course_purchase').selectAll().execute()
     expect(left).to.deep.equal([])
     const report = await importRecords(database, [{ type: 'person', id: 'per_ada', deleted: true }])
-    expect(report.rejected[0]?.problem).to.equal('deleted: an import cannot delete a person')
+    expect(report.rejected[0]?.problem).to.equal('deleted: is not allowed for type person')
   })
 
   it("refuses a purchase with another person's order or the id of another kind", async () => {

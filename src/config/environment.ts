@@ -94,7 +94,10 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
-/** All environment variables. `config/example.env` is generated from them. Errors do not quote values, because any may be a secret. */
+/**
+ * All environment variables. `config/example.env` is generated from them. Errors quote only origins, because any other
+ * value may be a secret.
+ */
 export const environmentVariables = z.object({
   BASE_URL: originOf('BASE_URL')
     .optional()
@@ -272,7 +275,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     secrets: data.SECRET ?? data.SECRET_FILE,
     firebaseSignerKey: data.FIREBASE_SIGNER_KEY,
     filesS3: s3LocationOf(data),
-    /** The URL of the mail server, which contains its password; undefined if messages are files in DATA_DIR/mail. */
+    /** The URL of the mail server, often with a password; undefined if messages are files in DATA_DIR/mail. */
     smtpUrl: data.SMTP_URL,
     mailFrom: data.MAIL_FROM ?? 'no-reply@localhost',
     trustProxy: data.TRUST_PROXY === 'yes',

@@ -162,13 +162,13 @@ export const servicePolicy = z.strictObject({
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a replaced refresh token may be used again, to get the same response.
     refreshRetrySeconds: seconds(60),
-    // The maximum time from giving the password, and between two uses, of a session in a browser.
+    // How long a browser session lasts after the password was given, and after its last use.
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
     // How long a person can cancel the deletion of the account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. A browser session starts a new one without a prompt.
+    // The lifetime of sessions on /admin and /account. During a browser session, a new one starts without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
@@ -185,7 +185,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // Defaults to the number of CPU cores minus one. Hashing a password uses 19 MiB; an imported hash may need 256 MiB.
+    // Defaults to the number of CPU cores minus one, at least 1. A hash uses 19 MiB; an imported one may need 256 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     // NIST SP 800-63B-4 requires 15 for a password that is the only factor.
     passwordCharactersMin: z.int().min(8).max(64).default(15),
@@ -198,15 +198,18 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often buffered counts of calls, refusals and audit events are written to the database.
+    // How often buffered audit events, and counts of calls and refusals, are written to the database.
     usageFlushSeconds: seconds(60),
     // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
-    // How often one process looks for messages to send again. It sends its own messages at once.
+    // How often one process on each host looks for messages to send again. New messages do not wait for this.
     outboxLookMs: z.int().min(50).max(60_000).default(5000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** How many messages of one kind an address receives in a window. Notices are those of new sign-ins and apps. */
+  /**
+   * Limits per window: messages of one kind to an address, and sign-ups at a site. Notices are messages about new
+   * sign-ins and apps.
+   */
   mail: z
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),
@@ -235,12 +238,12 @@ export const servicePolicy = z.strictObject({
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
     siteFilesMax: z.int().min(1).max(100_000),
     siteBytesMax: z.int().min(1000),
-    // The server closes a connection if a request takes longer than 30 s (platform/process/server.ts).
+    // The server closes a connection if a request takes more than 30 s to arrive (platform/process/server.ts).
     uploadSeconds: seconds(28),
     downloadSeconds: seconds(DAY_SECONDS),
   }),
   mcp: z.strictObject({
-    // `*` allows all origins. With a loopback BASE_URL, loopback origins are always allowed.
+    // Used only with a loopback BASE_URL, in addition to loopback origins. `*` allows all origins.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
     bodyBytesMax: z.int().min(1000).max(4_000_000),
     requestsPerAddressMax: z.int().min(1).max(1_000_000),

@@ -1,4 +1,4 @@
-/** Prepares the demo campus and creates the clean-up task. Other operations are commands (ops/cli). */
+/** Prepares the demo campus, and creates the clean-up and deletion tasks. Other operations are commands (ops/cli). */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'

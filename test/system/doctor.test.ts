@@ -157,7 +157,7 @@ describe('doctor', () => {
     await using _service = await startProcess({ DATA_DIR })
     chmodSync(join(DATA_DIR, 'secret'), 0o644)
     const readable = await runGatehouse(['doctor'], { DATA_DIR })
-    expect([readable.code, readable.stderr]).to.deep.equal([1, '1 finding is wrong.\n'])
+    expect([readable.code, readable.stderr]).to.deep.equal([1, 'Findings (wrong): 1.\n'])
     expect(problems(readable)[0]).to.include('Other users of this machine can read')
 
     chmodSync(join(DATA_DIR, 'secret'), 0o600)
@@ -205,7 +205,7 @@ describe('doctor', () => {
     }
     const weak = await change('http://127.0.0.1/callback', 'http://localhost/callback')
     expect([weak.code, weak.stderr, bad(weak)]).to.deep.equal([
-      ...[3, '1 finding is weak.\n', ['client.named-loopback']],
+      ...[3, 'Findings (weak): 1.\n', ['client.named-loopback']],
     ])
     const finding = weak.findings.find(({ severity }) => severity === 'weak')
     expect(finding?.section).to.equal('RFC 8252 §8.3')
@@ -221,7 +221,7 @@ describe('doctor', () => {
     const ended = await runGatehouse(['doctor'], {
       ...{ SECRET, DATABASE_URL: `postgres://${at}/x`, REDIS_URL: `redis://${at}` },
     })
-    expect([ended.code, ended.stderr]).to.deep.equal([1, '2 findings are wrong.\n'])
+    expect([ended.code, ended.stderr]).to.deep.equal([1, 'Findings (wrong): 2.\n'])
     expect(problems(ended)).to.deep.equal([
       `wrong  The database cannot be used: PostgreSQL at ${at} cannot be reached; check that the database is running and that DATABASE_URL is correct.`,
       `wrong  Redis does not respond: Redis at ${at} is not ready; check that Redis is running and that its address is correct.`,

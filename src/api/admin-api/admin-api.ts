@@ -57,8 +57,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver. Rejects a long `search` and NUL in any string: PostgreSQL cannot store it, and a query with it
- * raises an error instead of matching no row. Translates rejected changes to GraphQL errors, and passes faults on.
+ * Wraps a resolver. Rejects a `search` that is too long, and NUL in any string: PostgreSQL cannot store NUL, and raises
+ * an error instead of matching no row. Converts `ChangeRefused` to a GraphQL error.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {

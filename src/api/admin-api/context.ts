@@ -41,7 +41,7 @@ export type AdminResolver<Source, Arguments = object> = (
   context: AdminContext,
 ) => unknown
 
-/** Returns the actor of a change. Its time is that of the change, not of the request. */
+/** Returns the actor of a change. Its `now` is the current time, not the time of the request. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,

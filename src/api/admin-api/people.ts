@@ -77,7 +77,7 @@ function inviting(
   }
 }
 
-/** Creates a resolver that finds a person by id, who must have a role at the caller's site or, if given, `role`. */
+/** Creates a resolver that finds a person by id. The person must have `role` or, by default, any role at the site. */
 export function personWith(role?: SiteRole) {
   return found((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
 }

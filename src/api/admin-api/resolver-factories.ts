@@ -26,7 +26,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or by another key. Without either, it returns null. */
+/** Creates a resolver that finds a row of the site by id or, without one, by another key; null without either. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -38,7 +38,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates a resolver that reads a field of all nodes on a page with one query. `missing` is the default value. */
+/** Creates the resolver of a field. One query reads it for all nodes on a page. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -88,7 +88,7 @@ export async function siteList<Row>(
 
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
-/** Creates the payload of a mutation. Its fields are read after the change, if selected. */
+/** Creates the payload of a mutation, after the change. */
 type Payload = (id: string, context: AdminContext) => object
 
 /** Returns a function that creates a payload with the changed row. The row is read only if selected. */

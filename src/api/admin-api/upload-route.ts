@@ -72,7 +72,7 @@ export function uploadRoute(
   })
 }
 
-/** Maximum number of uploads in progress, per site and process. Each occupies disk space, even a slow one. */
+/** Maximum number of uploads in progress, per site and process. Limits the disk space of unfinished uploads. */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 

@@ -72,7 +72,7 @@ export function cacheDocuments(
 
 type Complete = (path: string, body: object) => object
 
-/** Runs the later middleware for GET and renders its response; undefined unless it is JSON with status 200. */
+/** Runs the later middleware as GET, and renders its response. Returns undefined unless it is JSON with status 200. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'

@@ -14,8 +14,8 @@ type Row = readonly [
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
   origin: ['', '', () => scopeNames()],
-  // Identity scopes only: MCP clients request all listed scopes, and get invalid_scope if they are not allowed one
-  // of them. Challenges name the scopes of the tools.
+  // Identity scopes only: MCP clients request all listed scopes, and get invalid_scope if one of them is not allowed.
+  // Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
   // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Challenges name
@@ -30,7 +30,7 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   admin: [paths.adminGraphql, ' Admin API', servedAdminScopes],
 }
 
-/** Returns the scopes of the Admin API. Some areas of the catalogue exist only in the platform's own API. */
+/** Returns the scopes of the Admin API. Other operator scopes are for the platform's own API only. */
 function servedAdminScopes({ addressesOf }: ServiceFacts['scopeUses']): string[] {
   return scopeNames('operator').filter((name) => addressesOf(name).includes(paths.adminGraphql))
 }

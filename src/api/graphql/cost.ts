@@ -46,7 +46,7 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/** Counts changes per person and site. If the limit is already reached, returns it and counts nothing. */
+/** Counts changes per person and site. Once the limit is reached, returns it and counts nothing. */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,

@@ -83,7 +83,7 @@ export function graphqlEndpoint<Caller extends Person>(
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/** Runs the operation of a request. CSRF is impossible, because the API uses no cookies. */
+/** Sends the page to a browser, or runs the operation of a request. Without cookies, CSRF is impossible. */
 async function serve<Caller>(
   ctx: Context,
   { load, page, admit, callerOf, costLimit }: GraphqlEndpoint<Caller>,
@@ -103,7 +103,7 @@ async function serve<Caller>(
   await handleRequest(ctx, verdict, { api: await load(), callerOf, costLimit, protection })
 }
 
-/** Whether a browser requests a page. A program that accepts any type gets JSON. Adds `Vary: Accept`. */
+/** Whether a browser requests a page. A program that accepts any type gets JSON. */
 function wantsPage(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   ctx.vary('Accept')

@@ -74,7 +74,7 @@ async function runOperation<Caller>(
   if (answerTooMany(ctx, takeChanges(token, changes, costLimit), 'graphql')) return
   countOperation(token, cost, costLimit)
   if (operation !== 'query' && operation !== 'mutation') {
-    const problem = operation ? 'Subscriptions are not supported' : 'Unable to detect operation AST'
+    const problem = operation ? 'Subscriptions are not supported' : 'Select exactly one operation'
     return sendErrors(ctx, [new GraphQLError(problem)], type)
   }
   const result = hideFaults(await api.perform(document, params, callerOf(token, ctx)), ctx)
@@ -96,7 +96,7 @@ function sendResult(ctx: Context, status: number, result: object, type: string):
   ctx.body = JSON.stringify(result)
 }
 
-/** Sends the errors of a document. In application/json, their status is 200 (GraphQL over HTTP, Status Codes). */
+/** Sends the errors of a document: with status 200 in application/json, else 400 (GraphQL over HTTP, Status Codes). */
 function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string): void {
   sendResult(ctx, type === JSON_TYPE ? 200 : 400, { errors }, type)
 }
@@ -123,7 +123,7 @@ async function readParameters(ctx: Context, body: string): Promise<RequestParams
     sendRefusal(ctx, 415)
   } catch (error) {
     if (sendsHashOnly(ctx, body)) {
-      // Use status 200, as Apollo's servers do. Their clients then send the document automatically.
+      // Use status 200, as Apollo Server does. Apollo's clients then send the document automatically.
       const extensions = { code: 'PERSISTED_QUERY_NOT_SUPPORTED' }
       const errors = [{ message: 'PersistedQueryNotSupported', extensions }]
       sendResult(ctx, 200, { errors }, JSON_TYPE)

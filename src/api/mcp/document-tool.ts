@@ -98,7 +98,7 @@ export function makeDocumentTool(api: DocumentApi) {
   }
 }
 
-/** Finds the last field of a path from the root type. Returns undefined for an empty path. */
+/** Finds the last field of a path from the root type. Returns undefined for an empty or unknown path. */
 function fieldAt(schema: GraphQLSchema, effect: Tool['effect'], path: readonly string[]) {
   const root = effect === 'reads' ? schema.getQueryType() : schema.getMutationType()
   let type: GraphQLNamedType | null | undefined = root
@@ -175,7 +175,7 @@ function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-/** Converts an error of GraphQL to a sentence that says what went wrong and what to do next. */
+/** Converts a GraphQL error to a message for the caller. Adds a remedy where one is known. */
 function sentenceOf(
   { message, extensions, path }: GraphQLError,
   input: JsonSchema,

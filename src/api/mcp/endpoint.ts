@@ -103,9 +103,9 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 }
 
 /**
- * Returns the caller; undefined without a token. Returns `refused` if it has rejected the request. The limit counts per
- * person, site and client rather than per token, so a refresh does not reset it (MCP, tools: servers MUST rate limit
- * invocations).
+ * Checks the token, its audience and the request limit. Returns the caller, undefined without a token, or `refused` if
+ * the request was rejected. The limit counts per person, site and client rather than per token, so a refresh does not
+ * reset the count (MCP, tools: servers MUST rate limit invocations).
  */
 async function authenticate(
   ctx: Context,

@@ -61,7 +61,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
   }
 }
 
-/** Redirects a person who opens a tool endpoint in a browser to the page that explains it. */
+/** Redirects a browser that opens a tool endpoint to the page about connecting an assistant. */
 const redirectPeople: Middleware = async (ctx, next) => {
   const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
   if (reads && ctx.get('Authorization') === '' && ctx.accepts('json', 'html') === 'html') {

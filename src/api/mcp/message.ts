@@ -36,7 +36,7 @@ export async function readMessage(
   return sendFault(ctx, 400, INVALID_REQUEST, problem)
 }
 
-/** Maximum nesting, far deeper than any argument. JSON.stringify runs out of stack at a few thousand levels. */
+/** Maximum nesting of a message, far more than tools need. JSON.stringify fails at a few thousand levels. */
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {
@@ -98,7 +98,7 @@ const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', '
 
 /**
  * Converts a Koa request to the fetch API, without its Authorization header and cookies. Later code does not need the
- * token, and without it cannot pass it on (MCP, token passthrough). The signal aborts when the caller disconnects,
+ * token, and must not pass it on (MCP, token passthrough). The request's signal aborts when the caller disconnects,
  * which cancels a call (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {

@@ -131,7 +131,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   ...changes('members', {
     invite_member:
-      'Sends an invitation to the site to an e-mail address. The person gets the roles when they accept. ' +
+      'Invites a person to the site by e-mail. The person gets the roles when they accept. ' +
       'Only owners can invite owners.',
     set_member_roles: {
       title: 'Change the roles of a member',

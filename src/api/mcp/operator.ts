@@ -90,7 +90,7 @@ const addingVerbs: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the tools of an area that run the mutations with the same names, from their descriptions. A result contains
+ * Creates the tools that change an area. Each runs the mutation with the same name, in camel case. A result contains
  * only what the write scope covers.
  */
 export function changes(

@@ -13,7 +13,7 @@ export interface Prompt {
   readonly description: string
   readonly access: ToolAccess
   readonly arguments: readonly PromptArgument[]
-  /** The message to the model, which names tools but does not repeat their descriptions. */
+  /** Returns the message to the model, which names tools but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 
@@ -134,7 +134,7 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
       throw invalidParams(`${name} must have at most ${VALUE_LENGTH_MAX} characters.`)
     }
   }
-  // Hosts send an empty string for an omitted value.
+  // Some hosts send an empty string for an omitted value.
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const missing = prompt.arguments.find(({ name, required }) => required && !(name in given))
   if (missing) throw invalidParams(`${missing.name} is required: ${missing.description}`)

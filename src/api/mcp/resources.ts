@@ -67,7 +67,7 @@ function purchased(noun: string, title: string, listedBy: string): ResourceKind 
     access: { kind: 'scopes', needed: [MEMBER_READ] },
     name: `my_${noun}`,
     title,
-    description: `One ${noun.replace('_', ' ')} of the signed-in member, by the id of the purchase.`,
+    description: `One ${noun.replace('_', ' ')} of the signed-in member, by an id from ${listedBy}.`,
     uriTemplate: `gatehouse://me/${noun}s/{id}`,
     read: async ({ id = '' }, call) => await findListed(id, listedBy, call),
     listedBy,
@@ -104,7 +104,7 @@ function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
   return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
 }
 
-/** The fields that all lists select. */
+/** The fields that the lists of resources have in common. */
 interface ListedNode {
   readonly id: string
   readonly slug: string
@@ -120,7 +120,7 @@ interface ListedPage {
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
-/** Finds a purchase by id, among the first thousand purchases of a list. @throws ToolProblem if there is none */
+/** Finds an entry by id, among the first thousand entries of a list. @throws ToolProblem if there is none */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
@@ -131,7 +131,7 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
     if (!pageInfo.hasNextPage) break
     after = pageInfo.endCursor ?? undefined
   }
-  throw new ToolProblem(`There is no purchase with this id. Call ${tool} for valid ids.`)
+  throw new ToolProblem(`The id is unknown. Call ${tool} for valid ids.`)
 }
 
 async function run(name: string, values: object, call: ToolCall): Promise<object | string> {
@@ -168,7 +168,11 @@ function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
 const PAGE_SIZE = 100
 const FIRST = '0'
 
-/** Lists one page of resources: those with a fixed URI, then kind by kind. @throws ProtocolError for an invalid cursor */
+/**
+ * Lists one page of resources, kind by kind. The first page also has those with a fixed URI.
+ *
+ * @throws ProtocolError for an invalid cursor
+ */
 async function listPage(cursor: string | undefined, call: ToolCall) {
   const [section = '', after] = (cursor ?? FIRST).split(' ')
   const listed = offeredTo(call).filter(({ listedBy }) => listedBy !== undefined)

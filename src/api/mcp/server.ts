@@ -32,7 +32,7 @@ export function makeToolServer() {
     maxSubscriptions: SUBSCRIPTIONS_MAX,
   })
   return {
-    /** Handles one JSON-RPC message. Aborting the signal of the request cancels it. */
+    /** Handles one JSON-RPC message. The request's signal cancels the call. */
     async answer(request: Request, message: unknown, exchange: Exchange): Promise<Response> {
       if (await isLegacyRequest(request, message)) {
         return await answerLegacy(serverFor(exchange), request, message)
@@ -59,7 +59,7 @@ function serverFor(exchange: Exchange | undefined): Server {
   return server
 }
 
-/** Cache hints for lists and contents. Clients must not cache them, because they depend on the token. */
+/** Cache hints for results that depend on the token, which clients must not cache. */
 const NOT_KEPT = { ttlMs: 0, cacheScope: 'private' } as const
 const listMethods = [
   'tools/list',

@@ -35,8 +35,8 @@ export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or requests missing scopes, through a challenge that the client follows. If the token ' +
-    'already has these scopes, returns the signed-in person, the site and the next step.',
+    'Starts the sign-in, or requests missing scopes, through a challenge that the client follows. If no scope ' +
+    'is missing, returns the signed-in person, the site and the next step.',
   access: anyToken,
   accessFor: requestedAccess,
   takes: z.strictObject({

@@ -58,7 +58,7 @@ function keyOf(caller: AccessToken | undefined): string {
     .join(' ')
 }
 
-/** Explains that a tool is unknown. Names the endpoint that serves it, or tools with similar names. */
+/** Returns the message for an unknown tool. Names the endpoint that serves the tool, or tools with similar names. */
 export function describeUnknownTool(name: string, { caller, address, parts }: ToolCall): string {
   const elsewhere = toolCatalogue.find((tool) => tool.name === name)
   const audience = elsewhere && audienceOf(elsewhere)

@@ -140,7 +140,7 @@ function withoutNulls(values: unknown): unknown {
 /** Maximum length of a message. Messages repeat argument names, which may be as long as the request body. */
 const FAULTS_LENGTH_MAX = 500
 
-/** Describes a tool to clients, with the hints whose defaults would make hosts warn about the tool. */
+/** Describes a tool to clients. Sets hints explicitly, because hosts may warn about a tool with their defaults. */
 export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
   return {
@@ -189,5 +189,5 @@ export function describeArguments({ properties, required }: JsonSchema): string 
   return `The tool takes ${said.join(', ')}.`
 }
 
-/** The supported revisions of the protocol, newest first (design 23). */
+/** The supported revisions of MCP, newest first (design 23). */
 export const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const

@@ -23,7 +23,7 @@ export interface MemberCaller extends Membership {
   readonly email: string
 }
 
-/** Creates a URL to download the file of a purchase, valid for a few minutes. */
+/** Creates a URL to download the file of a purchase, valid for a limited time. */
 export type DownloadAddress = (bought: {
   readonly purchaseId: string
   readonly fileId: string
@@ -168,7 +168,7 @@ async function mustFind<Row>(what: string, id: string, find: () => Promise<Row |
   throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
-/** Resolves a list of the caller. Its cursors are bound to the sort order but not to the filter. */
+/** Resolves a list of the caller. Cursors are bound to person, site, list and sort order, but not to the filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,

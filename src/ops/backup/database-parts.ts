@@ -67,7 +67,7 @@ export interface ServerAccess {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** The time limit for one statement of a backup. */
+/** The time limit for one statement of a backup or restore. */
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**

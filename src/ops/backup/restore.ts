@@ -54,7 +54,7 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Yields why a backup cannot be restored here, with one sentence per obstacle. */
+/** Yields why a backup cannot be restored here, with one message per obstacle. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,
@@ -149,7 +149,7 @@ async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
   } catch (error) {
-    // Network drives and some operating systems do not support hard links.
+    // Some network drives and operating systems do not support hard links.
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(

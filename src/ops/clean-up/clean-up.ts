@@ -114,8 +114,8 @@ interface Line {
 }
 
 /**
- * Creates the task that deletes expired rows in small statements. A run ends when no expired rows are left, at its time
- * limit, or at the signal. It rejects on errors of the database, except statement timeouts.
+ * Creates the task that deletes expired rows in small statements. A run ends when it can delete no more rows, at its
+ * time limit, or at the signal. It rejects on errors of the database, except statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports

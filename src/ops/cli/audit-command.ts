@@ -15,7 +15,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** The maximum delay until an event is written. Repeated events are written after their minute. */
+/** The maximum delay until an event is stored. Repetitions of an event are stored after their minute has ended. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 

@@ -7,7 +7,10 @@ import { openServiceDatabase } from '../../platform/store/open-stores.ts'
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
 const PATIENCE_MS = 30_000
 
-/** Runs `work` with the configured database and its clock. Only `writes` migrates the database, as a start would. */
+/**
+ * Runs `work` with the configured database and its clock. With `reads`, throws if migrations are pending. With
+ * `writes`, applies or rejects them like a start of the service.
+ */
 export async function withDatabase<Result>(
   config: Config,
   use: 'reads' | 'writes',

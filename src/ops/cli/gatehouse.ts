@@ -13,7 +13,7 @@ const help = `npm run gatehouse -- <command>
 The commands use the database of the service (DATA_DIR or DATABASE_URL).
 
   keys list             lists the signing keys: current, next and retired
-  keys rotate           makes the next key sign; running processes use it within seconds
+  keys rotate           makes the next key sign; running processes need no restart
     --upstream          rotates the key for requests to the platform API, not for id_tokens
     --force             rotates even if the next key was just published (after a leak)
   import <path>         writes records into the database, even while the service runs: from an
@@ -44,9 +44,9 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   reviewers             lists the people who review self-declared clients for all sites
     add <address>       makes the person with this e-mail address a reviewer
     remove <address>    removes the person as a reviewer
-  person export <id>    prints everything that is stored about a person as JSON
-  person delete <id>    deletes the account of a person: the running service does it within a minute
-    --yes               does not ask
+  person export <id>    prints the data that is stored about a person as JSON, without secrets
+  person delete <id>    marks the account of a person for deletion by the running service
+    --yes               confirms the deletion; without it, nothing is deleted
   audit                 prints the audit events of the last 24 hours, oldest first
     --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
     --action, --site, --client, --person

@@ -5,14 +5,14 @@ import { exportPerson } from '../../school/privacy/export-person.ts'
 import { asOneLine } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `person export`: prints everything that is stored about a person, for a request by letter. */
+/** `person export`: returns the data that is stored about a person, to answer a privacy request. */
 export async function printPerson(config: Config, id: string): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) =>
     exportPerson(database, id, { now: now() }),
   )
 }
 
-/** `person delete --yes`: makes the deletion of an account due, for a request by letter. */
+/** `person delete --yes`: makes the deletion of an account due, to comply with a privacy request. */
 export async function deletePerson(config: Config, id: string, isSure: boolean): Promise<string> {
   if (!isSure)
     throw new Error('Nothing was deleted. Read what `person export` prints, and use --yes.')
@@ -25,7 +25,8 @@ export async function deletePerson(config: Config, id: string, isSure: boolean):
     if (!sites) throw new Error(`There is no account with the id ${id}.`)
     const owned = sites.join(', ')
     if (owned) throw new Error(`The person is the last owner of ${owned}. Add another owner first.`)
-    return 'The running service deletes the account within a minute, unless the person signs in before.'
+    const { sweepSeconds } = config.service.storage
+    return `The running service deletes the account in about ${sweepSeconds} s, unless the person signs in before.`
   })
 }
 

@@ -39,7 +39,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** Rules for applications. Operators can change these, but vendors choose the callbacks of integrations. */
+/** Rules for applications, which operators can change. The callbacks of integrations are chosen by vendors. */
 const rulesOfApplications: Rules<ClientFacts> = {
   ...rulesOfAll,
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),

@@ -46,9 +46,8 @@ export async function diagnose(
     ['weak', EXIT_CODE_WEAK],
   ] as const) {
     const { length } = findings.filter((finding) => finding.severity === severity)
-    const counted =
-      length === 1 ? `1 finding is ${severity}.` : `${length} findings are ${severity}.`
-    if (length > 0) throw new CommandRefused(report, counted, exitCode)
+    if (length === 0) continue
+    throw new CommandRefused(report, `Findings (${severity}): ${length}.`, exitCode)
   }
   return report
 }

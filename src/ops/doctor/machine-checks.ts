@@ -148,11 +148,11 @@ export async function* checkCollector({ traces }: Config): Findings {
   }
 }
 
-/** Connects and signs in to the mail server, or reports that messages are only files. */
+/** Connects and signs in to the mail server, or reports that mail is stored in files. */
 export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return
-    return yield found('mail.folder', 'No mail server is configured, so messages are only files')
+    return yield found('mail.folder', 'No mail server is configured, so mail is stored in files')
   }
   const server = openSmtp(smtpUrl)
   try {

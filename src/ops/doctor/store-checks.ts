@@ -73,7 +73,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Checks that PostgreSQL's clock agrees with this machine's, that it accepts writes, and that commits are durable. */
+/** Checks that PostgreSQL accepts writes, that commits are durable, and that its clock agrees with this machine's. */
 async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -101,7 +101,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
     [upstreams, 'keys for the platform API'],
   ] as const) {
     const rows = await listKeys(keys)
-    // The first start with a configured platform API creates its keys.
+    // The first start that needs keys for the platform API creates them.
     if (rows.length === 0 && keys === upstreams) continue
     if (rows.length === 0) return yield found('keys.absent', 'There are no signing keys yet')
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
@@ -135,7 +135,7 @@ async function* checkSlugs({ kysely }: Database): Findings {
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
 export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 
-/** Checks that all hosts use this folder, and that it has all files that the database names. No-op with S3. */
+/** Checks that all hosts share DATA_DIR/files, and that the folder has all files of the database. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))
@@ -178,7 +178,7 @@ export async function* checkRedis(config: Config): Findings {
   })
 }
 
-/** Looks for a restore without the `restore` command. A Redis that does not respond has a finding of its own. */
+/** Reports a restore without the `restore` command. If Redis does not respond, `checkRedis` reports it. */
 async function* checkRestore(config: Config, database: Database): Findings {
   const redis = await openRedisOf(config).catch(() => undefined)
   const finding = findRestore({ database, redis, dataDir: config.dataDir })

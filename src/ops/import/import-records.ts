@@ -22,7 +22,7 @@ import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The number of imported records of a kind from which the statistics of its tables are updated. */
+/** The minimum number of imported records of a kind to update the statistics of its tables. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -69,8 +69,8 @@ interface Run extends ImportSettings {
 
 /**
  * Imports records in batches, each in one transaction, and then handles missing people. An invalid line is rejected,
- * and so are the lines that depend on its record; all others are written. If an import of a file is interrupted, the
- * next run resumes after the last batch before the first rejected line.
+ * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. If an import
+ * of a file without `missing` is interrupted, the next run resumes after the last batch before the first rejected line.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings

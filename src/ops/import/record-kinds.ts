@@ -79,7 +79,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** When the person deleted the account. In exports, so that another database does not create the person again. */
+      /** When the person deleted the account. Exported, so another database does not create the person again. */
       deletedAt: optional(time),
       /** Ends all access that began by this time. Exports do not contain this field. */
       accessEndedAt: optional(time),

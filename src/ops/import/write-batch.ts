@@ -19,7 +19,7 @@ const HASHES_AT_ONCE = 8
 /** The error for a record that contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
-/** Hashes the passwords of records, by person id. Uses the stored hash instead if `findStored` returns it. */
+/** Returns a hash of each password in the records, by person id. `findStored` may return a stored hash to keep. */
 export async function hashPasswords(
   records: readonly DataRecord[],
   hashPassword: (password: string) => Promise<string>,
@@ -113,8 +113,8 @@ async function changePeople(
 }
 
 /**
- * Keeps the stored hash of people whose imported hash is the same as in the last import. Sign-in may have replaced it
- * since by an Argon2id hash, or the person by a new password.
+ * Keeps the stored hash of people whose imported hash is the same as in the last import. Since then, the person may
+ * have set a new password, or a sign-in may have replaced the hash by an Argon2id hash.
  */
 async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> {
   const digests = rows.flatMap((row) => row['imported_hash_digest'] ?? [])
@@ -134,7 +134,7 @@ async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> 
   }
 }
 
-/** Marks addresses that this import changes as unverified. */
+/** Marks e-mail addresses that this import changes as unverified. */
 async function forgetVerification(trx: Writing['trx'], rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
   const ids = rows.map(({ id }) => id)

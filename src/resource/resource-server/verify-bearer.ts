@@ -68,7 +68,7 @@ export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
   readonly authorization: readonly string[]
 }
 
-/** Judges the token of a request, and counts its use. Errors become the verdict `unavailable`. */
+/** Judges the token of a request, and counts the use of a granted one. Errors become the verdict `unavailable`. */
 export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
 /** The error description for an unusable token. The log has the exact reason. */
@@ -144,7 +144,7 @@ export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
-/** Turns `granted` into `insufficient` unless the token has all of `needed` or, if given, one of `sufficient`. */
+/** Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. */
 export function demandScopes(
   verdict: Verdict,
   needed: readonly string[],

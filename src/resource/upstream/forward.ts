@@ -130,8 +130,8 @@ interface BodyLimit {
   readonly fail: (error: Error) => void
 }
 
-// Sends the request body. Avoids `pipeline`, which ends by destroying the caller's connection, and with it the
-// response.
+// Sends the request body. Avoids `pipeline`: after an error, it destroys the caller's connection, which the response
+// needs.
 function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
   if (length === undefined && encoding === undefined) return void outgoing.end()
