@@ -55,8 +55,8 @@ function replaceScopes(text: string): string {
     if (scope === writeScope('storage')) opened.unshift(`POST ${paths.adminFiles}`)
     return [code(scope), code(...opened) || "the platform's own API"]
   })
-  const table = renderTable(['scope', 'allows'], rows)
-  return text.replace(/\| scope \| allows \|\n[\s\S]*?\n\n/, `${table}\n\n`)
+  const table = renderTable(['scope', 'gives access to'], rows)
+  return text.replace(/\| scope \| gives access to \|\n[\s\S]*?\n\n/, `${table}\n\n`)
 }
 
 /** Masks times, cursors, new ids and signed addresses. */
