@@ -98,9 +98,14 @@ withDatabases('grants and applications', (open) => {
   })
 
   it('an ended grant stays ended when it is saved or prolonged at the same time', async () => {
-    const store = await save({})
+    const mails: string[] = []
+    const store = makeGrantStore(database, LIFETIME_MS / 1000, time, async (_trx, { clientId }) => {
+      mails.push(clientId)
+    })
+    await store.save(grant)
     expect(await store.end({ id: 'g1' }, 'the person removed it')).to.deep.equal(['g1'])
     await store.save({ ...grant, ...allowing('openid', 'profile') })
+    expect([mails, await listActions()]).to.deep.equal([['planner'], ['consent.given']])
     await store.prolong({ id: 'g1', expiresAt: 1 })
     expect(await find('g1')).to.deep.include({
       endedBecause: 'the person removed it',

@@ -16,7 +16,7 @@ type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
-/** Returns the folder whose messages anyone may read: those of sample accounts, only on this machine. */
+/** Returns the mail folder if anyone may read its messages (a local demo without mail server); otherwise undefined. */
 export function demoMailFolder(
   { dataDir, baseUrl, host, smtpUrl }: DemoSettings,
   isDemo: boolean,
@@ -25,7 +25,7 @@ export function demoMailFolder(
   return isDemo && isLocal && smtpUrl === undefined ? mailFolder(dataDir) : undefined
 }
 
-/** Writes each message to a file, which only the current user can read. Deletes the oldest files. */
+/** Creates a transport that writes messages to files that only the current user can read. Deletes the oldest ones. */
 export function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {
@@ -55,7 +55,7 @@ function readable(type: 'plain' | 'html', content: string) {
   return { raw: `${head}\n\n${content}` }
 }
 
-/** Lists the messages in the folder, the latest first. */
+/** Lists the file names of the messages in a folder, the latest first. */
 export async function mailFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => [])
   return names
@@ -63,7 +63,7 @@ export async function mailFiles(folder: string): Promise<string[]> {
     .toSorted((one, other) => (one < other ? 1 : -1))
 }
 
-/** Reads what `openMailFolder` wrote. */
+/** Parses a message that `openMailFolder` has written. */
 export function readMailFile(content: string) {
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(content)?.[1] ?? ''
   const [, html = ''] = /^Content-Type: text\/html;.*?\n\n(.*)\n--/ms.exec(content) ?? []

@@ -1,4 +1,4 @@
-/** Queues mail in the caller's transaction, and renders and sends it later. Other rooms decide what is sent to whom. */
+/** Queues mail in the caller's transaction, and renders and sends it later. The caller decides what is sent to whom. */
 
 import { mailHtml, mailText } from '../../../views/mail-message.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
@@ -33,7 +33,7 @@ export interface MailSettings {
 
 type Links = Pick<OneTimeLinks, 'tokenOf'>
 
-/** Creates the function that queues mail, and what sends it. */
+/** Creates the functions that queue mail and notices, and the handler that sends them. */
 export function makeMail(ports: MailPorts, settings: MailSettings, links: Links) {
   const { outbox, requestLimits, noteEvent } = ports
   const { dataDir, smtpUrl, mailFrom, service } = settings
@@ -41,7 +41,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   const queueMail: QueueMail = async (trx, mail, nowMs) => {
     await outbox.enqueue(trx, { kind: 'mail', payload: mail, nowMs })
   }
-  /** Limits what an address receives of each kind, because strangers can cause some messages. */
+  /** Limits how many messages of a kind an address receives, because strangers can cause some kinds. */
   const takeLimit = async (kind: MailKind, to: string) => {
     if (messages[kind].limitedBefore) return
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'
@@ -71,7 +71,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
 
 type Facts = NonNullable<Awaited<ReturnType<typeof findFacts>>>
 
-/** Finds what a message shows. Returns undefined if its link has ended, or if a notice is not wanted. */
+/** Finds the data for a message; undefined without a recipient, if its link no longer works, or if it is not wanted. */
 async function findFacts(mail: Mail, createdAt: number, { database, now }: MailPorts) {
   const { kysely } = database
   const { siteId = '', personId = '', linkId } = mail
@@ -131,7 +131,7 @@ function frameOf({ link, site, createdAt }: Facts, place: string, baseUrl: strin
   }
 }
 
-/** Returns subject and text of a message. Names in its values are reduced to one line. */
+/** Returns the subject and the blocks of a message, with each text value reduced to one line. */
 function contentOf<Kind extends MailKind>(mail: Mail & { kind: Kind }, frame: MailFrame) {
   const { subject, blocks } = messages[mail.kind] as (typeof messages)[Kind]
   const values = Object.fromEntries(

@@ -35,7 +35,7 @@ export type MailKind = keyof MailValues
 export type Mail = {
   readonly [Kind in MailKind]: {
     readonly kind: Kind
-    /** The recipient, if it is not the current address of the person. Never use an address that was only typed. */
+    /** The recipient, if it is not the current address of the person. Send only to a stored or a canonical address. */
     readonly to?: string | undefined
     /** The person who is greeted by name. */
     readonly personId?: string | undefined
@@ -47,10 +47,10 @@ export type Mail = {
   }
 }[MailKind]
 
-/** Stores a message in the transaction of its cause. It is sent within a second of the commit. */
+/** Stores a message in the transaction of its cause. The outbox sends the message after the commit. */
 export type QueueMail = (trx: Kysely<Schema>, mail: Mail, nowMs: number) => Promise<void>
 
-/** What all messages may show. Names are chosen by people, and may contain any characters. */
+/** The data that every message can show. */
 export interface MailFrame {
   /** The name of the site or, without a site, of the service. */
   readonly place: string
@@ -66,7 +66,7 @@ export interface MailFrame {
 interface Message<Kind extends MailKind> {
   readonly subject: (values: MailValues[Kind], frame: MailFrame) => string
   readonly blocks: (values: MailValues[Kind], frame: MailFrame) => readonly MailBlock[]
-  /** The message to send instead if an account has the address. Chosen when it is sent, so senders do not learn it. */
+  /** The message to send if the address has an account. Chosen when the message is sent, so the caller cannot tell. */
   readonly forAccount?: MailKind
   /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
   readonly notice?: boolean
@@ -172,7 +172,7 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     blocks: (_, frame) => [
       `Someone asked to delete your account at ${frame.place}.`,
       button('Confirm the deletion', frame),
-      `${oneUse(frame)} After you confirm, you can cancel the deletion for some days by signing in.`,
+      `${oneUse(frame)} After you confirm, you can cancel the deletion by signing in before the account is deleted.`,
       ...notYou(frame),
     ],
   },

@@ -16,12 +16,12 @@ export interface Letter {
 }
 
 export interface MailTransport {
-  /** Delivers a message. @throws Undeliverable if another attempt cannot succeed, or another error */
+  /** Delivers a message. @throws Undeliverable if a retry cannot succeed, or another error if it can */
   readonly deliver: (letter: Letter, signal: AbortSignal) => Promise<void>
   readonly close: () => void
 }
 
-/** Imports nodemailer with the first message, because most processes send none at the start. */
+/** Imports nodemailer with the first message, so processes that send no mail do not load it. */
 export const nodemailer = async () => (await import('nodemailer')).default
 
 /** Returns a message for nodemailer. The only recipient is one address, never a list. */
@@ -45,7 +45,7 @@ const CONNECT_WITHIN_MS = 10_000
 const ANSWER_WITHIN_MS = 20_000
 const CONNECTIONS_MAX = 4
 
-/** Sends messages to an SMTP server. The first one opens a pool of connections. */
+/** Creates a transport that sends messages to an SMTP server. The first message opens a pool of connections. */
 export function openSmtp(url: string): MailTransport & { verify(): Promise<void> } {
   const open = async () => (await nodemailer()).createTransport(smtpOptions(url))
   let opening: ReturnType<typeof open> | undefined
@@ -76,7 +76,7 @@ export function smtpOptions(url: string) {
     port: Number(port) || (secure ? 465 : 587),
     secure,
     requireTLS: !secure && !isHere,
-    // The certificate of a mail server on this machine usually has no authority.
+    // A mail server on this machine usually has a self-signed certificate.
     tls: { rejectUnauthorized: !isHere, minVersion: 'TLSv1.2' as const },
     ...(username !== '' && {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
@@ -95,7 +95,7 @@ export function smtpOptions(url: string) {
 
 /**
  * Describes a failure without the server's text, which contains the address. A rejected recipient or message is
- * undeliverable. Other failures, such as a rejected sender or password, can be cured.
+ * undeliverable. The outbox retries after other failures, such as a rejected sender or password.
  */
 function failureOf({ code, command, responseCode }: NodemailerError): Error {
   const words = [code ?? 'error', command, responseCode].filter(Boolean).join(' ')

@@ -50,7 +50,7 @@ interface SignInPorts {
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
   readonly renewHash: ReturnType<typeof makeRenewHash>
-  /** Keeps an account whose deletion is scheduled. */
+  /** Cancels the scheduled deletion of an account. */
   readonly cancelDeletion: (personId: string) => Promise<void>
   /** Asks the platform about people without a password hash. */
   readonly hook?: PasswordHook | undefined
@@ -58,12 +58,12 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// The maximum lengths of the login and the password. Longer ones are rejected without hashing.
+// Maximum length of the login. A longer login is rejected without hashing, and so is a password that is too long.
 const LOGIN_LENGTH_MAX = 320
 
 /**
  * Creates the function that checks and limits sign-ins. Unknown addresses, wrong passwords and disabled
- * accounts take the same time, so the response need not reveal which of them occurred.
+ * accounts take the same time, so the response does not reveal which of them occurred.
  */
 export function makeSignIn(ports: SignInPorts): SignInService {
   const { store, limits, browsers } = ports
@@ -98,7 +98,7 @@ type Checked =
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-/** Checks a password against the stored hash. If that fails, asks the platform's password check, if one is configured. */
+/** Checks a password against the stored hash. If that fails and the platform has a password check, asks it too. */
 async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
@@ -136,7 +136,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** How often a check is repeated because the hash was replaced meanwhile. */
+/** Maximum number of repetitions of a check, for a hash that was replaced during the check. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
@@ -175,8 +175,8 @@ interface RenewalPorts {
 }
 
 /**
- * Creates the function that replaces outdated hashes by Argon2id hashes after a sign-in, in the background. A password
- * that changes meanwhile is kept. If the queue of hashes is full, the next sign-in tries again.
+ * Creates the function that replaces outdated hashes with Argon2id hashes after a sign-in, in the background. Keeps a
+ * password that has changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
  */
 export function makeRenewHash({ store, passwords, logger }: RenewalPorts) {
   const renew = async (personId: string, from: string, password: string) => {

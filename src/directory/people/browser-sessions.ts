@@ -27,7 +27,7 @@ export function makeBrowserSessions(
   { sessionSeconds, sessionIdleSeconds }: SessionLifetimes,
   now: () => number,
 ) {
-  /** Returns the columns of a use at this time. The expiry allows for the delay of `seen_at`. */
+  /** Returns the column values for a use now. The expiry allows for the delay of `seen_at`. */
   const used = ({ device, network }: BrowserUse, authenticatedAt: number) => {
     const idleUntil = now() + sessionIdleSeconds * 1000 + SEEN_EVERY_MS
     const expires_at = Math.min(authenticatedAt + sessionSeconds * 1000, idleUntil)
@@ -59,7 +59,7 @@ export function makeBrowserSessions(
         .execute()
     },
 
-    /** Lists the live sessions of a person found by `findPerson`, the last used first. */
+    /** Lists at most 50 live sessions of a person found by `findPerson`, the last used first. */
     list: async ({ id, signedOutAt = 0 }: { id: string; signedOutAt?: number | undefined }) =>
       await kysely
         .selectFrom('browser_session')
@@ -71,7 +71,7 @@ export function makeBrowserSessions(
         .limit(LISTED_MAX)
         .execute(),
 
-    /** Ends sessions, in every process, also if the session store still has them. @returns how many were live */
+    /** Ends sessions in every process, even if the session store still has them. @returns the number of deleted rows */
     async end(personId: string, { id, others }: ChosenSessions): Promise<number> {
       const { numDeletedRows } = await kysely
         .deleteFrom('browser_session')

@@ -36,13 +36,13 @@ export const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works. */
 export const SIGN_UP_SECONDS = 3600
 
-/** The link of a message that is not sent, because it does not exist. */
+/** A link id that does not exist. A message with this id is not sent. */
 const NO_LINK = 'none'
 
 /**
  * Creates the functions that send one-time links to people who are not signed in. Known and unknown addresses get the
  * same response from the same statements: each stores a link and a message. Strangers must not learn from an error that
- * others have asked for an address, so above its limit, the message is left out silently.
+ * others have asked for an address, so a message above the limit of its address is silently not sent.
  */
 export function makeLinkRequests(ports: LinkRequestPorts) {
   const { database, limits } = ports
@@ -94,7 +94,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       return undefined
     },
 
-    /** Sends a recovery mail to a person, in the transaction of an operator who asked for it. Any browser may use it. */
+    /** Sends a recovery mail to a person, in the transaction of an operator's request. Any browser may use the link. */
     async recoveryOf(
       trx: Kysely<Schema>,
       { personId, siteId }: { readonly personId: string; readonly siteId: string },

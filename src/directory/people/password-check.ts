@@ -19,7 +19,7 @@ import { CRYPT_ALPHABET, type StoredHash } from './password-formats.ts'
 const CRYPT_PASSWORD_BYTES_MAX = 256
 
 /**
- * Whether a password matches a hash. Runs for up to seconds, so only hash threads call it.
+ * Whether a password matches a hash. This check can take seconds, so call it only in hash threads.
  *
  * @throws if the library rejects the hash, or if Firebase's signer key is missing
  */
@@ -53,14 +53,14 @@ function isSame(found: Buffer, expected: Buffer): boolean {
   return found.length === expected.length && timingSafeEqual(found, expected)
 }
 
-/** Returns what the program that wrote the hash gave to bcrypt, which ignores all but the first 72 bytes. */
+/** Returns the bcrypt input of the program that wrote the hash. bcrypt ignores all but the first 72 bytes. */
 function bcryptInput(prefix: string, password: string): string {
   if (prefix === 'bcrypt_sha256$') return digestOf('sha256', password)
   if (prefix !== '$wp') return password
   return createHmac('sha384', 'wp-sha384').update(phpTrim(password)).digest('base64')
 }
 
-/** Removes what PHP's `trim` removes. WordPress does so when it sets and checks passwords. */
+/** Trims a password as PHP's `trim` does, because WordPress does so when it sets and checks passwords. */
 function phpTrim(password: string): string {
   return password.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, '')
 }

@@ -1,4 +1,4 @@
-/** A valid, affordable password hash, split into what a check needs. */
+/** A valid password hash within the limits of cost, parsed for the check. */
 export type StoredHash =
   | { readonly by: 'argon2'; readonly text: string; readonly isCurrent: boolean }
   | { readonly by: 'bcrypt'; readonly text: string; readonly prefix: string }
@@ -29,24 +29,24 @@ export const OWN_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as c
 
 export const CRYPT_ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-// The highest accepted costs. A check at one of them takes a second of CPU time or two.
+// The highest accepted costs. A check at one of these limits takes one or two seconds of CPU time.
 
-/** The maximum memory of one check, in KiB. Each parallel check needs that much. */
+/** The maximum memory of one check, in KiB. Each parallel check may need that much. */
 const MEMORY_KIB_MAX = 262_144
 /** The maximum of memory times passes. Common defaults are at most a quarter of it. */
 const ARGON2_WORK_KIB_MAX = 1_048_576
 const ARGON2_LANES_MAX = 16
-/** The base-2 logarithm of the rounds. */
+/** The base-2 logarithm of the maximum number of rounds. */
 const BCRYPT_COST_MAX = 14
 const PHPASS_ROUNDS_LOG2_MAX = 20
 /** The maximum of iterations times the number of digests in the hash. */
 const PBKDF2_ITERATIONS_MAX = 3_000_000
 /** The maximum of N times r times p. */
 const SCRYPT_WORK_MAX = 2_097_152
-/** passlib's default is 656,000. */
+/** The maximum number of rounds. passlib's default is 656,000. */
 const SHA_CRYPT_ROUNDS_MAX = 1_000_000
 
-/** A shorter hash was truncated. */
+/** The minimum length of a hash. A shorter one was truncated. */
 const HASH_BYTES_MIN = 16
 const HASH_BYTES_MAX = 64
 const TEXT_LENGTH_MAX = 512
@@ -57,7 +57,7 @@ type Groups = Readonly<Record<string, string | undefined>>
 interface Format {
   readonly name: string
   readonly examples: readonly string[]
-  /** The programs that write it. */
+  /** The programs that write hashes in this format. */
   readonly from: string
   /** The highest accepted cost. */
   readonly limit: string
@@ -78,7 +78,7 @@ export const passwordFormats: readonly Format[] = [
     read: readArgon2,
   },
   {
-    // The library rejects a salt or hash with further bits at once, which would reveal that the account exists.
+    // Excludes nonzero unused bits. The library rejects these at once, which would reveal that the account exists.
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',
@@ -144,7 +144,7 @@ export const passwordFormats: readonly Format[] = [
   },
 ]
 
-/** Formats that are only recognized to name them. */
+/** Rejected formats, with the names that the error message uses. */
 const refusedFormats: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^[\da-f]{32}$/i, 'an unsalted MD5 or NTLM hash'],
   [/^[\da-f]{40}$/i, 'an unsalted SHA-1 hash'],
@@ -174,7 +174,7 @@ export function readPasswordHash(text: string): StoredHash | string {
   return `is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
 }
 
-/** Whether sign-in should replace the hash, because it is not Argon2id or cheaper than a new one. */
+/** Whether sign-in should replace the hash, because it is cheaper than a new one, or not Argon2id in version 1.3. */
 export function isOutdated(text: string): boolean {
   const hash = readPasswordHash(text)
   return typeof hash === 'string' || hash.by !== 'argon2' || !hash.isCurrent

@@ -28,14 +28,14 @@ export interface Question {
   readonly password: string
 }
 
-/** The answer of the platform; `unavailable` if it is late or invalid. */
+/** The answer of the platform; `unavailable` if there was no valid answer in time. */
 type Answer = 'valid' | 'invalid' | 'unavailable'
 
 export type PasswordHook = ReturnType<typeof makePasswordHook>
 
 const ANSWER_BYTES_MAX = 1024
 const PARALLEL_QUESTIONS_MAX = 64
-/** The time for a late answer to be given up. */
+/** Time to abandon a late answer, added to the time limit of a question. */
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
@@ -58,8 +58,8 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
   return {
     storeHash: parts.storeHash,
     /**
-     * Asks about one sign-in. Without a question, asks about an invented address, so neither the platform nor the duration
-     * reveals which accounts have a hash.
+     * Asks about one sign-in. Without a question, asks about an invented address, so the duration does not reveal which
+     * accounts have a hash.
      */
     async ask(question: Question | undefined) {
       const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })
@@ -90,19 +90,19 @@ async function post(
   })
   if (status !== 200) {
     await answer?.cancel()
-    throw new Error(`its status is ${status}; it must be 200`)
+    throw new Error(`the platform responded with status ${status}, but must respond with 200`)
   }
   const read: Uint8Array[] = []
   for await (const part of answer ?? []) {
     read.push(part)
     if (Buffer.concat(read).length > ANSWER_BYTES_MAX) {
-      throw new Error(`its answer is longer than ${ANSWER_BYTES_MAX} bytes`)
+      throw new Error(`the platform's answer is longer than ${ANSWER_BYTES_MAX} bytes`)
     }
   }
   return Buffer.concat(read).toString()
 }
 
-/** @throws an error without the text, which may contain the password */
+/** Parses the answer. @throws an error without the text, which may contain the password */
 function readAnswer(text: string): Answer {
   let answer: unknown
   try {
@@ -110,7 +110,7 @@ function readAnswer(text: string): Answer {
   } catch {}
   const { valid } = Object(answer)
   if (typeof valid !== 'boolean')
-    throw new Error('its answer must be {"valid":true} or {"valid":false}')
+    throw new Error('the platform must answer {"valid":true} or {"valid":false}')
   return valid ? 'valid' : 'invalid'
 }
 

@@ -28,7 +28,7 @@ export async function problemOfNewPassword(
   if (password.includes('\0')) return 'This password contains a character that cannot be used.'
   const plain = password.normalize('NFKC').toLowerCase().trim()
   const own = [name, email, email.split('@', 1)[0] ?? ''].map((text) => text.toLowerCase())
-  if (own.includes(plain)) return 'Do not use your name or e-mail address as password.'
+  if (own.includes(plain)) return 'Do not use your name or e-mail address as your password.'
   const piece = repeatedPiece(plain)
   const isCommon = await readCommonPasswords()
   if (piece.length < PIECE_CHARACTERS_MIN || isCommon.has(plain) || isCommon.has(piece)) {

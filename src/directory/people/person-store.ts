@@ -69,7 +69,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
         .execute()
     },
 
-    /** Keeps an account whose deletion is scheduled, and records an audit event. */
+    /** Cancels the scheduled deletion of an account, if any, and records an audit event. */
     async cancelDeletion(personId: string): Promise<void> {
       await kysely.transaction().execute(async (trx) => {
         const { numUpdatedRows } = await trx

@@ -58,7 +58,7 @@ export function makePublicSites({ kysely }: Database) {
 /** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** Whether a site is public: it offers a published course, product, service or event that is not archived. */
+/** Returns the condition for a public site: it offers a published, not archived course, product, service or event. */
 function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer

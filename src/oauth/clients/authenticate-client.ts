@@ -82,7 +82,7 @@ export function readClientCredentials(
   return { problem: 'client_id differs from the one in the Authorization header' }
 }
 
-/** Reads an unverified assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7523 §2.2). */
+/** Reads an unverified assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7521 §4.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -115,7 +115,7 @@ function readBasic(header: string): ClientCredentials {
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** Decodes a form-encoded value; undefined if it contains anything but printable ASCII (RFC 6749 appendix A). */
+/** Decodes a form-encoded value; undefined if it is malformed, or not printable ASCII (RFC 6749 appendix A). */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))

@@ -13,7 +13,7 @@ export interface Client {
   /** Resource servers get no tokens (design 13). `first_party` is the client of our own pages. */
   readonly origin: ClientOrigin | 'resource_server' | 'first_party'
   readonly name: string
-  /** The site that the application belongs to; undefined for other clients. */
+  /** The site that the application or resource server belongs to; undefined for other clients. */
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]

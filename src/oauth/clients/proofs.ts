@@ -148,7 +148,7 @@ const replayProblems = {
 
 interface Audiences {
   readonly issuer: string
-  /** Accepted values of `aud` besides the issuer: the token endpoint and the current endpoint (RFC 7523 §3). */
+  /** Accepted values of `aud` besides the issuer: URLs of the service's endpoints (RFC 7523 §3). */
   readonly accepted: readonly string[]
 }
 

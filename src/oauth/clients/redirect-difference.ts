@@ -12,8 +12,8 @@ export function shownUri(sent: string): string {
 
 /**
  * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
- * of the client, because it contains a registered URI. Of a URI on another host, it contains only the scheme and host,
- * so callers cannot write arbitrary text into the log.
+ * of the client, because it contains a registered URI. Of a URI on another host without a frequent mistake (`hintOf`),
+ * it contains only the scheme and host, to limit what callers can write into the log.
  */
 export function explainRedirect(
   sent: string,
@@ -51,7 +51,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
   const hint = hintOf(sentUrl, url)
-  // A likely mistake counts less than any other difference.
+  // Prefer a registered URI that differs by a frequent mistake.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
   return { address, differing: unlike.map(([name]) => name), hint, distance }

@@ -37,7 +37,7 @@ export function explainRefusedScopes(
 /** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
-/** Explains scopes that are wrong for any client: none is known, or commas separate them. Otherwise undefined. */
+/** Explains why scopes are wrong for any client: none is known, or commas separate them. Returns undefined if not. */
 export function problemOfScopes(
   scope: string,
   client: RefusedClient,

@@ -194,7 +194,7 @@ function decideRegistration(body: Readonly<Record<string, unknown>>, policy: Reg
 }
 
 /**
- * Selects the platform's redirect URIs among the requested ones. Returns undefined if an http or https URI is not the
+ * Compares the requested redirect URIs with those of a platform. Returns undefined if an http or https URI is not the
  * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom schemes (design 6).
  */
 function recognize(redirectUris: readonly string[], row: Integration) {

@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the scopes that the person granted and did not refuse: for `resource` or, without it, for no resource. */
+/** Returns the granted scopes that are not refused: those of `resource` or, without it, the OpenID Connect scopes. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,

@@ -140,7 +140,8 @@ export async function removeApp(
  * Call it before any process accepts requests. If it fails, call it again: every step can be repeated.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
- * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed
+ * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed from
+ * the database
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
   // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.

@@ -31,7 +31,7 @@ export function makeFindGrant(database: Database, admitted: AdmittedClients): Fi
   }
 }
 
-/** A row of the query. A property is missing if its column is null. */
+/** A row of `factsQuery`. A property is missing if its column is null. */
 interface FactsRow {
   readonly grant: Omit<Grant, 'allowed' | 'endedBecause'> & {
     readonly allowed: string
@@ -100,9 +100,9 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
 }
 
 /**
- * Creates the query for a grant and the facts that decide whether it may be used. It returns one row per role of the
- * person at the grant's site, or one row if there is no role. Every use of a token runs this query. Each row is one
- * JSON object, because drivers would spend more time on forty columns than on the rest of the query.
+ * Creates the query for a grant and the facts that decide whether it may be used. For a known grant, it returns one row
+ * per role of the person at the grant's site, or one row without a role. Every use of a token runs this query. Each row
+ * is one JSON object, because drivers would spend more time on forty columns than on the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const facts = {

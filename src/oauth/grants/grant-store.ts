@@ -53,12 +53,14 @@ export function makeGrantStore(
 ) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Stores a new grant, or adds the consent to one that has not ended, and prolongs it. Records an audit event. */
+    /** Stores a grant with an audit event, or adds the consent to its row and prolongs it. No-op for an ended grant. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
-        const isNew = await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
-        if (isNew && grant.clientOrigin !== 'first_party') await noteNewApp(trx, grant, nowMs)
+        const saved = await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
+        if (saved === 'ended') return
+        if (saved === 'new' && grant.clientOrigin !== 'first_party')
+          await noteNewApp(trx, grant, nowMs)
         const scopes = await saveScopes(trx, grant)
         const { personId, clientId, clientName, clientOrigin } = grant
         await recordAuditEvent(
@@ -109,15 +111,13 @@ export function makeGrantStore(
 
 /**
  * Inserts the grant, or adds the consent to its row and prolongs it. If a person submits two consent pages at the same
- * moment, both consents count.
- *
- * @returns false if the consent was added to the row of a grant that has not ended
+ * moment, both consents count. The row of a grant that has ended stays as it is.
  */
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
-): Promise<boolean> {
+): Promise<'new' | 'extended' | 'ended'> {
   // Write before reading `allowed`, to make a concurrent transaction wait for this row.
   const known = await trx
     .updateTable('oauth_grant')
@@ -133,9 +133,9 @@ async function saveRow(
       .set({ allowed: JSON.stringify(allowed) })
       .where('id', '=', grant.id)
       .execute()
-    return false
+    return 'extended'
   }
-  await trx
+  const inserted = await trx
     .insertInto('oauth_grant')
     .values({
       id: grant.id,
@@ -149,10 +149,10 @@ async function saveRow(
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    // The row of a grant that has ended stays as it is.
     .onConflict((conflict) => conflict.doNothing())
-    .execute()
-  return true
+    .returning('id')
+    .executeTakeFirst()
+  return inserted ? 'new' : 'ended'
 }
 
 async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<string[]> {

@@ -22,7 +22,7 @@ import type { RefreshToken, Tokens } from './tokens.ts'
 
 export type AuthorizationCode = ReturnType<typeof readCode>
 
-/** Converts the engine's record of a code. */
+/** Returns the content of the engine's record of a code, with types. */
 export function readCode(record: object) {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)

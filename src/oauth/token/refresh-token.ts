@@ -28,8 +28,8 @@ import type { RefreshToken } from './tokens.ts'
  * failure, and gets the same response. Any later use of a replaced token ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
- * of the family, the generation used and the start time of the next generation. So all uses of one generation compute
- * the same values. Until the next generation is stored, a client can repeat a failed request at any time.
+ * of the family, the generation used, the start time of the next generation and the scopes. So all uses of a generation
+ * with the same scopes compute the same values. Until the next generation is stored, a client can repeat a failed request at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -73,7 +73,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that the client may get. The access token has only those that the person allowed, too. */
+  /** The scopes that the client may get. The access token has those of them that the person has allowed, too. */
   readonly granted: readonly string[]
 }
 
@@ -105,8 +105,8 @@ async function findUse(
 }
 
 /**
- * Returns the scopes of the new access token: the requested ones, or all (RFC 6749 §6). A later refresh may request all
- * of them again. Drops scopes that the client may no longer request (design 2).
+ * Returns the requested scopes or, without a `scope` parameter, all held ones (RFC 6749 §6). Drops held scopes that the
+ * client may no longer request (design 2). The refresh token keeps all its scopes.
  *
  * @throws invalidGrant, noKnownScope or scopeNotGranted
  */

@@ -29,7 +29,7 @@ type Watched = RawBuilder<unknown>
 
 type Activity = typeof active
 
-/** Counts the people whose last view of some lecture is in the period, by day or by course. */
+/** Returns the SQL that counts the people whose last view of a lecture is in the period, by day or by course. */
 export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by: 'day' | 'course') {
   const key = by === 'day' ? dayOfColumn('w.watched_at') : sql.ref('lecture.course_id')
   return sql<Counted<Key>>`
@@ -38,7 +38,7 @@ export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by:
     group by 1`
 }
 
-/** Counts the course completions in the period, by day or by course. */
+/** Returns the SQL that counts the course completions in the period, by day or by course. */
 export function completed<Key>(
   { fromMs, untilMs }: Question,
   watched: Watched,
@@ -57,7 +57,7 @@ export function completed<Key>(
     group by 1`
 }
 
-/** Counts an activity of all people with a role at the site, by day. Reads people in groups, each person once. */
+/** Creates the function that counts an activity of all people with a role at the site, by day, in groups of people. */
 export function countByMembers(activity: Activity): CountByDay {
   return async (kysely, question) => {
     const { siteId } = question
@@ -82,7 +82,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Counts an activity of the current and past students of the courses, one course at a time. */
+/** Creates the function that counts an activity of current and past students by course, one course at a time. */
 export function countByCourse(activity: Activity): CountByCourse {
   return async (kysely, question, courseIds) => {
     const tally: Tally<string> = new Map()

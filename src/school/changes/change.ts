@@ -23,7 +23,7 @@ export interface SiteActor extends Actor {
   readonly clientId: string
 }
 
-/** What a change of a site works with. */
+/** The transaction of a change, its actor, and the function that records its audit event. */
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor

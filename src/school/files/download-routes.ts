@@ -114,7 +114,7 @@ async function openFile(
 }
 
 /**
- * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` if the range is after the end of the file.
+ * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` if the file has no byte in the range.
  * Returns undefined for no range, several ranges or an invalid one; the server may then send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {

@@ -40,7 +40,7 @@ interface Upload {
 const naming = z.object({ name: fileName })
 
 /**
- * Receives a file and stores it at the actor's site. An aborted or rejected upload leaves nothing behind.
+ * Receives a file and stores it at the actor's site. An aborted or rejected upload stores no file.
  *
  * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the
  * errors of `mustShareFolder`, `receiveDraft` and `storeFile`

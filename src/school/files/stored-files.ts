@@ -182,7 +182,7 @@ export interface ProductFile {
   readonly fileId: string | null
 }
 
-/** Sets or removes the file of a product. A new file also sets the product's file name. @throws ChangeRefused */
+/** Sets the product's file and file name, or removes the file. Throws ChangeRefused for an unknown product or file. */
 export const setProductFile = siteChange(
   async ({ trx, actor, record }, { productId, fileId }: ProductFile) => {
     const file = fileId === null ? undefined : await holdFile(trx, actor.siteId, fileId)

@@ -81,7 +81,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
   )
 }
 
-/** How long an enrolment lasts. Requires `expireDate` or `hasLifetimeAccess: true`, so lifetime access is explicit. */
+/** The end of an enrolment. `endOf` requires `expireDate` or `hasLifetimeAccess: true`, so there is no default. */
 const lasting = z.strictObject({
   expireDate: z.int().nullish(),
   hasLifetimeAccess: z.boolean().nullish(),

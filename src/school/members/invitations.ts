@@ -1,6 +1,6 @@
 /**
  * Invitations to a site, for operators. An invitation is a one-time link to an e-mail address. Until the person accepts
- * it (joining.ts), no account is read or changed, so operators cannot learn who has one.
+ * it (joining.ts), no account changes, and operators cannot see whether the address has one.
  */
 
 import { type Kysely, sql, type Transaction } from 'kysely'

@@ -56,7 +56,7 @@ export function makeJoining(ports: JoiningPorts) {
         .where('f.feature', '=', SELF_SIGN_UP)
         .executeTakeFirst(),
 
-    /** Finds what a link offers; undefined if it no longer works. Uses nothing up. */
+    /** Finds what a link offers; undefined if it no longer works. Does not use it up. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
       return link && (await read(kysely, link))
@@ -75,9 +75,10 @@ export function makeJoining(ports: JoiningPorts) {
 type Caller = Pick<SiteActor, 'requestId' | 'address'>
 
 /**
- * Grants the roles that a link offers, and creates the account if it is new. Uses the link up.
+ * Grants the roles that a link offers, and creates the account if it is new. Uses the link up if the person joins.
  *
- * @returns `gone` if the link no longer works, `taken` if someone has created the account in the meantime
+ * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`: for example, if
+ * someone has created the account in the meantime
  */
 async function accept(
   { database, links, now }: JoiningPorts,

@@ -35,11 +35,11 @@ export interface PeopleQuestion {
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** A search counts at most this many people, because matches may be spread over a large index. */
+/** Maximum number of people that a search counts, because matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site: by date or, for a search, by name or e-mail address. Without a search, a page reads an
+ * Lists the people of a site, sorted by date or, for a search, by name or e-mail address. Without a search, a page reads an
  * index in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
@@ -153,7 +153,7 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Counts at most this many students of a course, because the count checks the role of each. */
+/** Maximum number of students of a course that are counted, because the count checks the role of each. */
 const COURSE_COUNT_MAX = 50_000
 
 /**

@@ -88,7 +88,7 @@ export async function subscribe(
     .execute()
 }
 
-/** The schema of the roles that a person shall have. */
+/** The schema of a person's new roles. */
 export const rolesSchema = z
   .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
   .min(1, 'must contain at least one role')
@@ -173,7 +173,8 @@ async function takeRoles(
 }
 
 /**
- * Lists the sites at which a person is the only owner whose account is neither disabled nor waiting for its deletion.
+ * Lists the sites that a person owns alone. Other owners whose account is disabled, or waits for its deletion, do not
+ * count.
  *
  * @param siteId only this site, if given
  */

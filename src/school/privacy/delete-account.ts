@@ -94,7 +94,7 @@ export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSigna
   }
 }
 
-/** Disables a due account for ever. Cancels the deletion instead if the person is the last owner of a site. */
+/** Disables a due account for ever. For the last owner of a site, cancels the deletion instead and returns false. */
 async function beginDeletion(
   trx: Transaction<Schema>,
   { database, queueMail, now }: DeletionPorts,
@@ -150,7 +150,7 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
   }
 }
 
-/** Returns the JSON of a column without the name as a whole value, and without the address. */
+/** Returns the SQL for a JSON column that replaces strings equal to the name, and occurrences of the e-mail address. */
 function redacted(
   column: 'before' | 'after',
   { name, ...addresses }: Readonly<Record<'name' | 'email' | 'email_canonical', string>>,
@@ -165,7 +165,7 @@ function redacted(
 
 const ADDRESS_BYTES = 12
 
-/** Removes the name, the address and all other personal columns, and tells the person. Only the first call does. */
+/** Removes the personal columns, cancels future registrations, and queues a last mail. A repeated call is a no-op. */
 async function removeName(
   trx: Transaction<Schema>,
   { queueMail, now }: DeletionPorts,

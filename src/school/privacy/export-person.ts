@@ -10,8 +10,8 @@ type Row = Record<string, unknown>
 const ROWS_MAX = 10_000
 
 /**
- * Reads everything that is stored about a person, by table, without secrets and digests, and records an audit event.
- * `incomplete` lists the tables with too many rows. @throws if there is no person with the id
+ * Returns the data of a person as JSON, by table (`personalRows`), and records an audit event. `incomplete` lists the
+ * tables that may have more rows. @throws if there is no person with the id
  */
 export async function exportPerson(
   { kysely }: Database,
@@ -34,7 +34,7 @@ export async function exportPerson(
   return JSON.stringify({ exported_at, ...tables, incomplete }, undefined, 1)
 }
 
-/** Writes times as text. Leaves out who else acted, and from where. */
+/** Returns a row for the download: times as text, without the actor, and without the IP address of another actor. */
 function shownTo(personId: string, { actor_person_id: actor, address, ...others }: Row): Row {
   const isOwn = (actor ?? personId) === personId
   const row = isOwn && address !== undefined ? { ...others, address } : others
