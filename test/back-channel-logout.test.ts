@@ -410,11 +410,10 @@ describe('back-channel logout', () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    const enter = async (logout_uri: string) =>
-      await page.send(await page.visit(security), security, {
-        logout_uri,
-        demand: 'logout_session',
-      })
+    const enter = async (logout_uri: string) => {
+      const typed = { logout_uri, demand: 'logout_session' }
+      return await page.send(await page.visit(security), security, typed)
+    }
     const row = { client_id: portal.clientId, uri: 'https://portal.example:2222/cb', position: 9 }
     await insert(service.kysely, 'oauth_application_redirect_uri', row)
     for (const [address, status] of [
@@ -475,15 +474,10 @@ withDatabases('the search for ended sessions', (open) => {
     }))
     await database.kysely.insertInto('relying_party_session').values(sessions).execute()
     const unended = { grant: { expiresAt: 9 } } as AccessFacts
-    const [search] = makeSignOuts({
-      ...{
-        database,
-        now: () => 2,
-        findGrant: async () => unended,
-        logger: pino({ enabled: false }),
-      },
-      ...{ noteFailure: () => {}, sweeps: undefined },
-    }).tasks(async () => {}, 1)
+    const logger = pino({ enabled: false })
+    const ports = { database, now: () => 2, findGrant: async () => unended, logger }
+    const signOuts = makeSignOuts({ ...ports, noteFailure: () => {}, sweeps: undefined })
+    const [search] = signOuts.tasks(async () => {}, 1)
     const signal = AbortSignal.timeout(10_000)
     await search?.run(signal)
     expect(signal.aborted).to.equal(false)

@@ -173,13 +173,8 @@ describe('mail', () => {
   it('keeps at most 200 files', async () => {
     const folder = temporaryFolder()
     const { deliver } = openMailFolder(folder)
-    const letter = {
-      from: { name: 'x', address: 'x@x.example' },
-      to: TO,
-      subject: 'x',
-      text: 'x',
-      html: 'x',
-    }
+    const from = { name: 'x', address: 'x@x.example' }
+    const letter = { from, to: TO, subject: 'x', text: 'x', html: 'x' }
     for (let createdAt = 1; createdAt <= MAIL_FILES_MAX + 3; createdAt += 1) {
       await deliver({ ...letter, createdAt, id: randomUUID() }, new AbortController().signal)
     }
@@ -348,12 +343,8 @@ describe('mail', () => {
     await using mail = await startMail({ smtpUrl: server.url })
     await addPerson(mail, { name: evil })
     await insert(mail.kysely, 'site', { id: 'sit_a', slug: 'a', name: evil, created_at: 1 })
-    const names = {
-      personId: 'per_june',
-      siteId: 'sit_a',
-      values: { invitedBy: `${evil}${'y'.repeat(9999)}` },
-    }
-    await mail.queue(mailOf('join_request', names))
+    const values = { invitedBy: `${evil}${'y'.repeat(9999)}` }
+    await mail.queue(mailOf('join_request', { personId: 'per_june', siteId: 'sit_a', values }))
     await soon(() => expect(server.received).to.have.length(1))
     const [{ to, content } = { to: [], content: '' }] = server.received
     expect(to).to.deep.equal([TO])
@@ -426,7 +417,7 @@ describe('doctor', () => {
     expect(await at(14 * 60_000)).to.deep.equal([])
     const [finding] = await at(16 * 60_000)
     expect(finding?.check).to.equal('mail.waiting')
-    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*ECONNREFUSED|ESOCKET/)
+    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*(ECONNREFUSED|ESOCKET)/)
   })
 })
 
@@ -474,15 +465,8 @@ describe('mail of a service', () => {
     const { url, config } = service()
     writeFileSync(join(mailFolder(config.dataDir), 'other.eml'), 'text/html\n\nsecret')
     for (const file of [
-      ...[
-        'other.eml',
-        '..%2fsecret',
-        '..%2Fgatehouse.db',
-        '%2e%2e%2fsecret',
-        '..\\secret',
-        '.',
-        '%00',
-      ],
+      ...['other.eml', '..%2fsecret', '..%2Fgatehouse.db', '%2e%2e%2fsecret', '..\\secret'],
+      ...['.', '%00'],
       '1795442643073-00000000-0000-0000-0000-000000000000.eml%2f..%2fother.eml',
     ]) {
       expect((await send(url, { path: `/mail/${file}` })).status, file).to.be.oneOf([400, 404])
