@@ -69,7 +69,7 @@ export interface RefusalsPage {
   readonly kept: number
 }
 
-/** Lists the latest refused requests of an application, with reasons that it did not receive. */
+/** Lists the latest refused requests of an application, with the full reasons. */
 export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Page {
   return areaPage({
     title: `Refusals of ${name}`,

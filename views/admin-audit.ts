@@ -20,7 +20,7 @@ export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'fr
 export interface AuditEntryView {
   readonly occurredAt: number
   readonly actorName: string | undefined
-  /** Whether the actor was authenticated. Their account may have been deleted since. */
+  /** Whether a person with an account acted. The account may have been deleted since. */
   readonly hasActor: boolean
   readonly aboutName: string | undefined
   /** The description of the action. */

@@ -49,7 +49,7 @@ ${csrfField(csrf)}
 
 interface StopSection {
   readonly disabledAt: number | undefined
-  /** The page that asks whether to disable the application. Enabling it needs no confirmation. */
+  /** The page that asks for confirmation before disabling. Enabling needs no confirmation. */
   readonly disable: string
   readonly enable: string
   readonly remove: string

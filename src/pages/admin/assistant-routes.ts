@@ -20,7 +20,7 @@ interface AdmissionProblem {
   readonly problem?: string
 }
 
-/** What adding an assistant did: create its application (`made`), nothing (`there`), add a callback; or a problem. */
+/** The result of adding an assistant: `made`, `there` (nothing changed), `added` (only a callback), or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show an operator how to connect their own. */

@@ -7,7 +7,7 @@ import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A refused request from a client, with the full reason, which the client does not receive. */
+/** A refused request from a client. The reason may say more than the client was told. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number

@@ -132,7 +132,7 @@ function cleaned(text: string, charactersMax: number): string {
 
 /**
  * Returns the rows of the events. An event without a site gets that of its grant or application. The site of a member
- * event (`memberEvents`) is removed unless the person belongs to it, so its operators do not see the event. Needs at
+ * event (`memberEvents`) is removed unless the person belongs to it, so the site's operators do not see it. Needs at
  * most two queries.
  */
 export async function withSites(

@@ -1,6 +1,6 @@
 /**
- * Stores messages to other servers with the change that causes them, and sends them at least once. Each kind of message
- * has a handler, which knows its content.
+ * Stores messages to other servers with the change that causes them, and sends each at least once, unless it is
+ * undeliverable or too old. Each kind of message has a handler, which knows its content.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -32,7 +32,7 @@ export interface MessageHandler {
 
 type Handlers = Readonly<Record<string, MessageHandler>>
 
-/** An error that another attempt cannot cure. */
+/** The error of a message that another attempt could not deliver either. */
 export class Undeliverable extends Error {}
 
 interface OutboxPorts {
@@ -40,7 +40,7 @@ interface OutboxPorts {
   readonly now: () => number
   readonly logger: Logger
   readonly sweeps: BackgroundTask['onlyWhen']
-  /** How often one process of a host looks for due messages. */
+  /** How often one process on each host looks for due messages. */
   readonly lookMs: number
   readonly hear: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
 }
@@ -53,7 +53,7 @@ export const CLAIM_MS = 120_000
 const STOP_WITHIN_MS = 5_000
 /** Delays between attempts, in seconds. The last one repeats. */
 export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
-/** How long a message is tried before it is dropped. */
+/** For how many days an undelivered message is sent again before it is dropped. */
 const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 8
 /** How often a process looks for due messages while it sends others. */
@@ -63,7 +63,7 @@ const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
 
-/** Creates the outbox. */
+/** Creates the functions that store messages, count those waiting, and send those due. */
 export function makeOutbox(ports: OutboxPorts) {
   let start = () => {}
   const looks = new Set<number>()
@@ -114,7 +114,7 @@ export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
 }
 
-/** Sends the due messages, a few at a time, until none is left. A slow one does not delay the others. */
+/** Sends the due messages, a few at a time, until none is due. A slow one does not delay the others. */
 async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
   const sending = new Set<Promise<void>>()
   const cut = new AbortController()

@@ -105,8 +105,8 @@ create table site_feature (
 );
 
 -- Links in mails that can be used once: using a link deletes its row. Its token and code are derived from kind, id and
--- the root secret. `person_id` is null if no account has the address. `browser_digest` is the digest of the cookie of
--- the browser that requested the link; any other browser must send the code. `data` is JSON.
+-- the root secret. `person_id` is null unless the link is for an account. `browser_digest` is the digest of the cookie
+-- of the browser that requested the link, or null; any other browser must send the code. `data` is JSON.
 create table one_time_link (
   id text not null primary key,
   kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion')),
@@ -519,7 +519,7 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The latest refusals of each application, for the operators of its site. The client does not receive the reason.
+-- The latest refusals of each application, for the operators of its site. The reason may exceed what the client was told.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
