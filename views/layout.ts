@@ -21,7 +21,7 @@ export interface Page {
   readonly look?: SiteLook | undefined
 }
 
-/** The values that all pages of a service share. */
+/** The name of the service, and the URL of the page's stylesheet. */
 export interface Frame {
   readonly serviceName: string
   readonly stylesheetHref: string

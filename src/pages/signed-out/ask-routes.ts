@@ -38,7 +38,7 @@ interface Asked {
   readonly request: (request: LinkRequest) => Promise<number | undefined>
 }
 
-/** Registers the pages on which a person asks for a link by mail, and reads that it was sent. */
+/** Registers the form in which a person asks for a link by mail, and the page that is shown afterwards. */
 export function askRoutes(
   router: Router,
   { database: { kysely }, links, mailIsDelayed, visitors, now }: AskPorts,

@@ -519,7 +519,7 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The latest refusals of each application, for the operators of its site. The reason may exceed what the client was told.
+-- The latest refusals of each application, for the operators of its site. The client may have been told less.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
