@@ -2,9 +2,9 @@ import { expect } from 'chai'
 
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { rowOf } from './support/database.ts'
-import { flushing, flushingSoon, sam, startService, startWith } from './support/gatehouse.ts'
-import { later } from './support/later.ts'
+import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 
 const page = '/account/security'
@@ -39,8 +39,34 @@ describe(`${page}: the password`, () => {
     expect(event.after).to.match(/"grantsEnded":[1-9]/)
     expect(event.person_id).to.equal(event.actor_person_id)
     const again = makePagePerson(url, { ...sam, password: fresh })
-    const account = await later(1000, async () => await again.visit('/account'))
-    expect(account.path).to.equal('/account')
+    expect((await again.visit('/account')).path).to.equal('/account')
+  })
+
+  // [290]
+  it('gives the browser new cookies, so that copies of the old ones are worthless', async () => {
+    await using service = await startService({ policy: flushingSoon })
+    const url = new URL(service.url)
+    const [person, copy, thief] = [sam, noor, noor].map((who) => makePagePerson(service.url, who))
+    if (!person || !copy || !thief) throw new Error('no person')
+    const form = await person.visit(page)
+    const copied = person.browser
+      .cookiesFor(url)
+      .split('; ')
+      .map((pair) => `${pair}; path=/`)
+    copy.browser.keep(url, copied)
+    thief.browser.keep(
+      url,
+      copied.filter((line) => !line.includes('gatehouse_pages')),
+    )
+    expect((await thief.visit('/account')).text, 'a session of its own').to.include('Sam Student')
+    await person.send(form, page, { ...both, current: sam.password })
+    for (const each of [copy, thief]) {
+      expect((await each.open('/account')).status).to.equal(303)
+      const next = await each.open(authorizeUrl(service.url))
+      expect(next.headers.get('location')).to.match(/\/login$/)
+    }
+    expect((await person.visit('/account')).status).to.equal(200)
+    expect(await (await person.open('/account/sessions')).text()).to.include('This browser')
   })
 
   it('keeps the connected apps if the person unticks it', async () => {
@@ -77,5 +103,14 @@ describe(`${page}: the password`, () => {
     const limited = await person.send(seen, page, { ...both, current: sam.password })
     expect(limited.status).to.equal(429)
     expect(limited.text).to.include('Too many attempts')
+    await eventually(5000, async () => {
+      const events = service.kysely.selectFrom('audit_event').selectAll()
+      const failed = await events.where('action', '=', 'password.failure').execute()
+      const reasons = failed.map(({ actor_person_id, reason }) => [actor_person_id, reason])
+      expect(reasons).to.deep.include.members([
+        ['per_sam', 'wrong password'],
+        ['per_sam', 'too many attempts'],
+      ])
+    })
   })
 })

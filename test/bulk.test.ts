@@ -354,7 +354,7 @@ withDatabases('import of wrong lines', (open) => {
     expect([report.written, report.rejectedCount]).to.deep.equal([{ coursePurchase: 1 }, 1])
   })
 
-  it('rejects a text with NUL by its line, and a slug that an operator took [197, 198]', async () => {
+  it('rejects a text with NUL or without a visible character by its line, and a slug that an operator took [197, 198]', async () => {
     await using database = await open()
     await importRecords(database, [site])
     const taken = { site_id: 'sit_pottery', slug: 'wheel', title: 'Taken', summary: 'Taken' }
@@ -363,6 +363,7 @@ withDatabases('import of wrong lines', (open) => {
     const report = await importRecords(database, [
       ...[...lines, course('wheel'), course('glaze')],
       person('eve', { picture: 'https://pottery.example/\0.png' }),
+      person('zoe', { name: '\u200b\u200b' }),
     ])
     expect(report.rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
       [
@@ -372,6 +373,7 @@ withDatabases('import of wrong lines', (open) => {
       [2, 'name: must not contain a NUL character'],
       [4, 'another record has the same site id, slug'],
       [6, 'picture: must not contain a NUL character'],
+      [7, 'name: must not be empty'],
     ])
     expect(report.written).to.deep.equal({ person: 1, course: 1 })
   })

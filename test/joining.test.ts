@@ -240,7 +240,7 @@ describe('/invitation', () => {
     const { path } = await invited(service, ines.login)
     const person = makePagePerson(service.url, ines)
     const page = await person.visit(path)
-    for (const name of ['x'.repeat(121), 'a\u202eb', 'a\nb', ' ']) {
+    for (const name of ['x'.repeat(121), 'a\u202eb', 'a\nb', ' ', '\u200b', ' \u3164\u2060']) {
       const seen = await person.send(page, path, { ...both, name })
       expect(seen.status).to.equal(422)
       expect(textOf(seen, 'name-problem')).to.include('Please enter your name')

@@ -448,6 +448,12 @@ describe('mail of a service', () => {
     ])
     const [{ to } = { to: '' }] = await inbox(service())
     expect(to).to.equal(sam.login)
+    // A recovery that ends all grants does not make the next sign-in the first.
+    await kysely.updateTable('oauth_grant').set({ ended_at: Date.now() }).execute()
+    await getTokens(url)
+    await eventually(10_000, handled)
+    const signIns = (await subjects()).filter((subject) => subject === 'New sign-in to Gatehouse')
+    expect(signIns).to.have.length(2)
   })
 
   it('is shown by the demo', async () => {

@@ -167,6 +167,15 @@ describe('pages', () => {
     expect(advice('temporarily_unavailable')).to.match(/^Wait a minute/)
     expect(advice('constructor')).to.equal(advice('invalid_request'))
     expect(advice('invalid_request')).to.match(/^Go back to the application/)
+    for (const code of [
+      'invalid_request',
+      'server_error',
+      'temporarily_unavailable',
+      'forbidden',
+    ]) {
+      const own = markupOf(errorPage({ code, description: 'x', isOwn: true }))
+      expect(own, code).not.to.include('application')
+    }
   })
 
   it('leave out an empty group of scopes', () => {

@@ -9,7 +9,6 @@ import {
   startService,
   startWith,
 } from './support/gatehouse.ts'
-import { later } from './support/later.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -49,8 +48,7 @@ describe('/recover', () => {
     const set = await person.send(page, path, { ...both, end_apps: 'yes' })
     expect(set.text).to.include('id="password-set-page"')
     expect((await other.open('/account')).status).to.equal(303)
-    const account = await later(1000, async () => await person.visit('/account'))
-    expect(account.path).to.equal('/account')
+    expect((await person.visit('/account')).path).to.equal('/account')
     expect((await person.visit(path)).status, 'a second use').to.equal(410)
     await eventually(10_000, async () => {
       expect(mailsTo(service).join()).to.include('was changed')
@@ -88,6 +86,11 @@ describe('/recover', () => {
     const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
     expect(wrong.status).to.equal(422)
     expect(wrong.text).to.include('This is not the code')
+    await eventually(5000, async () => {
+      const events = service.kysely.selectFrom('audit_event').select('person_id')
+      const failed = await events.where('action', '=', 'link.failure').execute()
+      expect(failed).to.deep.equal([{ person_id: 'per_sam' }])
+    })
     const set = await phone.send(page, path, { ...both, code: code.toLowerCase() })
     expect(set.text).to.include('id="password-set-page"').and.include('href="/account"')
   })
@@ -110,6 +113,8 @@ describe('/recover', () => {
     const path = await recoveryPath(service)
     const set = await person.send(await person.visit(path), path, both)
     expect(set.text).to.include('href="/interaction/abc-123/login"')
+    const gone = await person.visit('/interaction/abc-123/login')
+    expect(gone.text).to.include('<a id="account" href="/account">')
     for (const from of ['https://evil.example', '//evil.example', 'a/../../b', 'x'.repeat(65)]) {
       const page = await person.visit(`/recover?${new URLSearchParams({ from })}`)
       expect(page.text).not.to.include('name="from"')

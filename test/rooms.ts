@@ -33,9 +33,9 @@ export const rooms: Readonly<Record<string, Room>> = {
       outbox: 'outbox',
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
-      store: `clock compiled cursor database digest keyset migrate oauth-state open-stores
-        postgres redis-durability redis-memory redis remove-expired restore-marker schema search
-        settings`,
+      store: `clock compiled cursor database digest entered-text keyset migrate oauth-state
+        open-stores postgres redis-durability redis-memory redis remove-expired restore-marker
+        schema search settings`,
     },
   },
   directory: {
@@ -44,7 +44,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
       people: `authenticate browser-sessions link-requests one-time-links password-formats
-        password-rules password person-store`,
+        password-rules password person-store sign-in-failure`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import { endSessions } from '../src/oauth/grants/end-access.ts'
 import { describeDevice } from '../src/platform/http/browser.ts'
@@ -95,6 +96,27 @@ describe('pages that need a fresh sign-in', () => {
     expect(text).to.include('Northlight').and.not.include('new-secret')
   })
 
+  // [289]
+  it('open only in the session in which the password was given', async () => {
+    const person = makePagePerson(service().url, olivia)
+    await person.visit(portal)
+    const copy = makePagePerson(service().url, olivia)
+    const url = new URL(service().url)
+    const engine = person.browser
+      .cookiesFor(url)
+      .split('; ')
+      .filter((each) => /^gatehouse[.=]/.test(each))
+    copy.browser.keep(
+      url,
+      engine.map((pair) => `${pair}; path=/`),
+    )
+    await copy.visit(portal)
+    aheadMs = 3 * MINUTE_MS
+    await person.visit(`${portal}/delete`)
+    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
+    expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
+  })
+
   it('leave a person who declines to give the password signed in', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
@@ -102,7 +124,9 @@ describe('pages that need a fresh sign-in', () => {
     const start = await person.open(`${portal}/delete`)
     const login = await person.open(start.headers.get('location') ?? '')
     const address = login.headers.get('location') ?? ''
-    const csrf = hiddenField(await (await person.open(address)).text())
+    const shown = await (await person.open(address)).text()
+    expect(shown).to.include('Confirm that it is you before you continue.')
+    const csrf = hiddenField(shown)
     const refused = await person.open(`${address}/cancel`, {
       method: 'POST',
       body: new URLSearchParams({ csrf }),
@@ -310,6 +334,22 @@ describe('sessions of browsers', () => {
     const last = await late.open(at(answered.headers.get('location') ?? ''))
     expect(last.headers.get('location')).to.match(/\/login$/)
     expect(await lives(cookiesOf(late))).to.deep.equal(neither)
+  })
+
+  // [272]
+  it('do not begin if the sessions end while the password is checked', async () => {
+    const { kysely } = service()
+    // A new browser causes a notice, so the sign-out happens after the check and before the session begins.
+    await sql`create trigger sign_out_meanwhile after insert on outbox begin
+      insert or replace into signed_out_everywhere values
+      ('per_marco', cast(unixepoch('subsec') * 1000 as integer)); end`.execute(kysely)
+    const person = makeHeadlessPerson(marco)
+    const page = at((await person.open(authorizeUrl(service().url))).headers.get('location') ?? '')
+    const csrf = hiddenField(await (await person.open(page)).text())
+    const given = await post(person, page.href, { csrf, ...marco })
+    await sql`drop trigger sign_out_meanwhile`.execute(kysely)
+    const resumed = await person.open(at(given.headers.get('location') ?? ''))
+    expect(resumed.headers.get('location')).to.match(/\/login$/)
   })
 
   // [273]

@@ -21,6 +21,8 @@ export interface SignInPage {
   readonly deny: string
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
+  /** Whether the person is signed in, and must give the password again for a page of this service. */
+  readonly confirms?: boolean | undefined
 }
 
 /** Asks for an e-mail address and a password. */
@@ -30,8 +32,13 @@ export function signInPage(page: SignInPage): Page {
     id: 'login-page',
     stylesheet,
     body: html`<h1>Sign in</h1>
-<p>to continue to ${foreignName(page.client.name)}<br>
-<span class="muted"><bdi>${page.client.host}</bdi></span></p>
+${
+  page.confirms
+    ? html`<p id="confirms">Confirm that it is you before you continue. The next page shows or changes sensitive data, so it needs
+your password again.</p>`
+    : html`<p>to continue to ${foreignName(page.client.name)}<br>
+<span class="muted"><bdi>${page.client.host}</bdi></span></p>`
+}
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}

@@ -68,6 +68,7 @@ export async function makeOauth(
       proofs,
       signOuts,
       cookieKeys,
+      formKey,
     },
     { baseUrl, lifetimes, furtherPlans, requestLengths, connectionPrefixes },
     conformance,
@@ -97,6 +98,7 @@ export async function makeOauth(
         formKey,
         scopeUses,
         noteEvent,
+        now,
       }
       return { engine, pages: interactionRoutes(asks) }
     },

@@ -41,7 +41,8 @@ export function makePages(
   const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
   const sessions = makeSessions(platform, settings)
   const { freshSeconds, passwordCharactersMin } = service.signIn
-  const signedIn = { baseUrl, seals, sessions, freshSeconds, handler }
+  const visitors = makeVisitorForms(settings)
+  const signedIn = { baseUrl, seals, visitors, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
   const { database, state, noteEvent, now } = platform
@@ -49,14 +50,15 @@ export function makePages(
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
-  const security = { signIn, queueMail, hashPassword, passwordCharactersMin }
+  const security = { signIn, sessions, queueMail, hashPassword, passwordCharactersMin, noteEvent }
   const visitorPages = {
     database,
     links,
+    noteEvent,
     linkRequests,
     queueMail,
     mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
-    visitors: makeVisitorForms(settings),
+    visitors,
     signedInPages,
     hashPassword,
     passwordCharactersMin,
@@ -66,18 +68,21 @@ export function makePages(
     client: ownClient(baseUrl, service.name),
     refusals,
     /** Creates the routes, in the order in which they handle a request. */
-    routes: (api: Api, discovery: Discovery, { acceptsDocuments, signOuts }: Oauth) => [
-      connectRoutes(ownPages, assistants),
-      signedInPages.followLogout(),
-      signedInPages.routes(),
-      recoveryRoutes(visitorPages),
-      joiningRoutes(visitorPages),
-      deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
-      accountRoutes(ownPages, api.member),
-      securityRoutes(ownPages, security),
-      sessionRoutes(ownPages, { browserSessions, noteEvent, signOuts }),
-      dataRoutes(ownPages, visitorPages),
-      adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
-    ],
+    routes(api: Api, discovery: Discovery, oauth: Oauth) {
+      const { acceptsDocuments, authorization, signOuts } = oauth
+      return [
+        connectRoutes(ownPages, assistants),
+        signedInPages.followLogout(),
+        signedInPages.routes(),
+        recoveryRoutes(visitorPages),
+        joiningRoutes(visitorPages),
+        deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
+        accountRoutes(ownPages, api.member),
+        securityRoutes(ownPages, security, authorization.renewSession),
+        sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
+        dataRoutes(ownPages, visitorPages),
+        adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
+      ]
+    },
   }
 }

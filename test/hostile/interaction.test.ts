@@ -83,6 +83,98 @@ function expectErrorPage(text: string): void {
   expect(text).to.not.match(/sam@|Sam Student|Course Notes|name="csrf"/)
 }
 
+/** Gives a browser another one's cookies for a URL, as a sibling host can: only those that could not have `__Host-`. */
+function plant(victim: HeadlessPerson, attacker: HeadlessPerson, url: URL): void {
+  const cookies = attacker.cookiesFor(url).split('; ')
+  const planted = cookies.filter((pair) => /^gatehouse_(interaction|resume|sign_in)[.=]/.test(pair))
+  expect(planted).to.not.deep.equal([])
+  victim.keep(
+    url,
+    planted.map((pair) => `${pair}; path=${url.pathname}`),
+  )
+}
+
+// [threat 7; class CSRF]
+describe('interaction: cookies that a sibling host plants', () => {
+  const victims = async () => {
+    const used = makeHeadlessPerson(noor)
+    await openPage(used, authorizeUrl(service().url))
+    return [makeHeadlessPerson(noor), used]
+  }
+  const resumeOf = (page: Page) =>
+    new URL(
+      page.url.pathname.replace(/^.interaction(.*).login$/, `${paths.authorization}$1`),
+      page.url,
+    )
+
+  // [286]
+  it('neither show a page nor sign the victim in for the attacker', async () => {
+    for (const victim of await victims()) {
+      const attacker = await openSignIn()
+      plant(victim, attacker.person, attacker.page.url)
+      for (const address of [attacker.page.url, new URL(`${attacker.page.url}/cancel`)]) {
+        const posted = await submit(victim, { ...attacker.page, action: address.pathname }, noor)
+        expect(posted.status, address.pathname).to.equal(400)
+      }
+      const shown = await victim.open(attacker.page.url)
+      expect(shown.status).to.equal(400)
+      const text = await shown.text()
+      expectErrorPage(text)
+      expect(text).to.include('start again').and.include('href="/account"')
+      const resumed = await openPage(attacker.person, resumeOf(attacker.page))
+      expect(resumed.text, 'for the attacker').to.include('id="login-page"')
+    }
+  })
+
+  // [287]
+  it('do not sign the victim in as the attacker', async () => {
+    for (const victim of await victims()) {
+      const { person, page } = await openSignIn()
+      const resume = targetOf(await submit(person, page, sam), page)
+      plant(victim, person, resume)
+      const refused = await victim.open(resume)
+      expect(refused.status).to.equal(400)
+      expect(await refused.text())
+        .to.include('page_expired')
+        .and.include('start again')
+      expect(victim.cookiesFor(resume)).not.to.match(/gatehouse=/)
+      expect((await openPage(person, resume)).url.pathname).to.match(/consent$/)
+    }
+  })
+
+  // [288]
+  it('do not sign the victim in to our own pages as the attacker', async () => {
+    const url = new URL('/account', service().url)
+    for (const victim of await victims()) {
+      const attacker = makeHeadlessPerson(sam)
+      const start = (await attacker.open(url)).headers.get('location') ?? ''
+      const callback = await attacker.authorize(
+        new URL(start, url),
+        new URL('/signed-in', url).href,
+      )
+      plant(victim, attacker, callback)
+      const refused = await victim.open(callback)
+      expect(refused.status).to.equal(400)
+      expect(await refused.text()).not.to.include('application')
+      expect(victim.cookiesFor(url)).not.to.include('gatehouse_pages')
+      expect((await attacker.open(callback)).status, 'the attacker').to.equal(303)
+    }
+  })
+
+  it('leave nine tabs of one browser alone', async () => {
+    const person = makeHeadlessPerson(sam)
+    const tabs: Page[] = []
+    for (let tab = 1; tab <= 9; tab += 1) {
+      tabs.push(await openPage(person, authorizeUrl(service().url, { prompt: 'consent' })))
+    }
+    for (const tab of [tabs[0], tabs[4], tabs[8]]) {
+      if (!tab) throw new Error('no tab')
+      const next = await openPage(person, targetOf(await submit(person, tab, sam), tab))
+      expect(next.url.pathname).to.match(/consent$/)
+    }
+  })
+})
+
 describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () => {
   it('is not shown or continued without the cookies of that browser', async () => {
     const { person, page } = await openConsent()
@@ -323,7 +415,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
     }
   })
 
-  it('set cookies as HttpOnly and SameSite=Lax, for the path of the interaction only', async () => {
+  it('set cookies as HttpOnly and SameSite=Lax, and the engine’s for the path of the interaction', async () => {
     const { pathname, search } = authorizeUrl(service().url)
     const answer = await send(service().url, { path: pathname + search })
     const cookies = answer.headers.getSetCookie()
@@ -331,7 +423,9 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
     for (const cookie of cookies) {
       expect(cookie).to.match(/; httponly/i)
       expect(cookie).to.match(/; samesite=lax/i)
-      expect(cookie).to.match(/path=\/(interaction\/|oauth\/authorize\/)[A-Za-z0-9_-]{43}/i)
+      expect(cookie).to.match(
+        /^gatehouse_visitor=.* path=\/;|path=\/(interaction\/|oauth\/authorize\/)[\w-]{43}/i,
+      )
     }
   })
 

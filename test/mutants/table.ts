@@ -294,7 +294,13 @@ export const mutants: readonly Mutant[] = [
     [".where('person_id', '=', personId)\n        .where('id', others", ".where('id', others"],
   ]),
   ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
-    ['now() < session.browser.authenticatedAt + freshSeconds * 1000', 'true'],
+    ['now() < session.authenticatedAt + freshSeconds * 1000', 'true'],
+  ]),
+  ...inFile('pages/relying-party/page-session.ts', 'sessions', [
+    [
+      "const isLater = browser.authenticatedAt > Number(record['begunAt'])",
+      'const isLater = false',
+    ],
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'account hostile/page', [
     [
@@ -400,6 +406,13 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('oauth/authorization/engine-adapter.ts', 'hostile/interaction', [
     ['{ ...session, cookie: undefined }', 'session'],
+    ['return isOther ? undefined : record', 'return record'],
+  ]),
+  ...inFile('oauth/authorization/engine-interactions.ts', 'hostile/interaction', [
+    [
+      "if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()",
+      '',
+    ],
   ]),
   ...inFile('oauth/token/authorization-code.ts', 'clean-up', [
     [

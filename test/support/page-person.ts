@@ -13,6 +13,7 @@ export interface Seen {
 
 /** A person with a browser of their own who uses /account and /admin, and signs in when asked. */
 export interface PagePerson {
+  readonly browser: HeadlessPerson
   visit(path: string): Promise<Seen>
   /** Sends the form of the page that has this action, with what was typed. */
   send(page: Seen, action: string, typed?: Record<string, string | string[]>): Promise<Seen>
@@ -44,6 +45,7 @@ export function makePagePerson(url: string, answers: Answers): PagePerson {
   }
 
   return {
+    browser,
     visit: async (path) => await follow(path),
     async send(page, action, typed = {}) {
       const body = new URLSearchParams()

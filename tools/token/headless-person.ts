@@ -32,6 +32,8 @@ export function makeHeadlessPerson(answers: Answers) {
     open,
     /** Returns the Cookie header that a browser would send to a URL. */
     cookiesFor: (url: URL) => cookies.headerFor(url),
+    /** Keeps cookies, given as `Set-Cookie` lines for a URL. */
+    keep: (url: URL, lines: readonly string[]) => cookies.keep(url, lines),
     /**
      * Opens an authorization request, and submits the pages until the redirect to `redirectUri`.
      *

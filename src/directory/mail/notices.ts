@@ -38,8 +38,8 @@ export function makeNotices(
 
 /**
  * Whether to send a notice. Decided when it is sent, so that sign-ins and consents only insert a row. The address must
- * be verified or imported. Before a notice of a sign-in, the person must have used the account, and before one of a new
- * app, must not have connected it: authorizations that have not ended show both.
+ * be verified or imported. Before a notice of a sign-in, the person must have signed in before, which any earlier grant
+ * shows, also an ended one. Before one of a new app, the person must not have connected it.
  *
  * @param clientId the new app; undefined for a sign-in
  */
@@ -52,9 +52,10 @@ export async function isWanted(
     .selectFrom('oauth_grant')
     .select('id')
     .where('person_id', '=', personId)
-    .where('ended_at', 'is', null)
     .where('granted_at', '<', createdAt)
-    .$if(clientId !== undefined, (query) => query.where('client_id', '=', clientId ?? ''))
+    .$if(clientId !== undefined, (query) =>
+      query.where('client_id', '=', clientId ?? '').where('ended_at', 'is', null),
+    )
   const row = await kysely
     .selectFrom('person')
     .select((e) => e.exists(earlier).as('used'))

@@ -1,6 +1,7 @@
 import { type JWK, Provider } from 'oidc-provider'
 
 import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
+import { makeVisitorForms } from '../../platform/http/page-form.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
@@ -50,10 +51,11 @@ export async function makeAuthorizationServer(
     ...shared,
     ...tokenEndpoint,
     findKeptClient,
+    visitors: makeVisitorForms({ ...settings, ...parts }),
     listHeldSites: oncePerRequest(makeFindHeldSites(database)),
   }
   const adapter = engineAdapter(dependencies)
-  const current = makeCurrentEngine(parts.signOuts)
+  const current = makeCurrentEngine(dependencies)
   return {
     /** Middleware that changes the engine's responses. */
     answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
@@ -62,6 +64,7 @@ export async function makeAuthorizationServer(
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,
     findClientKeys: current.findClientKeys,
+    renewSession: current.renewSession,
     conformance,
     /** Routes that change or reject browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
@@ -73,7 +76,7 @@ export async function makeAuthorizationServer(
       const engine = createProvider(dependencies, { adapter, keys })
       current.follow(engine)
       tokenEndpoint.serveRefreshes(engine)
-      return { engine, interactions: makeInteractions(engine, grants.store, clients, now) }
+      return { engine, interactions: makeInteractions(engine, dependencies) }
     },
   }
 }

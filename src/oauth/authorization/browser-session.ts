@@ -1,31 +1,24 @@
 import { randomBytes } from 'node:crypto'
 
-import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { Context } from 'koa'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
-import type { Person, PersonStore } from '../../directory/people/person-store.ts'
+import type { Person } from '../../directory/people/person-store.ts'
 import { browserOf } from '../../platform/http/browser.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 
-const ID_BYTES = 16
+/** The `acr` of all id_tokens, because people authenticate only by password. */
+export const PASSWORD_ACR = 'urn:gatehouse:password'
 
-/** Finds the person of the browser's session. `session` of the result is undefined if the session has ended. */
-export type FindSessionPerson = (
-  ctx: KoaContextWithOIDC,
-  personId: string,
-) => Promise<Person | undefined>
+const newId = () => randomBytes(16).toString('base64url')
 
 /**
  * Creates the function that finds the person of the browser's session, after recording a sign-in or the use of the
- * session. The engine changes the session's own id at each sign-in, so a planted cookie is never signed in.
+ * session. `session` of the result is undefined if the session has ended. The engine changes the session's own id at
+ * each sign-in, so a planted cookie is never signed in.
  */
-export function makeFindSessionPerson({
-  people,
-  browserSessions,
-}: {
-  readonly people: Pick<PersonStore, 'findPerson'>
-  readonly browserSessions: Pick<BrowserSessions, 'begin' | 'see'>
-}): FindSessionPerson {
-  return async (ctx, personId) => {
+export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
+  return async (ctx: KoaContextWithOIDC, personId: string): Promise<Person | undefined> => {
     const { session, route } = ctx.oidc
     if (!session) return await people.findPerson(personId)
     const person = await people.findPerson(personId, { id: session.uid })
@@ -39,11 +32,33 @@ export function makeFindSessionPerson({
     }
     if (authenticatedAt <= (person.signedOutAt ?? 0)) return { ...person, session: undefined }
     // A session that has ended stays ended: copies of its cookies, or of the session store, may still exist.
-    if (!person.session) session.uid = randomBytes(ID_BYTES).toString('base64url')
+    if (!person.session) session.uid = newId()
     const { uid: id } = session
     await browserSessions.begin({ id, personId }, authenticatedAt, browserOf(ctx))
     return { ...person, session: { id, authenticatedAt, seenAt: authenticatedAt } }
   }
+}
+
+/**
+ * Replaces the browser's session, after the person has given the password on our own pages. Copies of the old cookie
+ * are worthless then. Returns the id of the new session.
+ */
+export async function renewSession(
+  engine: Provider,
+  ctx: Context,
+  { personId, authenticatedAt }: { readonly personId: string; readonly authenticatedAt: number },
+  { browserSessions, lifetimes: { sessionIdleSeconds } }: EngineDependencies,
+): Promise<string> {
+  const session = await engine.Session.get(ctx)
+  session.resetIdentifier()
+  Object.assign(session, { uid: newId(), authorizations: undefined })
+  session.loginAccount({ accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'] })
+  await session.save(sessionIdleSeconds)
+  const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: true } as const
+  const maxAge = sessionIdleSeconds * 1000
+  ctx.cookies.set(engine.cookieName('session'), session.jti, { ...options, maxAge })
+  await browserSessions.begin({ id: session.uid, personId }, authenticatedAt, browserOf(ctx))
+  return session.uid
 }
 
 /**

@@ -8,7 +8,6 @@ import {
   Provider,
 } from 'oidc-provider'
 
-import { promptPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
@@ -51,16 +50,13 @@ function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapt
     case 'Session':
       return sessionAdapter(records, dependencies)
     case 'Interaction':
-      return interactionAdapter(records)
+      return interactionAdapter(records, dependencies)
     case 'RefreshToken':
       return refreshTokenAdapter(dependencies)
     default:
       return {}
   }
 }
-
-/** Path prefix of all prompt pages. */
-const [interactions = ''] = promptPages.login.split(':')
 
 /**
  * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
@@ -97,13 +93,10 @@ function grantAdapter({
   }
 }
 
-/** Whether the current request is part of an authorization in the browser. */
+/** Whether the current request is part of an authorization in the browser. Our own pages have no engine route. */
 function asksPerson(): boolean {
-  const { ctx } = Provider
-  const { route = '' } = ctx?.oidc ?? {}
-  return (
-    route === 'authorization' || route === 'resume' || ctx?.path.startsWith(interactions) === true
-  )
+  const route = Provider.ctx?.oidc.route
+  return route === undefined || route === 'authorization' || route === 'resume'
 }
 
 /**
@@ -160,11 +153,28 @@ function sessionAdapter(
   }
 }
 
-/** Stores interactions without the id of the browser session, which the engine adds but does not read. */
-function interactionAdapter({ upsert }: StateAdapter): Pick<Adapter, 'upsert'> {
+/**
+ * Stores each interaction with a digest of the browser that began it, and resumes it only there. The engine's cookies of
+ * an interaction have a path, so other hosts of the domain could plant them. Our own pages have no engine context: they
+ * keep the stored digest, and check it themselves (engine-interactions.ts). Omits the id of the browser session, which
+ * the engine adds but does not read.
+ */
+function interactionAdapter(
+  { find, upsert }: StateAdapter,
+  { visitors }: EngineDependencies,
+): Pick<Adapter, 'find' | 'upsert'> {
   return {
-    upsert: async (id, { session, ...rest }, ttl) =>
-      await upsert(id, { ...rest, session: session && { ...session, cookie: undefined } }, ttl),
+    async find(id) {
+      const record = await find(id)
+      const { ctx } = Provider
+      const isOther = ctx && record?.prompt?.details['browser'] !== visitors.digestOf(ctx)
+      return isOther ? undefined : record
+    },
+    async upsert(id, { session, ...rest }, ttl) {
+      const { ctx } = Provider
+      if (ctx) Object.assign(rest.prompt?.details ?? {}, { browser: visitors.digestOf(ctx) })
+      await upsert(id, { ...rest, session: session && { ...session, cookie: undefined } }, ttl)
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 import { decodeJwt, type JSONWebKeySet } from 'jose'
+import type { Context } from 'koa'
 import { type Adapter, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { hintNotValid } from '../../platform/http/errors.ts'
@@ -9,6 +10,7 @@ import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
+import { renewSession } from './browser-session.ts'
 import type { DocumentResolution, EngineDependencies } from './engine-dependencies.ts'
 import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
 
@@ -202,16 +204,16 @@ function isForKeys(address: string): boolean {
   return address === (keyRequest.getStore() ?? client?.jwksUri)
 }
 
-/**
- * Gives other parts of the service access to the engine with the current keys.
- *
- * @param signOuts undefined if applications are not notified of sign-outs
- */
-export function makeCurrentEngine(signOuts: SignOuts | undefined) {
+/** Gives other parts of the service access to the engine with the current keys. */
+export function makeCurrentEngine(dependencies: EngineDependencies) {
   let current: { readonly engine: Provider; readonly send: SendNotice } | undefined
   return {
     follow(engine: Provider): void {
-      current = { engine, send: queueSignOuts(engine, signOuts) }
+      current = { engine, send: queueSignOuts(engine, dependencies.signOuts) }
+    },
+    async renewSession(ctx: Context, renewed: { personId: string; authenticatedAt: number }) {
+      if (!current) throw new Error('there is no engine before the keys are loaded')
+      return await renewSession(current.engine, ctx, renewed, dependencies)
     },
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },

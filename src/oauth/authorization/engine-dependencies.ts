@@ -1,6 +1,7 @@
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
+import type { VisitorForms } from '../../platform/http/page-form.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
@@ -28,6 +29,7 @@ export interface AuthorizationServerParts {
   /** Sessions at applications; undefined if applications are not notified of sign-outs. */
   readonly signOuts: SignOuts | undefined
   readonly cookieKeys: readonly string[]
+  readonly formKey: Buffer
 }
 
 export interface AuthorizationServerSettings {
@@ -60,6 +62,8 @@ export interface DocumentResolution {
 
 /** Dependencies of the engine's settings, adapter, prompts and events. */
 export interface EngineDependencies extends AuthorizationServerParts, AuthorizationServerSettings {
+  /** Recognizes the browser that began an interaction. */
+  readonly visitors: Pick<VisitorForms, 'digestOf'>
   readonly platform: Platform
   readonly resources: Resources
   readonly conformance: ConformanceProfile | undefined

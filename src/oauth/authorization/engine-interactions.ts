@@ -7,11 +7,11 @@ import { interactionGone } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import type { Clients } from '../clients/find-client.ts'
 import { allowedIn } from '../grants/allowed-scopes.ts'
-import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
+import type { NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { PASSWORD_ACR } from './provider.ts'
+import { PASSWORD_ACR } from './browser-session.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 import { newGrantId } from './remembered-grant.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
@@ -24,12 +24,8 @@ export type PromptName = 'login' | 'select_account' | 'consent'
  * Creates the functions that find and complete the engine's interactions, for the pages in oauth/interaction. Methods
  * that complete an interaction return the URL to redirect to.
  */
-export function makeInteractions(
-  provider: Provider,
-  grants: Pick<GrantStore, 'save'>,
-  clients: Pick<Clients, 'callbacks' | 'loopback'>,
-  now: () => number,
-) {
+export function makeInteractions(provider: Provider, dependencies: EngineDependencies) {
+  const { grants, clients, visitors } = dependencies
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
@@ -37,12 +33,12 @@ export function makeInteractions(
     /**
      * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
      */
-    find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
-    async signedIn(ctx: Context, personId: string) {
-      // By default, the engine uses the time of a later page. `ts` must come from the engine's clock; `givenAt` comes
-      // from ours, because it is compared with the times of sign-outs.
+    find: async (ctx: Context) => describe(await findWaiting(ctx, provider, visitors)),
+    /** @param givenAt when the person sent the password, by our clock: sign-outs since then end the new session */
+    async signedIn(ctx: Context, personId: string, givenAt: number) {
+      // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
       const ts = Math.floor(Date.now() / 1000)
-      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts, givenAt: now() }
+      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts, givenAt }
       return await finish(ctx, { login }, false)
     },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
@@ -51,9 +47,9 @@ export function makeInteractions(
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
-      const waiting = await findWaiting(ctx, provider)
+      const waiting = await findWaiting(ctx, provider, visitors)
       const grant = await agreedGrant(waiting, provider)
-      await grants.save(grant, callerOf(ctx))
+      await grants.store.save(grant, callerOf(ctx))
       if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
       if (waiting.byPattern) {
         await clients.callbacks.use(grant.clientId, waiting.redirectUri, grant.personId)
@@ -66,11 +62,16 @@ export function makeInteractions(
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
 /** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
-async function findWaiting(ctx: Context, provider: Provider) {
+async function findWaiting(
+  ctx: Context,
+  provider: Provider,
+  visitors: EngineDependencies['visitors'],
+) {
   // Replace the engine's error, whose message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
+  if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])

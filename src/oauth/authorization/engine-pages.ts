@@ -1,10 +1,10 @@
 import type { Context } from 'koa'
-import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { type ErrorOut, errors, type KoaContextWithOIDC } from 'oidc-provider'
 
 import { trusted } from '../../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../../views/sign-out.ts'
 import { faultBody, type RejectedUri, sendErrorPage } from '../../platform/http/error-handler.ts'
-import { isRefusal } from '../../platform/http/errors.ts'
+import { interactionGone, isRefusal } from '../../platform/http/errors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
@@ -27,7 +27,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
-    const body = isRefusal(error) ? out : faultBody(ctx)
+    const said = error instanceof errors.SessionNotFound ? interactionGone() : out
+    const body = isRefusal(error) ? said : faultBody(ctx)
     if (!pageRoutes.has(ctx.oidc.route)) {
       ctx.body = body
       return

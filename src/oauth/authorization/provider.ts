@@ -23,7 +23,7 @@ import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../clients/pr
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
-import { makeFindSessionPerson } from './browser-session.ts'
+import { makeFindSessionPerson, PASSWORD_ACR } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
@@ -120,9 +120,6 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
       ),
   }
 }
-
-/** The `acr` of all id_tokens, because people authenticate only by password. */
-export const PASSWORD_ACR = 'urn:gatehouse:password'
 
 /** Configures which parts of OAuth 2.0 and OpenID Connect the engine supports and advertises. */
 function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {

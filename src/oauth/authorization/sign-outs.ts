@@ -42,11 +42,9 @@ const NOTICES_AT_ONCE = 4
 const TURN_MS = 1000
 
 export function makeSignOuts(ports: SignOutPorts) {
-  const { begin, signedOut, browsersSignedOut, findEnds } = makeSessions(ports)
+  const { findEnds, ...sessions } = makeSessions(ports)
   return {
-    begin,
-    signedOut,
-    browsersSignedOut,
+    ...sessions,
     async waitingNotices(): Promise<number> {
       const { count } = await ports.database.kysely
         .selectFrom('sign_out_notice')

@@ -39,16 +39,11 @@ export async function findPeopleToSignOut(
   })
 }
 
-/**
- * Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue.
- *
- * @param keptId a browser session in which the person has just given the password, so it continues
- */
+/** Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue. */
 export async function endSessions(
   trx: Kysely<Schema>,
   personIds: readonly string[],
   untilMs: number,
-  keptId?: string,
 ): Promise<void> {
   if (personIds.length === 0) return
   await trx
@@ -61,15 +56,7 @@ export async function endSessions(
         .where('signed_out_everywhere.signed_out_at', '<', untilMs),
     )
     .execute()
-  if (keptId !== undefined) {
-    await trx
-      .updateTable('browser_session')
-      .set({ authenticated_at: untilMs + 1 })
-      .where('id', '=', keptId)
-      .where('person_id', 'in', [...personIds])
-      .execute()
-  }
-  // The others have ended already. This deletes what is known about their browsers.
+  // They have ended already. This deletes what is known about the browsers.
   await trx
     .deleteFrom('browser_session')
     .where('person_id', 'in', [...personIds])

@@ -22,8 +22,6 @@ export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'ended
   readonly clientName: string
 }
 
-export type GrantStore = ReturnType<typeof makeGrantStore>
-
 /** The request that creates or ends a grant, for the audit trail. */
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 

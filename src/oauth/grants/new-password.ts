@@ -12,17 +12,15 @@ interface NewPassword {
   readonly endApps: boolean
   /** Whether the person received a recovery mail, instead of entering the old password. */
   readonly byMail: boolean
-  /** The browser session that continues, because the person gave the old password in it. */
-  readonly keptSession?: string
 }
 
 /**
- * Stores a person's new password, and ends all other sessions that began by `actor.now`: one of them may be an
- * attacker's (OWASP ASVS 5.0, 7.4.3). Records an audit event.
+ * Stores a person's new password, and ends all sessions that began by `actor.now`: one of them may be an attacker's
+ * (OWASP ASVS 5.0, 7.4.3). Records an audit event.
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,
-  { personId, passwordHash, endApps, byMail, keptSession }: NewPassword,
+  { personId, passwordHash, endApps, byMail }: NewPassword,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
 ): Promise<void> {
   const nowMs = actor.now
@@ -31,7 +29,7 @@ export async function storeNewPassword(
     .set({ password_hash: passwordHash })
     .where('id', '=', personId)
     .execute()
-  await endSessions(trx, [personId], nowMs, keptSession)
+  await endSessions(trx, [personId], nowMs)
   // An attacker who could read earlier mails must not be able to use their links.
   await trx
     .deleteFrom('one_time_link')

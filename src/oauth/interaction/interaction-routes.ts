@@ -5,7 +5,8 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { Notices } from '../../directory/mail/notices.ts'
-import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
+import type { SignInService } from '../../directory/people/authenticate.ts'
+import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { seeOther } from '../../platform/http/page.ts'
@@ -34,6 +35,7 @@ export interface InteractionDependencies extends PromptPagesDependencies {
   readonly signIn: SignInService
   readonly noteEvent: NoteEvent
   readonly notices: Pick<Notices, 'newSignIn'>
+  readonly now: () => number
 }
 
 const FORM_BYTES_MAX = '16kb'
@@ -101,7 +103,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, people, notices } = dependencies
+  const { interactions, signIn, noteEvent, people, notices, now } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -112,6 +114,8 @@ function stepsOf(
         const login = formField(ctx, 'login')
         const password = formField(ctx, 'password')
         const browser = ctx.cookies.get(BROWSER_COOKIE)
+        // Before the check, so that a sign-out during the check also ends the session that begins.
+        const givenAt = now()
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
           const { personId, isNewBrowser } = outcome
@@ -119,13 +123,16 @@ function stepsOf(
           keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
           logFields(ctx).person = personId
           noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
-          return seeOther(ctx, await interactions.signedIn(ctx, personId))
+          return seeOther(ctx, await interactions.signedIn(ctx, personId, givenAt))
         }
-        const [status, problem] = explain(outcome)
+        const { status, problem, reason } = explainFailure(outcome)
         ctx.status = status
         if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
         logFields(ctx).detail = `sign-in ${outcome.kind}`
-        noteEvent({ ...eventOf(ctx, pending), ...failureOf(outcome), action: 'sign_in.failure' })
+        const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
+        // Do not attribute the failure to the person of an earlier session in this browser.
+        const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
+        noteEvent({ ...failed, action: 'sign_in.failure' })
         await promptPages.signIn(ctx, pending, { login, problem })
       },
     },
@@ -160,36 +167,4 @@ function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number)
     path: `/${interaction}`,
     maxAge: knownBrowserSeconds * 1000,
   })
-}
-
-const failureReasons = {
-  limited: 'too many attempts',
-  busy: 'too many sign-ins at once',
-  unavailable: 'the platform did not check the password',
-} as const
-
-/** Returns the audit fields of a failed sign-in. */
-function failureOf(outcome: NotSignedIn) {
-  // Do not attribute the failure to the person of an earlier session in this browser.
-  const personId = undefined
-  if (outcome.kind === 'refused') {
-    return { personId, aboutPersonId: outcome.personId, reason: outcome.why }
-  }
-  return { personId, reason: failureReasons[outcome.kind] }
-}
-
-function explain(outcome: NotSignedIn): [number, string] {
-  switch (outcome.kind) {
-    case 'refused':
-      return [401, 'The e-mail address or password is incorrect. Please try again.']
-    case 'limited': {
-      const minutes = Math.ceil(outcome.waitSeconds / 60)
-      const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-      return [429, `Too many attempts. Please wait ${wait} and try again.`]
-    }
-    case 'busy':
-      return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
-    case 'unavailable':
-      return [503, 'Passwords cannot be checked at the moment. Please try again in a few minutes.']
-  }
 }

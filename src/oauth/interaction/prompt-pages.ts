@@ -69,8 +69,12 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     ) {
       const { look, signInWords: words } = await lookOf(pending)
       const from = new URLSearchParams({ from: pending.uid })
+      const { client, personId = '', loginHint } = pending
+      // Our own pages ask a person who is signed in for the password again (`fresh` in pages/relying-party).
+      const isAgain = client.origin === 'first_party' && loginHint !== undefined
+      const confirms = isAgain && (await people.findPerson(personId))?.email === loginHint
       const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
-      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words })
+      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms })
       showPage(ctx, { ...page, look })
     },
 

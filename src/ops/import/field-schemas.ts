@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
+import { isVisible } from '../../platform/store/entered-text.ts'
 import { isTime } from './campus-time.ts'
 
 /** Returns the validated data, or its problems, such as "name: is missing". */
@@ -41,7 +42,7 @@ export const id = (prefix: string) =>
 const hasNoNul = (value: string) => !value.includes('\0')
 const NO_NUL = 'must not contain a NUL character'
 export const text = (lengthMax: number) =>
-  z.string().trim().min(1).max(lengthMax).refine(hasNoNul, NO_NUL)
+  z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty').refine(hasNoNul, NO_NUL)
 export const matching = (lengthMax: number, pattern: RegExp, message?: string) =>
   z.string().max(lengthMax).regex(pattern, message)
 export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')

@@ -71,13 +71,6 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
   page(pages.signOutEverywhere, pages.sessions, (area) =>
     signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.sessions }),
   )
-  router.post(
-    pages.signOutEverywhere,
-    signedInPages.form(async (ctx, session) => {
-      await signedInPages.signOutEverywhere(ctx, session)
-      return pages.signedOutEverywhere
-    }),
-  )
   // This page needs no session, because the browser is already signed out.
   router.get(pages.signedOutEverywhere, (ctx) => {
     sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))

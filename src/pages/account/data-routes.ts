@@ -43,7 +43,8 @@ export function dataRoutes(
         email: session.person.email,
         owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
         code: link?.personId === id ? links.codeOf(link) : undefined,
-        done: noticeOf(ctx, { kept: 'You signed in, so your account is not deleted.' }),
+        // A sign-in cancels a scheduled deletion, so this is true even if there was none.
+        done: noticeOf(ctx, { kept: 'Your account stays: no deletion is scheduled.' }),
       })
     }),
   )

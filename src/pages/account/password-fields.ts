@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import type { PasswordProblems } from '../../../views/account-security.ts'
 import { type Passwords, TooManyHashes } from '../../directory/people/password.ts'
 import { type PasswordOwner, problemOfNewPassword } from '../../directory/people/password-rules.ts'
+import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { formField } from '../../platform/http/page-form.ts'
 
 /** How new passwords are checked and hashed. */
@@ -43,7 +44,6 @@ export async function readNewPassword(
     return { hash: await hashPassword(password) }
   } catch (error) {
     if (!(error instanceof TooManyHashes)) throw error
-    const busy = 'Many people are signing in at the moment. Please try again in a few seconds.'
-    return { problems: { password: busy }, status: 503 }
+    return { problems: { password: explainFailure({ kind: 'busy' }).problem }, status: 503 }
   }
 }

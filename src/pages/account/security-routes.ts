@@ -3,13 +3,16 @@ import type Router from 'koa-router'
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
+import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { storeNewPassword } from '../../oauth/grants/new-password.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { actorOf, type PageSession } from '../relying-party/page-session.ts'
+import { actorOf, type PageSession, type Sessions } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
 import { areaOf } from './query-routes.ts'
@@ -17,10 +20,19 @@ import { areaOf } from './query-routes.ts'
 export interface SecurityPorts extends NewPasswords {
   readonly signIn: SignInService
   readonly queueMail: QueueMail
+  readonly sessions: Pick<Sessions, 'begin'>
+  readonly noteEvent: NoteEvent
 }
 
 /** Creates the page where a person changes the password. It asks for the current one. */
-export function securityRoutes(ownPages: OwnPages, ports: SecurityPorts): Router {
+export function securityRoutes(
+  ownPages: OwnPages,
+  ports: SecurityPorts,
+  renewSession: (
+    ctx: PageContext,
+    renewed: { readonly personId: string; readonly authenticatedAt: number },
+  ) => Promise<string>,
+): Router {
   const router = makeRouter()
   const { database, signedInPages, now } = ownPages
 
@@ -57,39 +69,32 @@ export function securityRoutes(ownPages: OwnPages, ports: SecurityPorts): Router
         ctx.status = status
         return await show(ctx, session, { problems, endApps })
       }
-      const current = formField(ctx, 'current')
-      const checked = await ports.signIn({
-        login: person.email,
-        password: current,
-        address: ctx.ip,
-      })
-      if (checked.kind !== 'signed-in') return await refuse(...explain(checked))
+      const typed = { login: person.email, password: formField(ctx, 'current') }
+      const checked = await ports.signIn({ ...typed, address: ctx.ip })
+      if (checked.kind !== 'signed-in') {
+        const { status, problem, reason } = explainFailure(checked)
+        const failed = { personId: person.id, reason, ...callerOf(ctx) }
+        ports.noteEvent({ ...failed, action: 'password.failure' })
+        return checked.kind === 'refused'
+          ? await refuse(422, { current: 'This is not your current password.' })
+          : await refuse(status, { current: problem })
+      }
       const read = await readNewPassword(ctx, person, ports)
       if ('problems' in read) return await refuse(read.status, read.problems)
       const actor = actorOf(ctx, session, now)
-      const keptSession = session.browser.id
-      const change = { personId: person.id, passwordHash: read.hash, endApps, keptSession }
+      const personId = person.id
+      const change = { personId, passwordHash: read.hash, endApps }
       await database.kysely.transaction().execute(async (trx) => {
         await storeNewPassword(trx, { ...change, byMail: false }, actor)
-        const mail = { kind: 'password_changed', to: person.email, personId: person.id } as const
+        const mail = { kind: 'password_changed', to: person.email, personId } as const
         await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
       })
+      // All sessions have ended, because there may be copies of their cookies. This browser gets a new one.
+      const authenticatedAt = actor.now + 1
+      const browserSessionId = await renewSession(ctx, { personId, authenticatedAt })
+      await ports.sessions.begin(ctx, { personId, browserSessionId }, authenticatedAt)
       return `${pages.security}?done=changed`
     }),
   )
   return router
-}
-
-type Failure = Exclude<Awaited<ReturnType<SignInService>>, { readonly kind: 'signed-in' }>
-
-function explain(failure: Failure): [number, PasswordProblems] {
-  if (failure.kind === 'refused') return [422, { current: 'This is not your current password.' }]
-  if (failure.kind === 'busy') {
-    return [503, { current: 'Many people are signing in. Please try again in a few seconds.' }]
-  }
-  if (failure.kind === 'unavailable') {
-    return [503, { current: 'Passwords cannot be checked. Please try again in a few minutes.' }]
-  }
-  const minutes = Math.ceil(failure.waitSeconds / 60)
-  return [429, { current: `Too many attempts. Please wait ${minutes} min and try again.` }]
 }

@@ -4,17 +4,19 @@ import { sessionsPage } from '../../../views/account-sessions.ts'
 import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'
+import { endSessions } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { PageSession } from '../relying-party/page-session.ts'
+import type { PageSession, Sessions } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { areaOf } from './query-routes.ts'
 
 interface SessionsPorts {
+  readonly sessions: Pick<Sessions, 'end'>
   readonly browserSessions: BrowserSessions
   readonly noteEvent: NoteEvent
   /** Notifies applications of sign-outs; undefined if back-channel logout is off. */
@@ -23,8 +25,8 @@ interface SessionsPorts {
 
 /** Creates the page that lists the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
-  { database, signedInPages }: OwnPages,
-  { browserSessions, noteEvent, signOuts }: SessionsPorts,
+  { database, signedInPages, now }: OwnPages,
+  { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
 ): Router {
   const router = makeRouter()
   router.get(
@@ -66,6 +68,15 @@ export function sessionRoutes(
     signedInPages.form(async (ctx, session) => {
       await end(ctx, session, { id: session.browser.id, others: true })
       return `${pages.sessions}?done=others-ended`
+    }),
+  )
+  router.post(
+    pages.signOutEverywhere,
+    signedInPages.form(async (ctx, { person: { id: personId } }) => {
+      await endSessions(database.kysely, [personId], now())
+      noteEvent({ action: 'sign_out.everywhere', personId, ...callerOf(ctx) })
+      await sessions.end(ctx)
+      return pages.signedOutEverywhere
     }),
   )
   return router

@@ -4,11 +4,9 @@ import type { Context } from 'koa'
 
 import type { BrowserSessions, LiveSession } from '../../directory/people/browser-sessions.ts'
 import type { Person, PersonStore } from '../../directory/people/person-store.ts'
-import { endSessions } from '../../oauth/grants/end-access.ts'
-import type { Actor, NoteEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
@@ -25,6 +23,8 @@ export interface PageSession {
   readonly sessionId: string
   /** The session of the browser, from which this session was started. */
   readonly browser: LiveSession
+  /** When the person gave the password for this session; 0 if it was given for another one of the browser since. */
+  readonly authenticatedAt: number
 }
 
 interface SessionSettings {
@@ -38,15 +38,10 @@ interface SessionSettings {
 export type Sessions = ReturnType<typeof makeSessions>
 
 export function makeSessions(
-  stores: Readonly<{
-    database: Database
-    state: StateStore
-    noteEvent: NoteEvent
-    now: () => number
-  }>,
+  stores: { readonly state: StateStore; readonly now: () => number },
   settings: SessionSettings,
 ) {
-  const { database, noteEvent, now } = stores
+  const { now } = stores
   const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
   const state = stores.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
@@ -75,25 +70,27 @@ export function makeSessions(
       if (!browser) return undefined
       await browserSessions.see(browser, browserOf(ctx))
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
-      return { person, csrf, sessionId, browser }
+      const isLater = browser.authenticatedAt > Number(record['begunAt'])
+      return {
+        person,
+        csrf,
+        sessionId,
+        browser,
+        authenticatedAt: isLater ? 0 : browser.authenticatedAt,
+      }
     },
 
-    async begin(ctx: Context, { personId, browserSessionId }: CompletedSignIn): Promise<void> {
+    /** Starts a session in place of the browser's earlier one. A password given after `begunAt` is not for it. */
+    async begin(ctx: Context, signedIn: CompletedSignIn, begunAt = now()): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      const record = { accountId: personId, browserSessionId }
+      const { personId: accountId, browserSessionId } = signedIn
+      const record = { accountId, browserSessionId, begunAt }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },
 
     end,
-
-    /** Ends all sessions of the person, in every browser, and records an audit event. */
-    async endEverywhere(ctx: Context, { id }: Person): Promise<void> {
-      await endSessions(database.kysely, [id], now())
-      noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
-      await end(ctx)
-    },
   }
 }
 

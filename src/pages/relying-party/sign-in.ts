@@ -22,6 +22,7 @@ import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { Keys } from '../../oauth/keys/key-rings.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
+import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
 // The relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check (RFC 9207).
@@ -185,22 +186,27 @@ export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 export interface PendingPorts {
   readonly baseUrl: string
   readonly seals: Seals
+  readonly visitors: Pick<VisitorForms, 'digestOf'>
 }
 
 /** The values that the callback of a sign-in needs. */
 type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
-const LABEL = 'a sign-in to the pages'
+const LABEL = 'a sign-in to the pages in the browser '
 const KEPT_SECONDS = 3600
 
-/** Stores the pending sign-in in an encrypted cookie, which the browser sends only to the callback path. */
+/**
+ * Stores the pending sign-in in an encrypted cookie, which the browser sends only to the callback path. Other hosts of
+ * the domain could plant a cookie with a path, so it is sealed for this browser.
+ */
 export function keepPending(
   ctx: Context,
   pending: PendingSignIn,
-  { baseUrl, seals }: PendingPorts,
+  { baseUrl, seals, visitors }: PendingPorts,
 ): void {
-  ctx.cookies.set(COOKIE, seals.seal(JSON.stringify(pending), LABEL), {
+  const label = LABEL + visitors.digestOf(ctx)
+  ctx.cookies.set(COOKIE, seals.seal(JSON.stringify(pending), label), {
     ...cookieOptions(baseUrl),
     maxAge: KEPT_SECONDS * 1000,
   })
@@ -209,11 +215,12 @@ export function keepPending(
 /** Reads and removes the cookie of a pending sign-in. @throws signInIncomplete if it is missing or invalid */
 export async function takePending(
   ctx: Context,
-  { baseUrl, seals }: PendingPorts,
+  { baseUrl, seals, visitors }: PendingPorts,
 ): Promise<PendingSignIn> {
   const sealed = ctx.cookies.get(COOKIE)
   if (!sealed) throw signInIncomplete('no cookie')
-  const text = await orRefuse('an invalid cookie', () => seals.open(sealed, LABEL))
+  const label = LABEL + visitors.digestOf(ctx)
+  const text = await orRefuse('an invalid cookie', () => seals.open(sealed, label))
   // No validation is needed: only `keepPending` can have sealed this content.
   const pending = JSON.parse(text) as PendingSignIn
   ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))

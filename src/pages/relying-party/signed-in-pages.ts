@@ -105,7 +105,7 @@ export function makeSignedInPages(
     fresh:
       (handler: PageHandler, pattern?: string): PageHandler =>
       async (ctx, session) => {
-        if (now() < session.browser.authenticatedAt + freshSeconds * 1000)
+        if (now() < session.authenticatedAt + freshSeconds * 1000)
           return await handler(ctx, session)
         const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
         return await startSignIn(ctx, ports, returnTo, session.person.email)
@@ -139,10 +139,10 @@ export function makeSignedInPages(
     },
 
     /** Ends the session, and starts a sign-in with another account. @returns the URL to redirect to */
-    switchAccount: async (ctx: Context, login: string) => await switchAccount(ctx, ports, login),
-
-    signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
-      await sessions.endEverywhere(ctx, person),
+    async switchAccount(ctx: Context, login: string): Promise<string> {
+      await sessions.end(ctx)
+      return await startSignIn(ctx, ports, ctx.url, login)
+    },
 
     /** Creates middleware that ends the page session when the logout endpoint ends the browser session. */
     followLogout: (): Middleware => async (ctx, next) => {
@@ -174,11 +174,6 @@ async function startSignIn(ctx: Context, ports: PendingPorts, returnTo: string, 
   const { pending, address } = await beginSignIn(target, ports.baseUrl, login)
   keepPending(ctx, pending, ports)
   return address
-}
-
-async function switchAccount(ctx: Context, ports: SignedInPagesPorts, login: string) {
-  await ports.sessions.end(ctx)
-  return await startSignIn(ctx, ports, ctx.url, login)
 }
 
 async function finishSignIn(

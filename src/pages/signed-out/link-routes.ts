@@ -3,15 +3,18 @@ import type Router from 'koa-router'
 
 import { linkGonePage } from '../../../views/recover.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor, type VisitorForms } from '../../platform/http/page-form.ts'
 import { linkPages } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 export interface LinkPorts {
   readonly database: Database
   readonly links: OneTimeLinks
   readonly visitors: VisitorForms
+  readonly noteEvent: NoteEvent
   readonly now: () => number
 }
 
@@ -60,13 +63,18 @@ export function showGone(ctx: Context, againHref?: string): undefined {
   sendPage(ctx, linkGonePage({ againHref }))
 }
 
-/** Whether a submitted form may use a link. The form needs the code if the link is for another browser. */
+/**
+ * Whether a submitted form may use a link. The form needs the code if the link is for another browser. Records an audit
+ * event if the code is wrong.
+ */
 export async function mayUse(
   ctx: Context,
-  { links, database }: Pick<LinkPorts, 'links' | 'database'>,
+  { links, database, noteEvent }: Pick<LinkPorts, 'links' | 'database' | 'noteEvent'>,
   link: OneTimeLink,
   { browser }: Visitor,
 ): Promise<boolean> {
   if (links.isFor(link, browser)) return true
-  return await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))
+  if (await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))) return true
+  noteEvent({ action: 'link.failure', aboutPersonId: link.personId ?? undefined, ...callerOf(ctx) })
+  return false
 }

@@ -93,6 +93,8 @@ export const changeActions = {
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
+  'password.failure': 'failed to confirm the current password',
+  'link.failure': 'entered a wrong code for the link of a mail',
   'sign_out.browser': 'signed out of a browser',
   'sign_out.everywhere': 'signed out of every browser',
   'sign_out.others': 'signed out of other browsers',
@@ -109,6 +111,7 @@ export const eventActions = {
 /** Actions that anyone can cause without a session. The trail keeps fewer rows per minute for them. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
+  'link.failure',
   'consent.refused',
   'client.refused',
   'client.registered',

@@ -81,6 +81,8 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedU
     description: body.error_description ?? 'The request failed. Try again later.',
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
+    accountHref: pages.account,
+    isOwn: ![paths.authorization, paths.endSession].some((path) => ctx.path.startsWith(path)),
     ...rejected,
   })
   sendPublicPage(ctx, page)

@@ -77,9 +77,7 @@ export const hintNotValid = (): Refusal =>
 export const clientSwitchedOff = (): Refusal =>
   new errors.UnauthorizedClient('this application is disabled; contact an operator of the site')
 export const interactionGone = (): Refusal =>
-  new errors.SessionNotFound(
-    'this page has expired or belongs to another browser; go back to the application and start again',
-  )
+  custom(400, 'page_expired', 'this page has expired or belongs to another browser; start again')
 
 /** The sign-in to our own pages failed, for example because this browser did not start it. The detail is logged. */
 export const signInIncomplete = (detail: string): Refusal =>

@@ -51,7 +51,7 @@ function fieldsOf(ctx: Context): Record<string, unknown> {
 
 export type VisitorForms = ReturnType<typeof makeVisitorForms>
 
-/** A browser without a session, marked by a random cookie. */
+/** A browser, recognized by a random cookie, whether or not a person is signed in. */
 export interface Visitor {
   /** The cookie's value, which only this browser knows. */
   readonly browser: string
@@ -59,6 +59,8 @@ export interface Visitor {
 }
 
 const ID_BYTES = 24
+/** How long a browser keeps the cookie. Each page renews it, so that it outlives every interaction and link. */
+const KEPT_SECONDS = 86_400
 const FORM_BYTES_MAX = '16kb'
 
 const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
@@ -69,20 +71,23 @@ export function makeVisitorForms(keys: { readonly baseUrl: string; readonly form
   const secure = baseUrl.startsWith('https:')
   // With this prefix, no other host can set the cookie (RFC 6265bis §4.1.3.2).
   const cookie = secure ? '__Host-gatehouse_visitor' : 'gatehouse_visitor'
-  const options = { httpOnly: true, sameSite: 'lax', signed: false, secure, path: '/' } as const
-  const visitorOf = (browser: string): Visitor => ({
-    browser,
-    csrf: createHmac('sha256', formKey).update(`visitor ${browser}`).digest('base64url'),
-  })
+  const lasting = { path: '/', maxAge: KEPT_SECONDS * 1000, overwrite: true }
+  const options = { httpOnly: true, sameSite: 'lax', signed: false, secure, ...lasting } as const
+  const recognize = (ctx: Context): string => {
+    const browser = ctx.cookies.get(cookie) || randomBytes(ID_BYTES).toString('base64url')
+    ctx.cookies.set(cookie, browser, options)
+    return browser
+  }
+  const keyed = (text: string) => createHmac('sha256', formKey).update(text).digest('base64url')
+  const visitorOf = (browser: string): Visitor => ({ browser, csrf: keyed(`visitor ${browser}`) })
   return {
-    /** Returns the visitor, and sets the cookie if the browser has none. Also keeps the page's URL from other sites. */
+    /** Returns a digest of the browser's cookie, to bind what the browser begins. Sets or renews the cookie. */
+    digestOf: (ctx: Context): string => keyed(`browser ${recognize(ctx)}`),
+
+    /** Returns the visitor. Sets or renews the cookie, and keeps the page's URL from other sites. */
     enter(ctx: Context): Visitor {
       ctx.set('Referrer-Policy', 'no-referrer')
-      const known = ctx.cookies.get(cookie)
-      if (known) return visitorOf(known)
-      const browser = randomBytes(ID_BYTES).toString('base64url')
-      ctx.cookies.set(cookie, browser, options)
-      return visitorOf(browser)
+      return visitorOf(recognize(ctx))
     },
 
     /** Reads a submitted form, and returns the visitor. @throws foreignForm, nulInRequest */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { isVisible } from '../../platform/store/entered-text.ts'
 import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
@@ -9,7 +10,7 @@ export function text(lengthMax: number) {
   return z
     .string()
     .trim()
-    .min(1, 'must not be empty')
+    .refine(isVisible, 'must not be empty')
     .max(lengthMax, `must have at most ${lengthMax} characters`)
     .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }

@@ -6,7 +6,7 @@ import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/refused-requests.ts'
 import { unauthenticatedEvents } from '../../../src/platform/audit/audit-actions.ts'
 import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'
-import { pages, paths, planPaths } from '../../../src/platform/http/paths.ts'
+import { linkPages, pages, paths, planPaths } from '../../../src/platform/http/paths.ts'
 import {
   type LimitName,
   limitsInForce,
@@ -72,8 +72,11 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       bound: 'one row, written every 5 s per process at most',
     },
     {
-      what: 'audit event: failed sign-in, refused client, registration',
-      at: [pages.login, paths.token, paths.revocation, paths.introspection, paths.registration],
+      what: 'audit event: failed sign-in, wrong code of a link, refused client, registration',
+      at: [
+        ...[pages.login, linkPages.recovery, paths.token, paths.revocation],
+        ...[paths.introspection, paths.registration],
+      ],
       where: 'database, `audit_event`',
       seconds: service.audit.keepDays * DAY_SECONDS,
       bytesMax: AUDIT_EVENT_BYTES_MAX,
