@@ -22,7 +22,7 @@ export interface NewLink {
   readonly siteId?: string | undefined
   /** Further values, which depend on the kind, as JSON. */
   readonly data?: string | undefined
-  /** The cookie value of the browser that requests the link, if the link shall be bound to that browser. */
+  /** The cookie value of the browser that requests the link, if other browsers need its code. */
   readonly browser?: string | undefined
 }
 

@@ -133,8 +133,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * Deletes browser sessions. Ends a session in the database first, because Redis may fall back to an older copy that
- * still contains the record.
+ * Deletes browser sessions. At a sign-out, ends the session in the database first, because Redis may fall back to an
+ * older copy that still contains the record.
  */
 function sessionAdapter(
   records: StateAdapter,

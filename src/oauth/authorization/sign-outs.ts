@@ -200,9 +200,9 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Records the sessions that people have at applications, and queues a notice when one ends. Apart from sign-outs, `judgeAccess` decides
- * whether a session has ended, as it does for every use of a token. So even a change made by hand in the database causes
- * a notice.
+ * Records the sessions that people have at applications, and queues a notice when one ends. Apart from sign-outs,
+ * `judgeAccess` decides whether a session has ended, as it does for every use of a token. So even a change made by hand
+ * in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>

@@ -105,7 +105,7 @@ export async function findRoles(
   return rows.map(({ role }) => role).sort()
 }
 
-/** How to create a row of a site. */
+/** The parameters of `siteCreation`: an id prefix, an input schema, and functions to find and insert rows. */
 interface Creation<Input extends z.ZodType> {
   /** The prefix of the row id, such as `crs`. */
   readonly prefix: string

@@ -7,7 +7,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 /** The rows of people in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
-  /** The columns with the id of the person, of a grant of the person (`grant_id`), or of both in JSON (`payload`). */
+  /** The columns that contain the person's id (in JSON: `payload`), or the id of a grant of the person (`grant_id`). */
   readonly by: readonly string[]
   /** The columns in a download, the one to sort by first. */
   readonly columns: readonly string[]
