@@ -41,7 +41,7 @@ const passwordCheck = z.strictObject({
   timeoutMs: z.int().min(100).max(10_000),
 })
 
-/** Limits of sign-in attempts (directory/people/attempt-limits.ts). */
+/** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
@@ -59,7 +59,7 @@ const signInLimits = {
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
-  // How long after giving the password a person may see secrets or delete something without giving it again.
+  // How long after entering the password a person may see secrets or delete something without entering it again.
   freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
 }
 
@@ -162,7 +162,7 @@ export const servicePolicy = z.strictObject({
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a replaced refresh token may be used again, to get the same response.
     refreshRetrySeconds: seconds(60),
-    // How long a browser session lasts after the password was given, and after its last use.
+    // How long a browser session lasts after the password was entered, and after its last use.
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),

@@ -1,8 +1,8 @@
 export type TemplateValues = Readonly<Record<string, string | boolean>>
 
 /**
- * Replaces each `{{name}}` of a template with its value. Keeps `{{#name}}…{{/name}}` only if the value is neither empty
- * nor false, and `{{^name}}…{{/name}}` only if it is. A line that contains only a section tag leaves no empty line.
+ * Replaces each `{{name}}` of a template with its value. Removes `{{#name}}…{{/name}}` if the value is empty or
+ * false, and `{{^name}}…{{/name}}` otherwise. A line that contains only a section tag leaves no empty line.
  *
  * @throws for an unknown name, an unused value or an unclosed section
  */

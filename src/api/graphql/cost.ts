@@ -73,8 +73,8 @@ const LIST_SIZE_DEFAULT = 10
 
 /**
  * Costs of the introspection fields. Introspection returns a large response for few fields: the whole schema of the
- * Admin API is 170 kB, and each alias repeats it. Even the lowest `costMax` that the settings allow admits one full
- * introspection.
+ * Admin API is about 175 kB, and each alias repeats it. Even the lowest `costMax` that the settings allow admits one
+ * full introspection.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 

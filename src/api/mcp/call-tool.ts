@@ -10,7 +10,7 @@ export interface Exchange {
   failure?: unknown
 }
 
-/** Awaits work inside the SDK. Stores an internal error in `exchange`, and throws a ProtocolError without details. */
+/** Returns the result of `work`. Stores an internal error in `exchange`, and throws a ProtocolError without details. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,

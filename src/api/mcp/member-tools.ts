@@ -52,7 +52,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My digital products',
     description:
       'Lists the digital products that the signed-in member bought, with download URLs that are valid for ' +
-      'a few minutes.',
+      'a limited time.',
     path: ['viewer', 'digitalProducts'],
     selection: pageOf('id slug title summary fileName downloadUrl purchasedAt'),
   }),

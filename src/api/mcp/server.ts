@@ -15,7 +15,7 @@ import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from
 import { addressFor } from './tool-access.ts'
 import { describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
-/** Maximum number of open `subscriptions/listen` streams. Nothing is ever sent on them. */
+/** Maximum number of open `subscriptions/listen` streams. This service sends no notifications on them. */
 const SUBSCRIPTIONS_MAX = 64
 
 /**

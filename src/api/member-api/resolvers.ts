@@ -161,7 +161,7 @@ function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
+/** Returns the row that `find` returns. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row

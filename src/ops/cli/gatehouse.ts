@@ -245,7 +245,6 @@ async function read(): Promise<Config> {
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause, message } = error
-  // The system error code, such as ECONNREFUSED.
   const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
   return message + code
 }

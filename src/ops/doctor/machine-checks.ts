@@ -95,7 +95,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the metrics address, if metrics are enabled: its port, and whether other machines can reach it. */
+/** Checks the metrics address, if metrics are enabled: its port, and whether it is a loopback address. */
 export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!metricsAddress) return
   const { host, port } = metricsAddress

@@ -8,7 +8,7 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads all records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so changes
+ * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so changes
  * during the export may or may not be included.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
@@ -36,7 +36,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
 const existing: Readonly<Record<string, RawBuilder<unknown>>> = {
   // A removed post remains in the table until its notifications are deleted.
   post: sql`removed_at is null`,
-  // Records do not have these times, so importing them elsewhere would give an application its access again.
+  // Records have no field for either time, so an import would enable deleted and disabled applications again.
   oauth_application: sql`deleted_at is null and disabled_at is null`,
 }
 

@@ -128,7 +128,7 @@ function add(counts: Counts, type: KindName): void {
   counts[type] = (counts[type] ?? 0) + 1
 }
 
-/** Collects the people in the sources, including those of rejected lines. */
+/** Collects the ids of the people in a batch, including those of rejected lines. */
 function notePeople(run: Run, { lines, rejected }: Batch): void {
   for (const { line } of [...lines, ...rejected]) {
     const { type, id } = Object(line.value) as Record<string, unknown>

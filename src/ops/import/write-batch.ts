@@ -101,7 +101,7 @@ async function changePeople(
   if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
   await write()
   await endSessions(trx, signedOut, nowMs)
-  // People who signed up have not been marked yet.
+  // People who signed up here are not marked as imported yet.
   const people = trx.updateTable('person').where('id', 'in', ids)
   await people.set({ imported_at: nowMs }).where('imported_at', 'is', null).execute()
   for (const { id, values } of records) {

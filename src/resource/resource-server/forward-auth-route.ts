@@ -153,7 +153,7 @@ export function readWantedScopes({ path, query, headers }: ScopeSources) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
-  // Do not repeat unknown scopes, because the text goes to a log and a page.
+  // Do not repeat unknown scopes, because the log and the Refusals page show this text.
   const unknown = scopes.filter((scope) => !findScope(scope))
   if (unknown.length === 0) return { scopes }
   const commas = unknown.some((scope) => scope.includes(','))
