@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { environmentVariables } from '../src/config/environment.ts'
-import { readApiDocument, renderApiDocument, withoutChance } from './support/api-documents.ts'
+import { readApiDocument, renderApiDocument, withoutChance } from '../tools/docs/api-documents.ts'
 import { operationsOf } from './support/schema-walk.ts'
 import { sharedService } from './support/shared-service.ts'
 

@@ -4,6 +4,10 @@ import { basename, dirname, join } from 'node:path'
 import { expect } from 'chai'
 
 import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
+import { attackers, nameOfSection } from '../tools/docs/data-documents.ts'
+import { caseTables } from '../tools/docs/hostile-document.ts'
+import { referenceTables, renewReference } from '../tools/docs/reference.ts'
+import { explainedPaths, settingPaths } from '../tools/docs/settings-document.ts'
 import {
   annotationsOf,
   joinLines,
@@ -11,10 +15,7 @@ import {
   readAnnotations,
   readTestFiles,
 } from './support/annotations.ts'
-import { attackers, nameOfSection } from './support/data-documents.ts'
-import { caseTables } from './support/hostile-document.ts'
 import { anchorOf, tablesIn } from './support/markdown.ts'
-import { referenceTables, renewReference } from './support/reference.ts'
 import {
   attackClasses,
   hostileCases,
@@ -23,7 +24,6 @@ import {
   type Table,
   threats,
 } from './support/reference-data.ts'
-import { explainedPaths, settingPaths } from './support/settings-document.ts'
 
 // What comments, titles and documents refer to exists: requirements, decisions, hostile cases, files and tests.
 const root = join(import.meta.dirname, '..')

@@ -1,5 +1,5 @@
-import { type Annotation, renderTests } from './annotations.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
+import { type Annotation, renderTests } from '../../test/support/annotations.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 import {
   errorTables,
   requirements,
@@ -7,7 +7,7 @@ import {
   type Standard,
   standards,
   threats,
-} from './reference-data.ts'
+} from '../../test/support/reference-data.ts'
 
 const [ownErrors = [], endpointErrors = [], resourceErrors = []] = errorTables.map(
   ({ rows }) => rows,

@@ -1,9 +1,9 @@
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type LimitName, limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
-import { defaultsInForce, fillFigures, renderNumber } from './figures.ts'
-import { code, renderTable, type Tables } from './markdown.ts'
-import { limitRows, requestLimitRows } from './reference-data.ts'
+import { defaultsInForce, fillFigures, renderNumber } from '../../test/support/figures.ts'
+import { code, renderTable, type Tables } from '../../test/support/markdown.ts'
+import { limitRows, requestLimitRows } from '../../test/support/reference-data.ts'
 
 function renderLimits(): string {
   const inForce = limitsInForce(defaultsInForce().service)

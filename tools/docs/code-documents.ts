@@ -16,9 +16,9 @@ import {
   metricTable,
 } from '../../src/platform/monitoring/metric-table.ts'
 import { personalRows } from '../../src/school/privacy/personal-data.ts'
-import { fillFigures } from './figures.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
-import { alertAdvice, personalData, retention } from './reference-data.ts'
+import { fillFigures } from '../../test/support/figures.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
+import { alertAdvice, personalData, retention } from '../../test/support/reference-data.ts'
 
 /** From the alert rules and test/data/alerts.txt. */
 function renderAlerts(): string {

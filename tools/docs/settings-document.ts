@@ -5,8 +5,8 @@ import { z } from 'zod'
 
 import { renderExampleEnv } from '../../src/config/environment.ts'
 import { servicePolicy } from '../../src/config/service-policy.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
-import { settings, type Table } from './reference-data.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
+import { settings, type Table } from '../../test/support/reference-data.ts'
 
 interface Field {
   readonly type?: string

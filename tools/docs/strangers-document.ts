@@ -1,7 +1,12 @@
-import { defaultsInForce, fillFigures, renderDuration } from './figures.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
-import { remembered } from './reference-data.ts'
-import { type Kept, keptForStrangers, keptInAnHour, keptOfNetwork } from './strangers/kept.ts'
+import { defaultsInForce, fillFigures, renderDuration } from '../../test/support/figures.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
+import { remembered } from '../../test/support/reference-data.ts'
+import {
+  type Kept,
+  keptForStrangers,
+  keptInAnHour,
+  keptOfNetwork,
+} from '../../test/support/strangers/kept.ts'
 
 /** Tables of docs/reference from those in test/support/strangers. */
 export const strangerTables: Tables = { stored: renderStored, remembered: renderRemembered }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { passwordFormats } from '../../src/directory/people/password-formats.ts'
 import { languageTag, time, timeZone, url } from '../../src/ops/import/field-schemas.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 
 /** Tables of docs/reference: the fields of every kind of record, and the formats of password hashes. */
 export const recordTables: Tables = {

@@ -2,8 +2,8 @@ import { promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
 import type { JsonSchema, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
-import { code, page, renderTable, type Tables } from './markdown.ts'
-import { answerSchemaOf } from './tool-answers.ts'
+import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
+import { answerSchemaOf } from '../../test/support/tool-answers.ts'
 
 /** Tables of docs/reference from the catalogues of tools, prompts and resources. */
 export const toolTables: Tables = {

@@ -5,11 +5,11 @@ import { makeAdminSchema } from '../../src/api/admin-api/admin-api.ts'
 import { scopesOfField } from '../../src/api/admin-api/field-scopes.ts'
 import { scopeNames, writeScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { startOperator } from './admin-api.ts'
-import { startService } from './gatehouse.ts'
-import { code, renderTable } from './markdown.ts'
-import { askMember, memberToken } from './member-api.ts'
-import { operationsOf } from './schema-walk.ts'
+import { startOperator } from '../../test/support/admin-api.ts'
+import { startService } from '../../test/support/gatehouse.ts'
+import { code, renderTable } from '../../test/support/markdown.ts'
+import { askMember, memberToken } from '../../test/support/member-api.ts'
+import { operationsOf } from '../../test/support/schema-walk.ts'
 
 const block = (language: string) => `\`\`\`${language}\\n([^\`]*)\`\`\`\\n`
 const example = new RegExp(
