@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { layout, type Page } from '../../../views/layout.ts'
 import { addressOf, pages } from './paths.ts'
 
-/** Sets the service name for the title and header of every page. */
+/** Creates middleware that sets the service name for the title and header of every page. */
 export function setServiceName(serviceName: string): Middleware {
   return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
@@ -11,13 +11,13 @@ export function setServiceName(serviceName: string): Middleware {
   }
 }
 
-/** Sends a page with personal data, which caches must not store. */
+/** Sends a page that caches must not store, such as one with personal data. */
 export function sendPage(ctx: Context, page: Page): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** Sends a page without personal data. */
+/** Sends a page. Leaves Cache-Control to the caller. */
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: page.stylesheet.file })

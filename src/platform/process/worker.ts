@@ -48,7 +48,7 @@ export function workerSide() {
     sweeps: () => sweeps,
     /** Resolves when another process has replaced this one. */
     replaced: replaced.promise,
-    /** Resolves when the primary has exited, which closes the port. */
+    /** Resolves when this process is disconnected from the primary, normally because the primary has exited. */
     orphaned: orphaned.promise,
     ready(demoPeople: readonly DemoPerson[]): void {
       serving = true
