@@ -37,9 +37,9 @@ export function makeNotices(
 }
 
 /**
- * Whether to send a notice. Decided when it is sent, so that sign-ins and consents only insert a row. The address must
- * be verified or imported. Before a notice of a sign-in, the person must have signed in before, which any earlier grant
- * shows, also an ended one. Before one of a new app, the person must not have connected it.
+ * Whether to send a notice. Checked when it is due, so sign-ins and consents only insert a row. The account must be
+ * enabled, and imported or have a verified address. A notice of a sign-in requires an earlier grant, which may have
+ * ended. A notice of a new app requires that each earlier grant to the app has ended.
  *
  * @param clientId the new app; undefined for a sign-in
  */

@@ -41,7 +41,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 
 /**
  * Replaces the browser's session, after the person has given the password on our own pages. Copies of the old cookie
- * are worthless then. Returns the id of the new session.
+ * no longer work. Returns the id of the new session.
  */
 export async function renewSession(
   engine: Provider,

@@ -34,7 +34,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
      * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
      */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, visitors)),
-    /** @param givenAt when the person sent the password, by our clock: sign-outs since then end the new session */
+    /** Completes a sign-in. @param givenAt when the password was sent, by our clock; later sign-outs end the session */
     async signedIn(ctx: Context, personId: string, givenAt: number) {
       // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
       const ts = Math.floor(Date.now() / 1000)

@@ -56,7 +56,7 @@ export async function endSessions(
         .where('signed_out_everywhere.signed_out_at', '<', untilMs),
     )
     .execute()
-  // They have ended already. This deletes what is known about the browsers.
+  // These sessions have already ended. Deleting the rows removes the data about the browsers.
   await trx
     .deleteFrom('browser_session')
     .where('person_id', 'in', [...personIds])
