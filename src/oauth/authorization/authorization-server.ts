@@ -73,7 +73,7 @@ export async function makeAuthorizationServer(
      * again when the keys change, because the engine accepts keys only at creation. Takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
-      const engine = createProvider(dependencies, { adapter, keys })
+      const engine = createProvider(dependencies, adapter, keys)
       current.follow(engine)
       tokenEndpoint.serveRefreshes(engine)
       return { engine, interactions: makeInteractions(engine, dependencies) }

@@ -1,5 +1,4 @@
 import { bodyParser } from '@koa/bodyparser'
-import { decodeJwt } from 'jose'
 import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
@@ -14,6 +13,7 @@ import { seeOther } from '../../platform/http/page.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { factsOf } from '../clients/client-metadata.ts'
+import { unverifiedClaims } from '../keys/proofs.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
@@ -42,8 +42,10 @@ export function authorizationRequests(
     const query = new URLSearchParams(ctx.querystring)
     const sent = query.toString()
     nameOneAudience(query, resources)
-    const mode = query.has('response_mode') ? undefined : modeIn(query.get('request'))
-    if (mode !== undefined) query.append('response_mode', mode)
+    // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
+    // Core §6.1).
+    const mode = unverifiedClaims(query.get('request'))?.['response_mode']
+    if (mode === 'form_post' && !query.has('response_mode')) query.append('response_mode', mode)
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
@@ -57,7 +59,9 @@ export function authorizationRequests(
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
     const hint = ctx.query['id_token_hint']
-    if (typeof hint === 'string' && !hasAudience(hint)) throw hintNotValid()
+    const aud = unverifiedClaims(hint)?.aud
+    // Before it validates the token, the engine relies on its single audience.
+    if (typeof hint === 'string' && (typeof aud !== 'string' || aud === '')) throw hintNotValid()
     await next()
   })
 
@@ -74,44 +78,18 @@ export function authorizationRequests(
   return router
 }
 
-/** Whether the token names a single client. The engine relies on this before it validates the token. */
-function hasAudience(token: string): boolean {
-  try {
-    const { aud } = decodeJwt(token)
-    return typeof aud === 'string' && aud !== ''
-  } catch {
-    return false
-  }
-}
-
-/**
- * Returns `form_post` if a request object asks for it. Request objects are rejected, but the error response must use
- * the mode that the client expects (OpenID Connect Core §6.1).
- */
-function modeIn(requestObject: string | null): 'form_post' | undefined {
-  try {
-    const { response_mode: mode } = decodeJwt(requestObject ?? '')
-    return mode === 'form_post' ? mode : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function nameOneAudience(query: URLSearchParams, resources: Resources): void {
-  const named = query.getAll('resource')
+function nameOneAudience(query: URLSearchParams, { canonical }: Resources): void {
+  const named = query.getAll('resource').map((resource) => canonical(resource) ?? resource)
   query.delete('resource')
-  const canonical = named.map((resource) => resources.canonical(resource) ?? resource)
-  for (const resource of new Set(canonical)) query.append('resource', resource)
+  for (const resource of new Set(named)) query.append('resource', resource)
 }
 
 /** Removes the scopes of the conformance suite, which other clients must not use. */
 function removeConformanceScopes(query: URLSearchParams): void {
-  const scopes = query.getAll('scope')
+  const isOurs = (name: string) => !conformanceScopes.includes(name)
+  const scopes = query.getAll('scope').map((scope) => scope.split(' ').filter(isOurs).join(' '))
   query.delete('scope')
-  for (const scope of scopes) {
-    const known = scope.split(' ').filter((name) => !conformanceScopes.includes(name))
-    query.append('scope', known.join(' '))
-  }
+  for (const scope of scopes) query.append('scope', scope)
 }
 
 /**
@@ -163,14 +141,13 @@ export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,
 ): string | undefined {
-  const lengths = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [{ name, bytes: bytesOf(value) }],
-  )
-  for (const { name, bytes } of lengths) {
+  let total = 0
+  for (const [name, value] of Object.entries(parameters)) {
+    const bytes = bytesOf(value ?? '')
     const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_BYTES_MAX)
     if (bytes > max) return `the parameter ${name} has ${bytes} bytes; send at most ${max}`
+    total += bytes
   }
-  const total = lengths.reduce((sum, { bytes }) => sum + bytes, 0)
   if (total <= limits.bytesMax) return undefined
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }

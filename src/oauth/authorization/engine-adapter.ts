@@ -12,7 +12,7 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
-import type { IssuedToken } from '../token/tokens.ts'
+import type { AccessToken, RefreshToken } from '../token/tokens.ts'
 import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
@@ -21,50 +21,41 @@ import type { EngineDependencies } from './engine-dependencies.ts'
  * database. All other models are records of the state store.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
-  return (model) => ({
-    ...dependencies.platform.state.adapterFor(model),
-    // No-op: tokens have no records, and codes keep theirs. They become invalid when their grant or family ends.
-    revokeByGrantId: async () => {},
-    // There are no user codes, because the device flow is off.
-    findByUserCode: async () => undefined,
-    consume: async () => {
-      throw new Error(`records of the model ${model} cannot be consumed`)
-    },
-    ...rulesOf(model, dependencies),
-  })
+  return (model) => {
+    const records = dependencies.platform.state.adapterFor(model)
+    return {
+      ...records,
+      // No-op: tokens have no records, and codes keep theirs. They become invalid when their grant or family ends.
+      revokeByGrantId: async () => {},
+      // There are no user codes, because the device flow is off.
+      findByUserCode: async () => undefined,
+      consume: async () => {
+        throw new Error(`records of the model ${model} cannot be consumed`)
+      },
+      ...rules[model]?.(dependencies, records),
+    }
+  }
 }
 
-function rulesOf(model: string, dependencies: EngineDependencies): Partial<Adapter> {
-  const records = dependencies.platform.state.adapterFor(model)
-  switch (model) {
-    case 'Client':
-      return { find: clientFinder(dependencies) }
-    case 'Grant':
-      return grantAdapter(dependencies)
-    case 'AccessToken':
-      return accessTokenAdapter(dependencies)
-    case 'AuthorizationCode':
-      return codeAdapter(records, dependencies)
-    case PUSHED_REQUEST:
-      return pushedRequestAdapter(records, dependencies.resources)
-    case 'Session':
-      return sessionAdapter(records, dependencies)
-    case 'Interaction':
-      return interactionAdapter(records, dependencies)
-    case 'RefreshToken':
-      return refreshTokenAdapter(dependencies)
-    default:
-      return {}
-  }
+type Rules = (dependencies: EngineDependencies, records: StateAdapter) => Partial<Adapter>
+
+/** The methods that differ from those of the state store, by model. */
+const rules: Readonly<Record<string, Rules>> = {
+  Client: (dependencies) => ({ find: clientFinder(dependencies) }),
+  Grant: grantAdapter,
+  AccessToken: accessTokenAdapter,
+  AuthorizationCode: codeAdapter,
+  [PUSHED_REQUEST]: pushedRequestAdapter,
+  Session: sessionAdapter,
+  Interaction: interactionAdapter,
+  RefreshToken: refreshTokenAdapter,
 }
 
 /**
  * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
  * grant: our consent page saves it with its site, which the engine does not know. The engine can only end it.
  */
-function grantAdapter({
-  grants: { findGrant, store },
-}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Partial<Adapter> {
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
@@ -104,9 +95,9 @@ function asksPerson(): boolean {
  * with the audience, as authorize-requests.ts does for browser requests.
  */
 function pushedRequestAdapter(
+  { resources }: EngineDependencies,
   records: StateAdapter,
-  resources: Resources,
-): Pick<Adapter, 'upsert' | 'consume'> {
+): Partial<Adapter> {
   return {
     upsert: async (id, payload, ttlSeconds) =>
       await records.upsert(id, withOneAudience(payload, resources), ttlSeconds),
@@ -137,9 +128,9 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
  * older copy that still contains the record.
  */
 function sessionAdapter(
-  records: StateAdapter,
   { browserSessions }: EngineDependencies,
-): Pick<Adapter, 'destroy'> {
+  records: StateAdapter,
+): Partial<Adapter> {
   return {
     async destroy(id) {
       // Only this route signs people out. A sign-in also destroys the session record, because it changes the session
@@ -160,9 +151,9 @@ function sessionAdapter(
  * the engine adds but does not read.
  */
 function interactionAdapter(
-  { find, upsert }: StateAdapter,
   { visitors }: EngineDependencies,
-): Pick<Adapter, 'find' | 'upsert'> {
+  { find, upsert }: StateAdapter,
+): Partial<Adapter> {
   return {
     async find(id) {
       const record = await find(id)
@@ -188,10 +179,7 @@ export function mayRevokeToken(
 }
 
 /** Finds and consumes authorization codes by our rules for the exchange (oauth/token/authorization-code.ts). */
-function codeAdapter(
-  records: StateAdapter,
-  { exchange }: EngineDependencies,
-): Pick<Adapter, 'find' | 'consume'> {
+function codeAdapter({ exchange }: EngineDependencies, records: StateAdapter): Partial<Adapter> {
   return {
     async find(value) {
       const { ctx } = Provider
@@ -214,16 +202,13 @@ function codeAdapter(
   }
 }
 
-function accessTokenAdapter({
-  tokens: { findAccessToken },
-  exchange,
-  grants: { families },
-  platform: { now },
-}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+function accessTokenAdapter(dependencies: EngineDependencies): Partial<Adapter> {
+  const { exchange, grants, platform } = dependencies
+  const { findAccessToken } = dependencies.tokens
   return {
     async find(value) {
       const token = await findAccessToken(value)
-      return token && token.expiresAt * 1000 > now() ? recordOf(value, token) : undefined
+      return token && token.expiresAt * 1000 > platform.now() ? recordOf(value, token) : undefined
     },
     // Our token replaces the engine's value, which is never sent (oauth/token/authorization-code.ts).
     async upsert(_value, { scope = '', jkt }) {
@@ -234,17 +219,15 @@ function accessTokenAdapter({
     // Revoking an access token revokes all tokens of its family (RFC 7009 §2.1).
     async destroy(value) {
       const token = await findAccessToken(value)
-      if (token) await families.end(token.family.id, now())
+      if (token) await grants.families.end(token.family.id, platform.now())
     },
   }
 }
 
-function refreshTokenAdapter({
-  tokens: { findRefreshToken },
-}: EngineDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+function refreshTokenAdapter({ tokens }: EngineDependencies): Partial<Adapter> {
   return {
     async find(value) {
-      const token = await findRefreshToken(value)
+      const token = await tokens.findRefreshToken(value)
       return token && recordOf(value, token)
     },
     // No-op: `accessTokenAdapter` creates both tokens.
@@ -254,10 +237,7 @@ function refreshTokenAdapter({
   }
 }
 
-function recordOf(
-  value: string,
-  token: IssuedToken & { readonly kind: 'access' | 'refresh' },
-): AdapterPayload {
+function recordOf(value: string, token: AccessToken | RefreshToken): AdapterPayload {
   return {
     kind: token.kind === 'access' ? 'AccessToken' : 'RefreshToken',
     jti: value,

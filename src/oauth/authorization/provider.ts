@@ -1,6 +1,5 @@
 /** Configures the engine. */
 
-import { decodeJwt, type JWTPayload } from 'jose'
 import {
   type AdapterFactory,
   type Configuration,
@@ -19,7 +18,12 @@ import {
   type EngineClient,
   extraClientProperties,
 } from '../clients/client-metadata.ts'
-import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../clients/proofs.ts'
+import {
+  problemOfAssertion,
+  proofAlgorithms,
+  type UseOnce,
+  unverifiedClaims,
+} from '../clients/proofs.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
@@ -33,16 +37,11 @@ import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pa
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant } from './remembered-grant.ts'
 
-interface Changing {
-  readonly adapter: AdapterFactory
-  /** Private ES256 keys, the signing key first. */
-  readonly keys: readonly JWK[]
-}
-
-/** Creates the certified engine and connects it to our policy. */
+/** Creates the certified engine and connects it to our policy. @param keys private ES256 keys, the signing key first */
 export function createProvider(
   dependencies: EngineDependencies,
-  { adapter, keys }: Changing,
+  adapter: AdapterFactory,
+  keys: readonly JWK[],
 ): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
@@ -249,16 +248,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider
-  const assertion = claimsOf(ctx?.oidc?.params?.['client_assertion'])
+  const assertion = unverifiedClaims(ctx?.oidc?.params?.['client_assertion'])
   if (assertion?.iss === whose) return assertion.jti === jti ? assertion.iat : undefined
-  const proof = claimsOf(ctx?.get('dpop'))
+  const proof = unverifiedClaims(ctx?.get('dpop'))
   return proof?.jti === jti ? proof.iat : undefined
-}
-
-function claimsOf(proof: unknown): JWTPayload | undefined {
-  try {
-    return typeof proof === 'string' && proof !== '' ? decodeJwt(proof) : undefined
-  } catch {
-    return undefined
-  }
 }

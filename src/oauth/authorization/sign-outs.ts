@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
+import type { Kysely, Selectable, Transaction } from 'kysely'
 import type { Logger } from 'pino'
 
 import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
@@ -11,6 +11,7 @@ import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/judge-access.ts'
 import type { BegunSession } from '../token/authorization-code.ts'
@@ -45,13 +46,8 @@ export function makeSignOuts(ports: SignOutPorts) {
   const { findEnds, ...sessions } = makeSessions(ports)
   return {
     ...sessions,
-    async waitingNotices(): Promise<number> {
-      const { count } = await ports.database.kysely
-        .selectFrom('sign_out_notice')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+    waitingNotices: async () =>
+      await countRows(ports.database.kysely.selectFrom('sign_out_notice')),
     /** Creates the background tasks that find ended sessions and send due notices. */
     tasks(send: SendNotice, everySeconds: number): readonly BackgroundTask[] {
       const find = async (signal: AbortSignal) => {
@@ -215,7 +211,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted the session first.
-      if (gone && isNotified(reason)) await addNotice(trx, { ...gone, reason }, now())
+      if (gone && isNotified(reason)) await addNotice(trx, gone, reason, now())
     })
 
   const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
@@ -253,7 +249,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
         const whose = { client_id: clientId, person_id: personId, sid: sid ?? null }
-        await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
+        await addNotice(trx, whose, 'the person signed out', now())
       }),
 
     /** Ends the person's sessions at applications that began in the chosen browser sessions. Queues notices. */
@@ -268,7 +264,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         // Exchanges in the same session have the same `sid`. One notice covers them all.
         const notices = new Map(ended.map((row) => [`${row.client_id} ${row.sid}`, row]))
         for (const row of notices.values()) {
-          await addNotice(trx, { ...row, reason: 'the person signed out' }, now())
+          await addNotice(trx, row, 'the person signed out', now())
         }
       }),
 
@@ -338,11 +334,11 @@ interface SignOutNotice {
 
 async function addNotice(
   trx: Transaction<Schema>,
-  notice: Pick<Insertable<Schema['sign_out_notice']>, 'client_id' | 'person_id' | 'sid' | 'reason'>,
+  session: Pick<Schema['sign_out_notice'], 'client_id' | 'person_id' | 'sid'>,
+  reason: SessionEnd,
   nowMs: number,
 ): Promise<void> {
-  await trx
-    .insertInto('sign_out_notice')
-    .values({ id: randomUUID(), ...notice, created_at: nowMs, attempts: 0, next_attempt_at: nowMs })
-    .execute()
+  const due = { created_at: nowMs, attempts: 0, next_attempt_at: nowMs }
+  const notice = { id: randomUUID(), ...session, reason, ...due }
+  await trx.insertInto('sign_out_notice').values(notice).execute()
 }

@@ -3,6 +3,7 @@ import { hkdfSync } from 'node:crypto'
 import {
   calculateJwkThumbprint,
   createLocalJWKSet,
+  decodeJwt,
   EmbeddedJWK,
   type JSONWebKeySet,
   type JWTPayload,
@@ -178,6 +179,15 @@ export function problemOfAssertion(
   return iat !== undefined && iat > nowMs / 1000 + aheadMax
     ? `issued at (iat) must be at most ${aheadMax} seconds in the future`
     : undefined
+}
+
+/** Returns the claims of a JWT without verifying it; undefined for anything else. */
+export function unverifiedClaims(jwt: unknown): JWTPayload | undefined {
+  try {
+    return typeof jwt === 'string' ? decodeJwt(jwt) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** A request with its DPoP proofs (RFC 9449 §4). */
