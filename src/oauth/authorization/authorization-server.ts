@@ -6,8 +6,9 @@ import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/judge-access.ts'
+import { makeExchange, makeReadTokenRequest } from '../token/authorization-code.ts'
+import { registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeResources } from '../token/resource-indicators.ts'
-import { makeTokenEndpoint } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { engineAdapter } from './engine-adapter.ts'
@@ -45,11 +46,11 @@ export async function makeAuthorizationServer(
   const clients = { ...parts.clients, find: oncePerRequest(parts.clients.find) }
   const grants = { ...parts.grants, findGrant: grantOncePerRequest(parts.grants.findGrant) }
   const shared = { ...settings, ...parts, platform, clients, grants, conformance, resources }
-  const tokenEndpoint = makeTokenEndpoint(shared)
+  const tokenRequests = { ...shared, readTokenRequest: makeReadTokenRequest(shared) }
   const findKeptClient = makeKeptClients(clients, database, now)
   const dependencies: EngineDependencies = {
-    ...shared,
-    ...tokenEndpoint,
+    ...tokenRequests,
+    exchange: makeExchange(tokenRequests),
     findKeptClient,
     visitors: makeVisitorForms({ ...settings, ...parts }),
     listHeldSites: oncePerRequest(makeFindHeldSites(database)),
@@ -58,7 +59,7 @@ export async function makeAuthorizationServer(
   const current = makeCurrentEngine(dependencies)
   return {
     /** Middleware that changes the engine's responses. */
-    answers: engineAnswers(tokenEndpoint.exchange.firstTokens),
+    answers: engineAnswers(dependencies.exchange.firstTokens),
     /** Finds the client that authenticates, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
@@ -75,7 +76,7 @@ export async function makeAuthorizationServer(
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, adapter, keys)
       current.follow(engine)
-      tokenEndpoint.serveRefreshes(engine)
+      registerRefreshGrant(engine, tokenRequests)
       return { engine, interactions: makeInteractions(engine, dependencies) }
     },
   }

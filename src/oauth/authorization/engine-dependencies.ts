@@ -1,3 +1,4 @@
+import type { ServicePolicy } from '../../config/config.ts'
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
@@ -10,7 +11,6 @@ import type { OptionalProtocols } from '../clients/optional-protocols.ts'
 import type { Proofs } from '../clients/proofs.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
-import type { RefreshTokenLifetimes } from '../token/refresh-token-use.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import type { Tokens } from '../token/tokens.ts'
 import type { RequestLengths } from './authorize-requests.ts'
@@ -34,13 +34,7 @@ export interface AuthorizationServerParts {
 
 export interface AuthorizationServerSettings {
   readonly baseUrl: string
-  readonly lifetimes: RefreshTokenLifetimes & {
-    readonly authorizationCodeSeconds: number
-    readonly accessTokenSeconds: number
-    readonly idTokenSeconds: number
-    readonly sessionIdleSeconds: number
-    readonly interactionSeconds: number
-  }
+  readonly lifetimes: ServicePolicy['lifetimes']
   readonly furtherPlans: OptionalProtocols
   readonly requestLengths: RequestLengths
   /** Prefixes of assistant callbacks that differ for each connection. */

@@ -1,9 +1,7 @@
-import { decodeJwt } from 'jose'
-
 import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
 import type { Client } from './client.ts'
 import { demandsFapi } from './optional-protocols.ts'
-import type { VerifyAssertion } from './proofs.ts'
+import { unverifiedClaims, type VerifyAssertion } from './proofs.ts'
 import { matchesSecret } from './secret.ts'
 
 /** The client properties with which an endpoint authenticates the client and decides on its request. */
@@ -89,10 +87,7 @@ function readAssertion(
   named: string | undefined,
 ): ClientCredentials {
   if (type !== ASSERTION_TYPE) return { problem: `client_assertion_type must be ${ASSERTION_TYPE}` }
-  let clientId: unknown
-  try {
-    clientId = decodeJwt(assertion).sub
-  } catch {}
+  const clientId: unknown = unverifiedClaims(assertion)?.sub
   if (typeof clientId !== 'string')
     return { problem: 'the client_assertion must be a JWT with a subject' }
   if (named !== undefined && named !== clientId)

@@ -10,6 +10,7 @@ import {
 import { logFields } from '../../platform/http/request-log.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
+import { canBeClientId } from '../clients/client.ts'
 import { choseFapi } from '../clients/client-metadata.ts'
 import type { CheckDpop } from '../clients/proofs.ts'
 import type { NewFamily } from '../grants/family-store.ts'
@@ -23,7 +24,7 @@ import type { RefreshToken, Tokens } from './tokens.ts'
 export type AuthorizationCode = ReturnType<typeof readCode>
 
 /** Returns the content of the engine's record of a code, with types. */
-export function readCode(record: object) {
+function readCode(record: object) {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
   return {
@@ -45,7 +46,7 @@ export function readCode(record: object) {
 }
 
 /** The code or token of a token request, with its grant. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly code?: AuthorizationCode | undefined
   readonly refreshToken?: RefreshToken | undefined
   /** Facts about the grant and the calling client; undefined if the code, the token or the grant is unknown. */
@@ -55,7 +56,7 @@ export interface TokenRequest {
 /** Reads the code or token of a request, at most once per request. The first call must pass the client's id. */
 export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
-export interface TokenEndpointParts {
+interface TokenEndpointParts {
   readonly platform: {
     readonly state: StateStore
     readonly requestLimits: Limits
@@ -75,6 +76,43 @@ export interface TokenEndpointParts {
 }
 
 export type TokenRequests = TokenEndpointParts & { readonly readTokenRequest: ReadTokenRequest }
+
+/**
+ * Creates the function that reads the code or refresh token of a token request. One query reads its grant, person,
+ * roles and family, and the client's version. Later calls for the same request get the same result.
+ */
+export function makeReadTokenRequest({
+  platform,
+  grants,
+  tokens,
+}: TokenEndpointParts): ReadTokenRequest {
+  const codes = platform.state.adapterFor('AuthorizationCode')
+  const known = new WeakMap<object, Promise<TokenRequest>>()
+
+  const readPresented = async (
+    params: Readonly<Record<string, unknown>>,
+    callerId: string | undefined,
+  ): Promise<TokenRequest> => {
+    const { grant_type, code: value, refresh_token } = params
+    if (grant_type === 'authorization_code' && typeof value === 'string') {
+      const record = await codes.find(value)
+      if (!record) return {}
+      const code = readCode(record)
+      const familyId = familyOfCode(value)
+      return { code, facts: await grants.findGrant({ grantId: code.grantId, familyId, callerId }) }
+    }
+    if (grant_type !== 'refresh_token' || typeof refresh_token !== 'string') return {}
+    const refreshToken = await tokens.findRefreshToken(refresh_token, callerId)
+    return { refreshToken, facts: refreshToken }
+  }
+
+  return async (ctx, callerId) => {
+    const asks = canBeClientId(callerId ?? '') ? callerId : undefined
+    const read = known.get(ctx) ?? readPresented(ctx.oidc.params ?? {}, asks)
+    known.set(ctx, read)
+    return await read
+  }
+}
 
 /** A session at an application that is notified when the session ends. */
 export interface BegunSession extends NewFamily {
