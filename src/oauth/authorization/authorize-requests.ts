@@ -2,6 +2,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import {
   clientSwitchedOff,
   hintNotValid,
@@ -111,12 +112,8 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of an authorization or sign-out request, in bytes of JSON. */
-export interface RequestLengths {
-  readonly stateBytesMax: number
-  /** Limit of all parameter values together. */
-  readonly bytesMax: number
-}
+/** Length limits of an authorization or sign-out request, in bytes of JSON: of `state`, and of all values together. */
+export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
  * Length limits of parameters, in bytes. They exist because each request is stored until the person responds. No honest

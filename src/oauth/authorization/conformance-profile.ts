@@ -1,28 +1,15 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 
+import type { Config } from '../../config/config.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
 import type { OptionalProtocols } from '../clients/optional-protocols.ts'
-import type { SuiteClaims } from '../token/claims.ts'
 
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
 
-export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
-  readonly suiteBaseUrl: string
-  /** The name of this service in the suite, which is part of the suite's redirect URIs. */
-  readonly alias: string
-  readonly clients: readonly {
-    readonly client_id: string
-    readonly client_secret?: string | undefined
-    readonly jwks?: ClientMetadata['jwks']
-    readonly token_endpoint_auth_method:
-      | 'client_secret_basic'
-      | 'client_secret_post'
-      | 'private_key_jwt'
-  }[]
-}
+export type ConformanceSettings = NonNullable<Config['conformance']>
 
 /** Scopes that only the suite's clients may request. They are ignored in requests of other clients. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']

@@ -7,7 +7,6 @@ import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import type { Clients, FindKeptClient } from '../clients/find-client.ts'
-import type { OptionalProtocols } from '../clients/optional-protocols.ts'
 import type { Proofs } from '../clients/proofs.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
@@ -32,10 +31,9 @@ export interface AuthorizationServerParts {
   readonly formKey: Buffer
 }
 
-export interface AuthorizationServerSettings {
+export interface AuthorizationServerSettings
+  extends Pick<ServicePolicy, 'lifetimes' | 'furtherPlans'> {
   readonly baseUrl: string
-  readonly lifetimes: ServicePolicy['lifetimes']
-  readonly furtherPlans: OptionalProtocols
   readonly requestLengths: RequestLengths
   /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]
