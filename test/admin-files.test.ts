@@ -38,7 +38,7 @@ forEachDatabase('files of a site', (start) => {
   const remove = async (id: string) => await value(removal, { id })
 
   it('are stored once for each content and name, audited, and listed', async () => {
-    const [first, second, again] = [await send(), await send({ name: 'other.pdf' }), await send()]
+    const [first, second, again] = [await send(), await send({ name: 'Ä other.pdf' }), await send()]
     expect([first.status, second.status, again.status]).to.deep.equal([201, 201, 200])
     expect(again.body).to.deep.equal(first.body)
     const described = { name: 'shots.pdf', mediaType: 'application/pdf', sizeBytes: pdf.length }
@@ -47,7 +47,7 @@ forEachDatabase('files of a site', (start) => {
     const all = await value('{ files { totalCount nodes { id name mediaType sizeBytes sha256 } } }')
     expect(all.totalCount).to.equal(2)
     expect(all.nodes).to.deep.include(first.body)
-    expect(await find('OTHER')).to.deep.equal([{ id: second.body.id, name: 'other.pdf' }])
+    expect(await find('Ä OTHER')).to.deep.equal([{ id: second.body.id, name: 'Ä other.pdf' }])
     const [event] = await audited('file.create')
     expect(event).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
     await remove(second.body.id)

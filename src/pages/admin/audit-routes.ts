@@ -8,7 +8,7 @@ import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
 /** Maximum length of a filter. A longer filter is ignored. */
-const FIELD_CHARACTERS_MAX = 500
+const FIELD_CHARACTERS_MAX = 2048
 
 /** Registers the page that shows and filters the audit trail of a site. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {

@@ -4,8 +4,8 @@ import type { Database } from './database.ts'
 
 /** Returns the condition that a column contains a text, ignoring case; on SQLite, only of A to Z. Uses no index. */
 export function containsText(column: string, words: string) {
-  const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
-  return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
+  const pattern = words.replace(/[%_!]/g, '!$&').replaceAll('\0', '')
+  return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
 }
 
 /** A character that sorts after every other. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
