@@ -17,8 +17,8 @@ withEveryDatabase('one-time links', (open) => {
     expect(link).to.include({
       id,
       email: 'Ada@x.example',
-      personId: undefined,
-      browserDigest: undefined,
+      personId: null,
+      browserDigest: null,
     })
     expect(await links.find(kysely, 'recovery', { token, nowMs: nowMs + 60_000 })).to.equal(
       undefined,

@@ -135,7 +135,7 @@ async function* checkSlugs({ kysely }: Database): Findings {
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
 export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 
-/** Checks that all hosts share DATA_DIR/files, and that the folder has all files of the database. No-op with S3. */
+/** Checks that DATA_DIR/files is the shared folder and has every file listed in the database. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))

@@ -71,7 +71,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   return {
-    /** Buffers and counts a refusal. If too many clients have buffered refusals, only counts it. */
+    /** Buffers and counts a refusal. If too many other clients have buffered refusals, only counts it. */
     note,
 
     /** Notes that a sign-out notice was not delivered. */

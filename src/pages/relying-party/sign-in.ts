@@ -85,7 +85,7 @@ export interface CompletedSignIn {
  * Creates a fetch function that sends requests to this service inside the process. They pass through all middleware,
  * like external requests. Behind a proxy, a service often cannot reach its own public URL.
  *
- * @param handler the application with the current keys
+ * @param handler the request handler with the current signing keys
  * @param callerAddress IP address to charge in rate limits
  */
 export function makeOwnFetch(handler: RequestListener, callerAddress: string) {

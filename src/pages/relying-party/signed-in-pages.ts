@@ -41,7 +41,7 @@ export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
   /** How long after giving the password a person may open the pages and use the forms of `fresh`. */
   readonly freshSeconds: number
-  /** Returns the application with the current keys. Call it late, because the pages are created first. */
+  /** Returns the request handler with the current signing keys. Call it late, because the pages are created first. */
   readonly handler: () => RequestListener
 }
 

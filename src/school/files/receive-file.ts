@@ -202,6 +202,8 @@ async function nextOf(arriving: AsyncIterator<Buffer>): Promise<IteratorResult<B
   try {
     return await arriving.next()
   } catch (cause) {
-    throw Object.assign(badUpload('the upload was interrupted before its end'), { cause })
+    throw Object.assign(badUpload('the upload was interrupted; send the whole file again'), {
+      cause,
+    })
   }
 }
