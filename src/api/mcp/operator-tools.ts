@@ -90,8 +90,8 @@ export const operatorTools: readonly Tool[] = [
     publish_post: {
       title: 'Send an announcement',
       description:
-        'Sends an announcement to the inbox of every member who subscribes to its topic. This cannot be ' +
-        'undone.',
+        'Sends an announcement to the inbox of every member who subscribes to its topic. ' +
+        'Afterwards, it can only be removed.',
       effect: 'destroys',
     },
     delete_post: {

@@ -18,7 +18,7 @@ export interface KeySettings {
 
 export type Keys = ReturnType<typeof openKeys>
 
-/** The key rings for both uses. */
+/** The key rings of the two uses: for tokens, and for requests to upstreams. */
 export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys(

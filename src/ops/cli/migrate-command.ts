@@ -6,7 +6,7 @@ import {
   readSchemaStatus,
 } from '../../platform/store/open-stores.ts'
 
-/** The time limit of a statement. Longer than at start-up, because a large table takes long to index. */
+/** The time limit of a statement. Longer than at start-up, because indexing a large table takes a long time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */

@@ -21,7 +21,7 @@ export function problemOfServerAddress(
   }
   if (url.protocol !== 'https:') return 'The URL must begin with https://.'
   if (url.username || url.password) return 'Remove the user name and password.'
-  if (address.includes('#')) return 'Remove the part after #.'
+  if (address.includes('#')) return 'Remove the # and everything after it.'
   if (privateHosts.includes(url.host)) return undefined
   if (!hasKnownPort(url, callbacks)) {
     return "The port must be 443, unless one of the application's callbacks has the same host and port."

@@ -226,7 +226,7 @@ const forms: readonly (readonly [
       return judged(own.has(`${table}.${column}`), waits)
     },
   ],
-  // A trigger deliberately also runs for the previous version. `set (` changes storage parameters.
+  // Both are additions: a trigger is meant for the previous version too, and `set (` changes storage parameters.
   [
     /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
     ([, table = '']) => judged(true, `${table}, briefly`),

@@ -150,7 +150,7 @@ class Lane {
     }
   }
 
-  /** Opens the connection within the time limit. Concurrent callers wait for the same connection. */
+  /** Opens the connection, or joins an attempt under way. Waits until the limit; the attempt continues after it. */
   #connected(until: number): Promise<Connection> {
     const { timeout } = this.#options
     this.#connecting ??= this.#connect().finally(() => {
