@@ -247,6 +247,20 @@ forEachDatabase('the data of a person', (start) => {
   })
 
   // [277]
+  it('keeps the link of a last owner until the site has another one', async () => {
+    await using service = await begin()
+    const { kysely } = service
+    const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
+    await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
+    await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
+    const { person, path } = await ask(service, olivia)
+    const form = await person.visit(path)
+    await kysely.deleteFrom('site_role').where('person_id', '=', 'per_marco').execute()
+    expect((await person.send(form, path)).text).to.include('id="deletion-page"')
+    await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
+    expect((await person.send(form, path)).text).to.include('id="deletion-scheduled-page"')
+  })
+
   it('does not leave a site without an owner', async () => {
     await using service = await begin()
     const { kysely } = service

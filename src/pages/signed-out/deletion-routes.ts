@@ -43,6 +43,11 @@ export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number)
         return undefined
       }
       const { personId } = link
+      if ((await listSolelyOwned(database.kysely, personId)).length > 0) {
+        // Keeps the link for when the site has another owner.
+        await show(ctx, opened)
+        return undefined
+      }
       const actor = { personId, ...callerOf(ctx), now: ports.now() }
       const dueAt = actor.now + accountDeletionSeconds * 1000
       const owned = await database.kysely.transaction().execute(async (trx) => {
