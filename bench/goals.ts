@@ -114,7 +114,7 @@ function inMicroseconds(results: Results): Goal[] {
     const figure = results.figures.get(MAIN)?.get(name)
     const max = microsecondsMax[name]
     if (!figure || max === undefined || Number.isNaN(factor)) return []
-    const what = `${operations[name].title}: µs, as on the machine of the goals`
+    const what = `${operations[name].title}: µs, on the reference machine`
     return [atMost(what, figure.processorMicroseconds / factor, max, 0)]
   })
 }
@@ -124,7 +124,7 @@ function inRoundTrips({ counted }: Results): Goal[] {
   return Object.entries(roundTripsMax).map(([name, [sql, redis]]) => {
     const found = counted[name as CountedOperation]
     return {
-      what: `${name}: statements / Redis batches / deep`,
+      what: `${name}: statements / Redis batches / sequence`,
       wanted: `≤ ${sql} / ${redis} / ${DEEP_MAX}`,
       found: `${found.sql} / ${found.redisBatches} / ${found.deep}`,
       met: found.sql <= sql && found.redisBatches <= redis && found.deep <= DEEP_MAX,

@@ -44,7 +44,7 @@ async function main(options: Options): Promise<void> {
     date: new Date().toISOString().slice(0, 10),
     machine: describeMachine(cores),
     versions: await describeVersions(stores),
-    manner: `${options.rounds} rounds of ${options.seconds} s an operation, ${CONNECTIONS} connections and one; load average before it ${busy}`,
+    manner: `${options.rounds} rounds of ${options.seconds} s per operation, at ${CONNECTIONS} connections and at one; load average before the run ${busy}`,
     ...(await measureServers(stores, options, cores)),
     watched: options.sections.has('watched')
       ? await measureWatched(stores, options, cores)
@@ -120,7 +120,7 @@ async function startAll({ stores, places, cores }: Startable, runs: number) {
     starts.set(storages[storage], await measureStarts(start, runs))
   }
   const makesDatabase = () => startOurs({ DATA_DIR: temporaryFolder() }, { cores })
-  starts.set(`${storages.sqlite}, database made`, await measureStarts(makesDatabase, runs))
+  starts.set(`${storages.sqlite}, new database`, await measureStarts(makesDatabase, runs))
   starts.set(BARE, await measureStarts(() => startBare(stores, { cores }), runs))
   return starts
 }

@@ -21,18 +21,18 @@ interface Part {
 export function makePage(results: Results): string {
   const intro = `# Performance
 
-This page is written by \`npm run bench -- --write\` and never by hand. The bench starts stores of its own, the
-service as users start it (\`npm start\`, its log written), and beside it the *bare engine*: the version of
-oidc-provider that we use, in a process of its own, with a plain Redis adapter, constant clients, and no log. It does
-less: no people, sites or roles, no live check of a token's grant, no detection of raced codes, no audit, no limits.
+\`npm run bench -- --write\` generates this page. The benchmark starts new stores, the service (as \`npm start\` does,
+with logging) and, for comparison, the *bare engine*: the same version of oidc-provider, in a separate process, with a
+simple Redis adapter, constant clients and no log. The bare engine does less: it has no people, sites or roles, does not
+check grants at each use of a token, does not detect parallel exchanges, and has neither audit trail nor limits.
 
 - ${results.date}
 - ${results.machine}
 - ${results.versions}
-- ${results.manner}. Each round measures every server and operation, the servers one right after the other in another
-  order each time; figures are medians over the rounds. No store waits for a disk, except SQLite.
+- ${results.manner}. Each round measures every operation on all servers, in a different order each time. The figures are
+  medians of the rounds. Of the stores, only SQLite waits for the disk.
 
-What does not depend on the machine is asserted by \`test/system/round-trips.test.ts\`; no timing is asserted anywhere.
+\`test/system/round-trips.test.ts\` checks the numbers that do not depend on the machine. No test checks a duration.
 `
   return [
     intro,
@@ -72,9 +72,9 @@ function goalsPart(results: Results): Part {
   const met = goals.filter((goal) => goal.met).length
   return {
     title: 'Goals',
-    text: `${met} of ${goals.length} are met in this run.`,
+    text: `This run met ${met} of ${goals.length} goals.`,
     rows: [
-      ['goal', 'wanted', 'found', ''],
+      ['goal', 'target', 'result', ''],
       ...goals.map((goal) => [goal.what, goal.wanted, goal.found, goal.met ? 'met' : 'not met']),
     ],
   }
@@ -83,8 +83,8 @@ function goalsPart(results: Results): Part {
 function processorPart({ figures }: Results): Part {
   const bare = figures.get(BARE)
   return {
-    title: 'Processor time of an operation',
-    text: `User and system time of the server in microseconds, at ${CONNECTIONS} connections; in brackets how many times as cheap as the bare engine.`,
+    title: 'Processor time per operation',
+    text: `User and system time of the server in microseconds, at ${CONNECTIONS} connections. In parentheses: the time of the bare engine divided by this time, so above 1, the service needs less.`,
     rows: table('µs', figures, (figure, name) => {
       const beside = bare?.get(name)
       const times =
@@ -97,7 +97,7 @@ function processorPart({ figures }: Results): Part {
 function ratePart({ figures }: Results): Part {
   return {
     title: `At ${CONNECTIONS} connections`,
-    text: 'Requests per second, and the times in milliseconds that half and all but one of a hundred requests take at most; then the share of answers that the limit on storage refused, where there were any.',
+    text: 'Requests per second, then the 50th and the 99th percentile of the response times in milliseconds, and the share of requests that failed, if any.',
     rows: table('req/s, p50/p99 ms', figures, (figure) => {
       const { requestsPerSecond, p50Ms, p99Ms, failedShare } = figure
       const failed = failedShare > 0 ? `, ${(failedShare * 100).toFixed(2)} % refused` : ''
@@ -111,7 +111,7 @@ function alonePart({ figures }: Results): Part {
     `${aloneP50Ms.toFixed(1)}/${aloneP99Ms.toFixed(1)}`
   return {
     title: 'At one connection',
-    text: 'The last column is the size of an answer of the service, headers included.',
+    text: 'The 50th and the 99th percentile of the response times. The last column is the size of a response of the service, including headers.',
     rows: table('p50/p99 ms', figures, cell, true),
   }
 }
@@ -135,7 +135,7 @@ function table(
 function signInPart({ signIns }: Results): Part {
   return {
     title: 'While people sign in',
-    text: `UserInfo at ${SIGN_IN_CONNECTIONS} connections, by itself and while eight people sign in without a pause, each with a password that is hashed.`,
+    text: `UserInfo at ${SIGN_IN_CONNECTIONS} connections: alone, and while eight people sign in without pause. Each sign-in hashes a password.`,
     rows: [
       ['', 'p99 ms alone', 'p99 ms', 'UserInfo/s', 'sign-ins/s'],
       ...[...signIns].map(([storage, figure]) => [
@@ -151,8 +151,8 @@ function signInPart({ signIns }: Results): Part {
 
 function importPart({ imports }: Results): Part {
   return {
-    title: 'While data are imported',
-    text: `UserInfo at ${IMPORT_CONNECTIONS} connections, by itself and while a file of this many lines is imported: people, what they bought, where they stopped.`,
+    title: 'During an import',
+    text: `UserInfo at ${IMPORT_CONNECTIONS} connections: alone, and while a file with this many lines is imported. The lines are people, their purchases and their progress.`,
     rows: [
       ['', 'lines', 'lines/s', 'p99 ms alone', 'p99 ms', 'UserInfo/s'],
       ...[...imports].map(([storage, figure]) => [
@@ -170,9 +170,9 @@ function importPart({ imports }: Results): Part {
 function countedPart({ counted }: Results): Part {
   return {
     title: 'Round trips',
-    text: 'What one request asks of PostgreSQL and Redis: statements where the driver is given them, commands and batches by the statistics of Redis (a batch is what it reads at once; what a script does is counted), and how many were taken one after the other.',
+    text: 'The calls of one request to PostgreSQL and Redis. SQL statements are counted at the driver. Redis itself counts commands, including those of scripts, and batches, which are what it reads at once. The last column is the number of calls that were made one after the other.',
     rows: [
-      ['', 'SQL statements', 'Redis commands', 'Redis batches', 'deep'],
+      ['', 'SQL statements', 'Redis commands', 'Redis batches', 'in sequence'],
       ...Object.entries(counted ?? {}).map(([name, found]) => [
         name,
         ...[found.sql, found.redisCommands, found.redisBatches, found.deep].map(String),
@@ -192,7 +192,7 @@ function growthPart({ growth }: Results): Part {
   })
   return {
     title: 'Growth',
-    text: 'Microseconds of an operation over random grants of a store that holds this many; in brackets against the first size. Each grant is of a person of its own, and has one family of tokens.',
+    text: 'Processor time per operation in microseconds, with random grants of a database that contains this many; in parentheses, relative to the first size. Each grant belongs to a different person and has one token family.',
     rows: [['', 'grants', ...growing.map((name) => operations[name].title)], ...rows],
   }
 }
@@ -202,8 +202,8 @@ function bytesPart({ growth }: Results): Part {
     (storage) => growth.findLast((grown) => grown.storage === storage) ?? [],
   )
   return {
-    title: 'Bytes that are kept',
-    text: 'By one of each in the database that holds the most, indexes included: a person with one role, a grant with its scopes, and a family of tokens, which has this size however often it is refreshed. Redis keeps nothing of them.',
+    title: 'Storage',
+    text: 'Bytes in the database, including indexes, for a person with one role, a grant with its scopes, and a token family, measured with the largest number of grants. Refreshing does not enlarge a family. Redis stores none of these.',
     rows: [
       ['', ...kinds],
       ...largest.map(({ storage, bytes }) => [
@@ -218,7 +218,7 @@ function processPart({ starts, loadedMiB }: Results): Part {
   const names = [...new Set([...starts.keys(), ...loadedMiB.keys()])]
   return {
     title: 'Start and memory',
-    text: 'From the start of the process to its first answer, on one core; resident memory when idle, and after all of the load above. By default, V8 lets the old generation grow to four times its live size and keeps the freed pages: 495 MiB after 100,000 mixed requests. With the flags and arenas of `npm start`, it is 298 MiB after 500,000, for 3 % more processor time; the bare engine needs 407 MiB in the same run.',
+    text: 'Time from the start of the process to its first response, on one core; resident memory when idle, and after all load above. By default, V8 lets the old generation grow to four times its live size and keeps freed pages: 495 MiB after 100,000 mixed requests. With the flags and `MALLOC_ARENA_MAX` of `npm start`, the process needs at most 292 MiB during 700,000 requests, and 2 to 8 % more processor time (measured on a busy machine). The bare engine needs 420 MiB.',
     rows: [
       ['', 'start ms', 'idle MiB', 'after load MiB'],
       ...names.map((name) => [

@@ -73,7 +73,7 @@ export function watchedPart(figures: Figures) {
   const off = figures.get(OFF)
   return {
     title: 'With metrics and traces',
-    text: 'Processor time of an operation in microseconds while metrics are counted and traces are sent ([operate](how-to/operate.md#monitor-the-service)); in brackets relative to both off.',
+    text: 'Processor time per operation in microseconds, with metrics and traces ([operate](how-to/operate.md#monitor-the-service)); in parentheses, relative to the row *off*.',
     rows: [
       ['µs', ...watched.map((name) => operations[name].title)],
       ...[...figures].map(([who, found]) => [

@@ -127,7 +127,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     demoPeople,
     /** The clock for all decisions of the service, in epoch milliseconds. */
     now: platform.now,
-    /** Returns the request handler with the current signing keys, which changes when they rotate. */
+    /** Returns the current request handler. A new one replaces it when the signing keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

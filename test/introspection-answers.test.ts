@@ -74,7 +74,7 @@ const wrongByBasic: Expected = {
   challenge: `Basic realm="{base}", error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
 }
 const hasSecret = malformed(
-  'the client has a secret, so pages of other origins must not use it; use a public client',
+  'the client is confidential, so scripts on pages must not use it; use a public client',
 )
 const notForPages: Expected = { ...hasSecret, open: null }
 

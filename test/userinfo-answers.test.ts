@@ -56,7 +56,7 @@ const lacking = (error_description: string, scope: string): Expected => ({
   body: { error: 'insufficient_scope', error_description, scope },
 })
 const hasSecret = malformed(
-  'the client has a secret, so pages of other origins must not use it; use a public client',
+  'the client is confidential, so scripts on pages must not use it; use a public client',
 )
 const unread = (status: number, error_description: string): Expected => ({
   ...{ status, body: { error: 'invalid_request', error_description } },

@@ -170,7 +170,7 @@ export const environmentVariables = z.object({
     'yes: the last address in X-Forwarded-For is the client IP address (use only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses, although its passwords are public; off: never load it, and refuse to start if the database contains it.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. Its passwords are public, so start-up fails if the database contains it although it may not be loaded.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
@@ -220,7 +220,7 @@ export const environmentVariables = z.object({
     .default('gatehouse')
     .describe('Service name in traces; OTEL_RESOURCE_ATTRIBUTES adds attributes.'),
   OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', ...samplers).describe(
-    `Which requests are traced: ${samplers.join(', ')}.`,
+    `Sampler that decides which requests are traced: ${samplers.join(', ')}.`,
   ),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()

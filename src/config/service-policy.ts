@@ -156,7 +156,7 @@ export const servicePolicy = z.strictObject({
     accessTokenSeconds: seconds(DAY_SECONDS),
     // The specification prescribes this value.
     idTokenSeconds: z.literal(600),
-    // The maximum time between two uses of a refresh token.
+    // The maximum time between two refreshes.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
     // The lifetime of a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),

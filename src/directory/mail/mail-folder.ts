@@ -16,7 +16,7 @@ type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
-/** Returns the mail folder if anyone may read its messages (a local demo without mail server); otherwise undefined. */
+/** Returns the mail folder of a local demo without mail server, which the /mail pages show; otherwise undefined. */
 export function demoMailFolder(
   { dataDir, baseUrl, host, smtpUrl }: DemoSettings,
   isDemo: boolean,

@@ -58,7 +58,7 @@ export function makePublicSites({ kysely }: Database) {
 /** A character that sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** Returns the condition for a public site: it offers a published, not archived course, product, service or event. */
+/** Matches public sites: at least one course, product, service or event is published and not archived. */
 function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer

@@ -89,12 +89,12 @@ export const changeActions = {
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
-/** Actions recorded a few seconds later, outside of transactions, so requests do not wait for them. */
+/** Actions recorded a few seconds after they happen, outside of transactions, so requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
   'password.failure': 'failed to confirm the current password',
-  'link.failure': 'entered a wrong code for the link of a mail',
+  'link.failure': 'entered a wrong code for a link in a mail',
   'sign_out.browser': 'signed out of a browser',
   'sign_out.everywhere': 'signed out of every browser',
   'sign_out.others': 'signed out of other browsers',

@@ -46,13 +46,13 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** The error description for a page of another origin that uses a confidential client. */
+/** The error description for a request from a page with a confidential client. */
 export const SECRET_IN_BROWSER =
-  'the client has a secret, so pages of other origins must not use it; use a public client'
+  'the client is confidential, so scripts on pages must not use it; use a public client'
 
 /**
- * Whether a page (a request with `Origin`) uses a confidential client, whose secret would then be in every browser. If
- * so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
+ * Whether a page (a request with `Origin`) uses a confidential client, whose credentials would then be in every browser.
+ * If so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
  */
 export function hasSecretInBrowser(
   ctx: Context,

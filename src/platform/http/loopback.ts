@@ -1,4 +1,4 @@
-/** The hosts of loopback URLs, listed only here, so issuer, redirect URIs, pages and the tool endpoint agree. */
+/** The hosts of loopback URLs, listed only here, so the issuer, redirect URIs, pages and tool endpoints agree. */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
 /** The default listening address. */

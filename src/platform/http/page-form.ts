@@ -59,7 +59,7 @@ export interface Visitor {
 }
 
 const ID_BYTES = 24
-/** How long a browser keeps the cookie. Each page renews it, so that it outlives every interaction and link. */
+/** How long a browser keeps the cookie. Every page with such a form renews it. */
 const KEPT_SECONDS = 86_400
 const FORM_BYTES_MAX = '16kb'
 
@@ -81,7 +81,7 @@ export function makeVisitorForms(keys: { readonly baseUrl: string; readonly form
   const keyed = (text: string) => createHmac('sha256', formKey).update(text).digest('base64url')
   const visitorOf = (browser: string): Visitor => ({ browser, csrf: keyed(`visitor ${browser}`) })
   return {
-    /** Returns a digest of the browser's cookie, to bind what the browser begins. Sets or renews the cookie. */
+    /** Returns a digest of the browser's cookie, to bind an interaction to this browser. Sets or renews the cookie. */
     digestOf: (ctx: Context): string => keyed(`browser ${recognize(ctx)}`),
 
     /** Returns the visitor. Sets or renews the cookie, and keeps the page's URL from other sites. */

@@ -80,7 +80,7 @@ export const pages = {
   /** Assets of a site; the path contains a digest of the content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',
-  /** A signed download link, valid for one purchase and for a few minutes. */
+  /** A signed download link, valid for one purchase and for a limited time. */
   download: '/files/:token/:name',
 
   ...promptPages,

@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
-  /** The called tool, the prompt, or the kind of resource, at the tool endpoint. */
+  /** The tool, prompt or kind of resource that a request to a tool endpoint names. */
   tool?: string | undefined
   upstream?: string | undefined
   grantType?: (typeof grantTypes)[number] | undefined
@@ -31,7 +31,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly route: string
   /** The status of the response, or `CALLER_GONE`. */
   readonly status: number
-  /** The time until the last byte of the response, in fractional milliseconds. */
+  /** The time until the last byte or until the caller disconnected, in fractional milliseconds. */
   readonly tookMs: number
   /** The client IP address, shortened as configured. */
   readonly address: string | undefined

@@ -67,8 +67,8 @@ const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.intro
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Rejects requests with a compressed body, a fragment, a NUL, or a path that is not valid UTF-8. Protocol endpoints
- * validate their own parameters. Requests to the platform API are validated when they are forwarded.
+ * Rejects requests with a compressed body, a fragment, a NUL in the URL, or a path that is not valid UTF-8. Endpoints
+ * for programs validate their own parameters. Requests to the platform API are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */

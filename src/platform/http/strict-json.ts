@@ -5,7 +5,7 @@ export type StrictJson =
 
 const DEPTH_MAX = 8
 
-/** Parses text as a JSON object with unique names, at most 8 levels deep. Returns what is wrong with any other text. */
+/** Parses a JSON object with unique names other than `__proto__`, at most 8 levels deep; or returns what is wrong. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {

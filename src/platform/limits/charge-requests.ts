@@ -67,7 +67,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.adminSchema, undefined],
 ])
 
-/** The limits by path prefix. The first match applies, so the platform API precedes the operator pages. */
+/** The gates by path prefix. The first match applies, so the platform API precedes the operator pages. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
@@ -96,8 +96,8 @@ function prefixOf(pattern: string): string {
  * Limits requests by client network. Pages, files, tools without a token and stored requests are charged before they
  * are handled. Requests with credentials are charged only for failures, because many people and programs may share one
  * address. Successful ones are charged to the person or client instead. After the limit is exceeded, valid credentials
- * are still accepted, and invalid ones get 429. `verifications` limits how many invalid ones are verified; beyond that,
- * all requests get 429.
+ * are still accepted, and invalid ones get 429. `verifications` limits the points of invalid ones from then on; beyond
+ * that limit, valid credentials get 429, too.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -136,7 +136,7 @@ function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points for a pushed request: one, and one more per full KiB. Without Content-Length, assumes the maximum. */
+/** Points for a pushed request: one, and one more per full KiB of its body. Without Content-Length, the maximum. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }

@@ -18,8 +18,8 @@ interface WarningPorts {
 
 /**
  * Creates a function that counts requests whose X-Forwarded-For is ignored, and warns of them in the log and `doctor`:
- * all users of the proxy that sent it share one address. Skips public callers, because anyone on the internet can send
- * the header.
+ * without this header, all users of a proxy count as one address. Skips requests from public addresses, because anyone
+ * on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
   let notedAtMs = Number.NEGATIVE_INFINITY

@@ -3,7 +3,7 @@ import type { SharedCounts, Sum } from '../store/shared-counts.ts'
 import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.ts'
 import { type Count, WindowCounts } from './window-counts.ts'
 
-/** The limit that a request exceeded. */
+/** An exceeded limit, and how long to wait. */
 export interface Exceeded {
   readonly limit: LimitInForce
   /** Seconds until the window ends; at least 1. */
@@ -39,8 +39,8 @@ interface LimitParts {
 }
 
 /**
- * Creates the request limits of this process. Requests are checked against counts in memory, which `exchange` adjusts
- * to the totals of all processes. So limits still apply when the store is down.
+ * Creates the request limits of this process. Requests are checked against counts in memory, which `exchange` and
+ * `takeTogether` adjust to the totals of all processes. So limits still apply when the store is down.
  */
 export function makeLimits({ policy, shared, now }: LimitParts) {
   const counted = Object.fromEntries(
@@ -153,7 +153,7 @@ function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Returns the count to add in the store. Its key is a digest, so the store contains no plain addresses or accounts. */
+/** Returns the count to add in the store. Its key has a digest, so the store contains no plain addresses or accounts. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }

@@ -8,7 +8,7 @@ import type { Exceeded } from './limits.ts'
 /** The format of an error response. */
 export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
 
-/** The JSON-RPC error code, from the range for implementation-defined server errors (JSON-RPC 2.0 §5.1). */
+/** The JSON-RPC error code for an exceeded limit, from the range for server errors (JSON-RPC 2.0 §5.1). */
 const TOO_MANY = -32_029
 const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
 

@@ -137,7 +137,7 @@ const metrics = {
   },
   gatehouse_graphql_operations_total: {
     type: 'counter',
-    help: 'Requests to the GraphQL endpoints; tools and query pages run operations without them.',
+    help: 'Requests to the GraphQL endpoints; operations of tools and query pages are not counted.',
     labels: { surface: ['member', 'admin'], outcome: ['answered', 'errors', 'refused', 'failed'] },
   },
   gatehouse_outgoing_requests_total: {
@@ -182,7 +182,7 @@ const metrics = {
   },
   gatehouse_outbox_attempts_total: {
     type: 'counter',
-    help: 'Attempts to send a message; dropped: the message was rejected, or was three days old.',
+    help: 'Attempts to send a message; dropped: the message was rejected, or had waited for three days.',
     labels: { kind: ['mail'], outcome: ['sent', 'postponed', 'dropped'] },
   },
   gatehouse_task_runs_total: {

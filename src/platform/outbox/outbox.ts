@@ -47,7 +47,7 @@ interface OutboxPorts {
 
 /** Time limit of an attempt to send a message. */
 export const SEND_WITHIN_MS = 30_000
-/** How long a claim lasts. Longer than an attempt, so another process sends the message only after a crash. */
+/** How long a claim lasts. Longer than an attempt, so normally only a crash makes another process send the message. */
 export const CLAIM_MS = 120_000
 /** How long attempts may continue after the service was told to stop. */
 const STOP_WITHIN_MS = 5_000
@@ -143,12 +143,12 @@ type Row = Selectable<Schema['outbox']>
 
 /**
  * Claims due messages for this process by postponing them. If two processes claim the same row, the second one waits
- * for its lock and then no longer finds it due.
+ * for the row's lock, and then the row is no longer due.
  */
 async function claim({ database, now }: OutboxPorts, messagesMax: number): Promise<Row[]> {
   const nowMs = now()
   const due = database.kysely.selectFrom('outbox').select('id').where('due_at', '<=', nowMs)
-  // Read first, because an update without a row would still take the write lock of SQLite.
+  // Read first, because an update that matches no row would still take the write lock of SQLite.
   const ids = await due.orderBy('due_at').limit(messagesMax).execute()
   if (ids.length === 0) return []
   const rows = ids.map(({ id }) => id)
@@ -175,7 +175,7 @@ async function attempt(
   const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
   let failure: unknown
   try {
-    if (!handler) throw new Undeliverable('this version does not know the kind of message')
+    if (!handler) throw new Undeliverable('this version of Gatehouse cannot send messages of this kind')
     await handler.send(message, AbortSignal.any([cut, AbortSignal.timeout(SEND_WITHIN_MS)]))
   } catch (error) {
     failure = error
@@ -202,8 +202,8 @@ function outcomeOf(failure: unknown, isOld: boolean) {
 const SETTLE_AGAIN_MS = 1_000
 
 /**
- * Deletes the row or, after `lastError`, postpones it. Tries again until the claim or the service ends, because a
- * message whose row stays is sent again.
+ * Deletes the row, or postpones it if `lastError` is set. Retries a failed write until the claim ends or the service
+ * stops, because a message whose row remains is sent again.
  */
 async function settle(
   { id, attempts }: Row,

@@ -1,4 +1,4 @@
-/** Guarded requests to servers whose URLs come from untrusted callers. */
+/** Guarded requests to other servers, whose URLs may come from untrusted callers. */
 
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
@@ -17,7 +17,7 @@ export interface OutgoingInit extends RequestInit {
   readonly purpose?: 'password'
 }
 
-/** Sends a request to a server named by a client or an operator. */
+/** Sends a request to another server, whose URL comes from a client, an operator or the configuration. */
 export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Response>
 
 export interface GuardedFetchOptions {
@@ -65,7 +65,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
   }
 }
 
-/** Resolves a name within the time limit, even if the lookup ignores the signal. */
+/** Resolves a host name. Rejects when the signal aborts, even if the lookup ignores the signal. */
 async function addressesOf(
   hostname: string,
   find: LookUp,

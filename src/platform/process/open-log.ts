@@ -7,7 +7,7 @@ const LOG_LINE_BYTES = 512
 /** The maximum time that a line stays in the buffer. */
 const LOG_FLUSH_MS = 100
 
-/** Opens the log: JSON lines on standard output. With several workers, each line has its process id. */
+/** Opens the log: JSON lines on standard output. With several workers, each line has the id of its process. */
 export function openLog(level: string, workers: number): Logger {
   return pino(
     { level, base: workers > 1 ? { pid: process.pid } : null },

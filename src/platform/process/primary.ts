@@ -8,7 +8,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 
 /** How long a worker may take after SIGTERM to finish its requests and close its stores. */
 const STOP_MS = 13_000
-/** How long a replaced worker may take to exit. Longer, because it keeps idle connections open for a while. */
+/** How long a replaced worker may take to exit. Longer than STOP_MS, because it keeps idle connections open at first. */
 const HAND_OVER_MS = 20_000
 /** How long a worker must have accepted requests for its replacement to start without delay. */
 const STEADY_MS = 5_000
@@ -39,8 +39,8 @@ interface Member {
 }
 
 /**
- * Keeps a number of workers running behind one port. The primary handles no requests and opens no store. It accepts
- * connections and passes them to the workers, so the socket stays open while workers are replaced.
+ * Keeps a number of workers running behind one port. The primary opens no store and handles no requests, except for
+ * metrics. It accepts connections and passes them to the workers, so the socket stays open while workers are replaced.
  */
 class Workers {
   readonly #options: PrimaryOptions

@@ -41,7 +41,7 @@ export async function openStoreClock(database: Database) {
   }
 }
 
-/** Reads the clock. `countedMs` is the value of `performance.now()` halfway through the query. */
+/** Reads the database clock. `countedMs` is the value of `performance.now()` halfway through the query. */
 async function readClock({ kysely }: Database) {
   const startedMs = performance.now()
   const { rows } = await sql<{ readonly ms: number }>`
@@ -50,7 +50,7 @@ async function readClock({ kysely }: Database) {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Creates a task that reads the clock. It logs when the machine clock becomes wrong, and when it is right again. */
+/** Creates a task that compares the clocks. It logs when the machine clock becomes wrong, and when it is right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,

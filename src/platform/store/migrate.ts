@@ -226,7 +226,7 @@ const forms: readonly (readonly [
       return judged(own.has(`${table}.${column}`), waits)
     },
   ],
-  // Both are additions: a trigger is meant for the previous version too, and `set (` changes storage parameters.
+  // Both count as additions: a trigger may fire on writes of the previous version, and `set (` sets storage parameters.
   [
     /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
     ([, table = '']) => judged(true, `${table}, briefly`),

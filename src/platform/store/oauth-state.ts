@@ -24,7 +24,7 @@ export interface Consumption {
  * store does not reveal them.
  * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the
  * last write wins.
- * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
+ * - A consumed record is found until it expires, with `consumed` (epoch seconds) in its payload, to detect reuse.
  */
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {

@@ -177,7 +177,7 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   }
 }
 
-/** Migrates on a separate connection, because a migration may take long. @throws if a restore is unfinished */
+/** Migrates on a separate connection. @throws if a restore is unfinished, unless `finishesRestore` is set */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {

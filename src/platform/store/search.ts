@@ -23,7 +23,7 @@ export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<un
 /**
  * Returns the condition that a folded text begins with a prefix. Uses an index range.
  *
- * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one
+ * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one bound
  */
 export function beginsWith(
   value: RawBuilder<string>,

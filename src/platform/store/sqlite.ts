@@ -65,8 +65,8 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
 }
 
 /**
- * Runs statements directly on the only connection. During a transaction, such a statement would become part of the
- * transaction, so Kysely makes the statement wait. A second connection would be worse: its waits would block the
+ * Creates a runner for statements on the only connection. During a transaction, such a statement would become part of
+ * the transaction, so Kysely makes the statement wait. A second connection would be worse: its waits would block the
  * process, and each write on the first connection would invalidate its page cache.
  */
 function statementRunner(

@@ -69,7 +69,7 @@ export function makeInvitations(
   ) => {
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
-    // The mail to a person with an account has another text (messages.ts), chosen when it is sent.
+    // When the mail is sent, messages.ts chooses its text: people who already have an account get another one.
     await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
   }
   return {
