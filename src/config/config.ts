@@ -41,7 +41,7 @@ const integration = z.strictObject({
 const documentCopy = z.looseObject({
   client_id: z
     .string()
-    .refine((value) => readDocumentAddress(value), 'must be an https URL in canonical form'),
+    .refine((value) => readDocumentAddress(value), 'must be a canonical https URL with a public host name and a path'),
 })
 
 const conformanceSettings = z.strictObject({

@@ -73,7 +73,7 @@ const fileOf = (name: string) =>
 
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
   error:
-    'FILES_S3_BUCKET must be a bucket name: 3 to 63 lowercase letters, digits, dots and hyphens',
+    'FILES_S3_BUCKET must be a bucket name: 3 to 63 lowercase letters, digits, dots and hyphens, with a letter or digit at both ends',
 })
 
 const smtpUrl = z.url({
@@ -114,7 +114,7 @@ export const environmentVariables = z.object({
   DATA_DIR: z
     .string()
     .default('./data')
-    .describe('Folder for the embedded database, the generated secret and uploaded files.'),
+    .describe('Folder for the embedded database, the generated secret, uploaded files and, without SMTP_URL, mail.'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
@@ -125,7 +125,7 @@ export const environmentVariables = z.object({
   REDIS_URL: redisUrl
     .optional()
     .describe(
-      'redis://… or rediss://… URL of the store for OAuth state. Empty: OAuth state is stored in the database.',
+      'redis://… or rediss://… URL of Redis or Valkey, for OAuth state and the counts of limits. Empty: OAuth state is stored in the database.',
     ),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()
@@ -220,7 +220,7 @@ export const environmentVariables = z.object({
     .default('gatehouse')
     .describe('Service name in traces; OTEL_RESOURCE_ATTRIBUTES adds attributes.'),
   OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', ...samplers).describe(
-    `Sampler that decides which requests are traced: ${samplers.join(', ')}.`,
+    `Sampler, which selects the requests to trace: one of ${samplers.join(', ')}.`,
   ),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()
@@ -229,7 +229,7 @@ export const environmentVariables = z.object({
     })
     .transform(Number)
     .default(1)
-    .describe('Share of requests that traceidratio samples, from 0 to 1.'),
+    .describe('Share of requests that traceidratio and parentbased_traceidratio select, from 0 to 1.'),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
     'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
   ),

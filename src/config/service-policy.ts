@@ -226,7 +226,7 @@ export const servicePolicy = z.strictObject({
     })
     .default({ keepDays: 400, addresses: 'network' }),
   posts: z.strictObject({
-    // How often a process checks for undelivered announcements.
+    // How often one process on each host checks for undelivered announcements.
     deliverySeconds: seconds(600),
   }),
   limits: requestLimits,

@@ -17,7 +17,7 @@ export function problemOfServerAddress(
 ): string | undefined {
   const url = address.length <= LENGTH_MAX ? URL.parse(address) : null
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
-    return 'Enter a complete URL, such as https://app.example/path.'
+    return 'Enter a complete URL in canonical form, such as https://app.example/path, with at most 512 characters.'
   }
   if (url.protocol !== 'https:') return 'The URL must begin with https://.'
   if (url.username || url.password) return 'Remove the user name and password.'

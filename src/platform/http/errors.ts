@@ -32,7 +32,7 @@ export const resourceNotGranted = (): Refusal =>
     'the resource was not part of the authorization request; omit it, or authorize again with it',
   )
 
-/** None of the requested scopes is known (RFC 6749 §3.3). */
+/** The request contains no known scope (RFC 6749 §3.3). */
 export function noKnownScope(description: string): Refusal {
   const error = new errors.InvalidScope(description, '')
   // The engine would send an empty `scope`, which is invalid (RFC 6749 appendix A.4).
@@ -68,7 +68,7 @@ export const invalidGrant = (detail: string): Refusal => new errors.InvalidGrant
 /** The person may not authorize this client (design 15 and 16; RFC 6749 §4.1.2.1). */
 export const accessDenied = (description: string): Refusal => new errors.AccessDenied(description)
 
-/** An authorization request, or one of its parameters, is too long to store. */
+/** An authorization or sign-out request, or one of its parameters, is too long to store. */
 export const parameterTooLong = (description: string): Refusal =>
   new errors.InvalidRequest(description)
 /** The id_token_hint of a sign-out request is invalid (RP-Initiated Logout §4). */
@@ -91,7 +91,7 @@ export const signInIncomplete = (detail: string): Refusal =>
 export const invalidClientMetadata = (description: string): Refusal =>
   custom(400, 'invalid_client_metadata', description)
 
-/** A redirect URI is neither loopback nor listed for a known platform (specification, Errors 2; RFC 7591 §3.2.2). */
+/** A redirect URI is neither a valid loopback URI nor listed for a platform (RFC 7591 §3.2.2; specification, Errors 2). */
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 

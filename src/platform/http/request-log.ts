@@ -31,7 +31,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly route: string
   /** The status of the response, or `CALLER_GONE`. */
   readonly status: number
-  /** The time until the last byte or until the caller disconnected, in fractional milliseconds. */
+  /** The time until the last byte of the response or until the caller disconnected, in fractional milliseconds. */
   readonly tookMs: number
   /** The client IP address, shortened as configured. */
   readonly address: string | undefined

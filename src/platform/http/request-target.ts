@@ -4,7 +4,7 @@ import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
-/** The setting with the time of the last warning about an ignored X-Forwarded-For, in epoch milliseconds. */
+/** The name of the setting with the time of the last warning about an ignored X-Forwarded-For. */
 export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**

@@ -8,7 +8,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 
 /** How long a worker may take after SIGTERM to finish its requests and close its stores. */
 const STOP_MS = 13_000
-/** How long a replaced worker may take to exit. Longer than STOP_MS, because it keeps idle connections open at first. */
+/** How long a replaced worker may take to exit. Longer than STOP_MS, because it keeps idle connections open first. */
 const HAND_OVER_MS = 20_000
 /** How long a worker must have accepted requests for its replacement to start without delay. */
 const STEADY_MS = 5_000

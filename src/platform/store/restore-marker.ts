@@ -23,7 +23,7 @@ interface MarkedStores {
 
 /**
  * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, another timeline of PostgreSQL,
- * or another database. If all stores were restored to the same time, the markers agree.
+ * or another database. If all stores were restored to the same time, it finds nothing.
  *
  * @returns the current `id`, and what was found: `sentence`, and whether the database `isOlder` than another store
  */

@@ -605,8 +605,8 @@ create table refresh_token_family (
 create index refresh_token_family_by_grant on refresh_token_family (grant_id);
 create index refresh_token_family_by_end on refresh_token_family (kept_until);
 
--- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is kept
--- until its tokens have expired. "sid" is that of the id_token.
+-- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is
+-- deleted when the session ends or its tokens have expired. "sid" is that of the id_token.
 create table relying_party_session (
   family_id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
