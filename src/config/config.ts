@@ -41,7 +41,10 @@ const integration = z.strictObject({
 const documentCopy = z.looseObject({
   client_id: z
     .string()
-    .refine((value) => readDocumentAddress(value), 'must be a canonical https URL with a public host name and a path'),
+    .refine(
+      (value) => readDocumentAddress(value),
+      'must be a canonical https URL with a public host name and a path',
+    ),
 })
 
 const conformanceSettings = z.strictObject({

@@ -114,7 +114,9 @@ export const environmentVariables = z.object({
   DATA_DIR: z
     .string()
     .default('./data')
-    .describe('Folder for the embedded database, the generated secret, uploaded files and, without SMTP_URL, mail.'),
+    .describe(
+      'Folder for the embedded database, the generated secret, uploaded files and, without SMTP_URL, mail.',
+    ),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
@@ -229,7 +231,9 @@ export const environmentVariables = z.object({
     })
     .transform(Number)
     .default(1)
-    .describe('Share of requests that traceidratio and parentbased_traceidratio select, from 0 to 1.'),
+    .describe(
+      'Share of requests that traceidratio and parentbased_traceidratio select, from 0 to 1.',
+    ),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
     'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
   ),

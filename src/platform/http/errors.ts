@@ -91,7 +91,7 @@ export const signInIncomplete = (detail: string): Refusal =>
 export const invalidClientMetadata = (description: string): Refusal =>
   custom(400, 'invalid_client_metadata', description)
 
-/** A redirect URI is neither a valid loopback URI nor listed for a platform (RFC 7591 §3.2.2; specification, Errors 2). */
+/** A redirect URI is neither a valid loopback URI nor a platform's (specification, Errors 2; RFC 7591 §3.2.2). */
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 

@@ -175,7 +175,7 @@ async function attempt(
   const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
   let failure: unknown
   try {
-    if (!handler) throw new Undeliverable('this version of Gatehouse cannot send messages of this kind')
+    if (!handler) throw new Undeliverable('this version cannot send this kind of message')
     await handler.send(message, AbortSignal.any([cut, AbortSignal.timeout(SEND_WITHIN_MS)]))
   } catch (error) {
     failure = error

@@ -45,7 +45,7 @@ const types: pg.CustomTypesConfig = {
 
 /**
  * Migrates and opens a database on a PostgreSQL server. Queries never take longer than the limits of `StorageTimeout`,
- * even if the server is down. After an outage, the first query succeeds.
+ * even if the server is down. After an outage, queries succeed again within a second.
  */
 export async function openPostgres(
   location: PostgresLocation,

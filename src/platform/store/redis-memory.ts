@@ -4,7 +4,7 @@ import type { RedisClient } from './redis.ts'
 /** The name of the setting with the time when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** How often to check the servers of a cluster: the time until a failover is noticed. */
+/** How often to check the servers of a cluster: the maximum time until a failover is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
