@@ -188,7 +188,7 @@ describe('doctor', () => {
     writeFileSync(join(DATA_DIR, 'gatehouse.db'), 'not a database', { mode: 0o600 })
     const { stdout } = await runGatehouse(['doctor'], { DATA_DIR })
     expect(stdout).to.include(
-      'wrong  The database cannot be used: file is not a database; check that gatehouse.db is intact, and that you may write it.',
+      'wrong  The database cannot be used: file is not a database; check that gatehouse.db is intact, and that you may write to it.',
     )
   })
 

@@ -180,7 +180,7 @@ it('the command person prints all data of a person, and deletes the account only
   expect(JSON.parse(printed.stdout).person[0]).to.include({ id: 'per_noor' })
   const unsure = await run('delete', 'per_noor')
   expect([unsure.code, unsure.stderr]).to.deep.equal([
-    ...[1, 'Nothing was deleted. Read what `person export` prints, and use --yes.\n'],
+    ...[1, 'Nothing was deleted. Check the output of `person export`, then confirm with --yes.\n'],
   ])
   expect((await run('delete', 'per_olivia', '--yes')).stderr).to.include('the last owner of')
   expect((await run('delete', 'per_x', '--yes')).stderr).to.include('no account with the id per_x')
@@ -226,7 +226,7 @@ it('after a restore by other means, grants end-all ends every grant and session 
   const { code, stdout } = await runGatehouse(['grants', 'end-all', '--yes'], variables)
   expect(code).to.equal(0)
   expect(stdout).to.match(
-    /^Ended [1-9]\d* grants, all sessions, and [1-9]\d* codes and pending sign-ins\./,
+    /^Ended [1-9]\d* grants and all sessions, and removed [1-9]\d* records such as sessions, codes and one-time links\./,
   )
   for (const { accessToken, refreshToken } of [one, other]) {
     expect((await userinfo(url, accessToken)).status).to.equal(401)

@@ -26,9 +26,9 @@ const FORM_BYTES_MAX = '56kb'
  * Creates the routes that prepare browser requests for the engine:
  *
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
- *   tokens have a single resource (design 3). Adds the response mode of a request object, and removes the conformance
- *   suite's scopes from other clients' requests.
- * - GET sign-out: rejects parameters that are too long, and an id_token_hint that does not name exactly one client.
+ *   tokens have a single resource (design 3). Adds `response_mode=form_post` if only a request object contains it. If
+ *   the conformance profile is on, removes the suite's scopes from other clients' requests.
+ * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
  */
@@ -116,10 +116,10 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
- * Length limits of parameters, in bytes. They exist because each request is stored until the person responds. No honest
- * client exceeds them: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET nonce 140.
- * `state` has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over 2,000
- * characters.
+ * Length limits of parameters, in bytes of JSON. They exist because each request is stored until the person responds.
+ * No honest client exceeds them: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET
+ * nonce 140. `state` has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over
+ * 2,000 characters.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,

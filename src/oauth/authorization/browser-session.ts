@@ -13,8 +13,8 @@ export const PASSWORD_ACR = 'urn:gatehouse:password'
 const newId = () => randomBytes(16).toString('base64url')
 
 /**
- * Creates the function that finds the person of the browser's session, after recording a sign-in or the use of the
- * session. `session` of the result is undefined if the session has ended. The engine changes the session's own id at
+ * Creates the function that finds the person of the browser's session, and records a sign-in or the use of the session.
+ * `session` of the result is undefined if the session has ended. The engine changes the session's own id at
  * each sign-in, so a planted cookie is never signed in.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {

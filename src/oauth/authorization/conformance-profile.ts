@@ -11,7 +11,7 @@ export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfil
 
 export type ConformanceSettings = NonNullable<Config['conformance']>
 
-/** Scopes that only the suite's clients may request. They are ignored in requests of other clients. */
+/** Scopes that only the conformance suite's clients may request. They are ignored in requests of other clients. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {

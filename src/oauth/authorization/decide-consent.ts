@@ -34,7 +34,7 @@ export function consentCannotBeRemembered(
   return isOfConnection || !redirectUri.startsWith('https:')
 }
 
-/** Whether a remembered grant is for the current document and for the site of this request. */
+/** Whether a remembered grant is for the client's current metadata document and for the site of this request. */
 export function coversRequest(
   grant: Grant,
   document: DocumentState | undefined,

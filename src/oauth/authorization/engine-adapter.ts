@@ -145,10 +145,10 @@ function sessionAdapter(
 }
 
 /**
- * Stores each interaction with a digest of the browser that began it, and resumes it only there. The engine's cookies of
- * an interaction have a path, so other hosts of the domain could plant them. Our own pages have no engine context: they
- * keep the stored digest, and check it themselves (engine-interactions.ts). Omits the id of the browser session, which
- * the engine adds but does not read.
+ * Stores each interaction with a digest of a cookie of the browser that began it, and resumes it only in that browser.
+ * The engine's own cookies of an interaction have a path, so other hosts of the domain could plant them. Our own pages
+ * have no engine context: they keep the stored digest, and check it themselves (engine-interactions.ts). Omits the id
+ * of the browser session, which the engine adds but does not read.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,

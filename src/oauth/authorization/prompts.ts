@@ -61,14 +61,14 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates the checks for ended sessions, which the engine would accept. Their error is `login_required` instead of the
- * default, `interaction_required` (OpenID Connect Core §3.1.2.6).
+ * Creates the checks that reject a session that has ended or whose account is disabled or gone. The engine would accept
+ * it. Their error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
   const required = 'login_required'
   return [
-    // Sessions of disabled or removed people are not deleted.
+    // The session store keeps the sessions of people whose account is disabled or gone.
     new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),

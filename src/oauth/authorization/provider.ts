@@ -37,7 +37,7 @@ import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pa
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant } from './remembered-grant.ts'
 
-/** Creates the certified engine and connects it to our policy. @param keys private ES256 keys, the signing key first */
+/** Creates the engine (oidc-provider) with our policy. @param keys private ES256 keys, the signing key first */
 export function createProvider(
   dependencies: EngineDependencies,
   adapter: AdapterFactory,

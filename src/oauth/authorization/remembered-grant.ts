@@ -16,8 +16,8 @@ type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
  * Finds the grant that an authorization request continues: that of the consent page just submitted, or that of the
- * session. Prolongs the grant, but ignores one for another version of the document or another site. For our own pages,
- * creates the grant if there is none.
+ * session. Prolongs the grant, but ignores one for another site or another version of the client's metadata document.
+ * For our own pages, creates the grant if there is none.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,

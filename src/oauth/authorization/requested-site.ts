@@ -12,7 +12,7 @@ export interface RequestedSiteDependencies {
   readonly grants: { readonly findGrant: FindGrant }
 }
 
-/** Decides the site of an authorization request from the client, the scopes, the person's choice and the session. */
+/** Decides the site of an authorization request from client, scopes, session, and the person's roles and choice. */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, grants }: RequestedSiteDependencies,

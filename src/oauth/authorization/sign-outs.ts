@@ -69,8 +69,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 
 /**
  * Sends all due notices, to a few applications at a time. They take short turns; those without a turn in this run come
- * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So every eight failing hosts
- * delay others by about that time. No rate limit applies, because a rejected notice would count as an attempt.
+ * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So every eight failing
+ * applications delay the others by about that time. There is no rate limit, because a notice that it rejected would
+ * count as an attempt.
  */
 async function sendDue(
   send: SendNotice,

@@ -49,11 +49,11 @@ export const BASIC_WITHOUT_SECRET =
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 export const NO_CLIENT_ID =
-  'no client authentication mechanism provided: send client_id, and client_secret if the client is confidential'
+  'no client authentication mechanism provided: send client_id, and client_secret if the client has one'
 
 /**
  * Reads the client credentials from the form or from HTTP Basic. Returns a problem if they are missing, malformed,
- * repeated, or sent in more than one way.
+ * repeated, contradictory, or sent in more than one way.
  *
  * @param authorization the values of all Authorization headers
  */

@@ -7,7 +7,7 @@ import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.t
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 import type { ClientKeys } from './optional-protocols.ts'
 
-/** An OAuth client: an application, a resource server, a platform, a self-registered client or our own pages. */
+/** An OAuth client: application, resource server, platform, loopback client, document client or our own pages. */
 export interface Client {
   readonly clientId: string
   /** Resource servers get no tokens (design 13). `first_party` is the client of our own pages. */
@@ -36,7 +36,7 @@ export interface Client {
   readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
   /** When the next of the client's secrets expires, in epoch milliseconds. */
   readonly changesAt?: number | undefined
-  /** The scopes that an operator chose; undefined if the origin alone decides. */
+  /** The scopes that an operator chose; undefined for a client whose scopes operators do not choose. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
   /** The state of the client's metadata document; undefined for a client without one. */

@@ -49,9 +49,10 @@ const documentShape = z.object({
 })
 
 /**
- * Validates the text of a document. Drops redirect URIs on other hosts and unsupported grant types, so documents that
- * were written for several servers work here (VS Code lists a second host). Rejects a document that is malformed, has
- * another client_id, excludes the code flow, needs a secret, or has no redirect URI left.
+ * Validates the text of a document. Drops unsupported grant types, and redirect URIs other than loopback URIs and those
+ * on the document's host, so documents that were written for several servers work here (VS Code lists a second host).
+ * Rejects a document that is malformed, has another client_id or no name, excludes the code flow, is not for a public
+ * client, or has no redirect URI left.
  */
 export function judgeDocument(
   address: URL,
@@ -95,7 +96,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   if (read.client_id !== address.href) return 'its client_id differs from its URL'
   if (read.name === undefined) return 'its client_name is empty'
   if (!mayBePublic(read))
-    return 'token_endpoint_auth_method must be none; a method without a secret is allowed if token_endpoint_auth_methods_supported includes none'
+    return 'token_endpoint_auth_method must be none, or a method without a shared secret if token_endpoint_auth_methods_supported includes none'
   if (!read.grantTypes.includes('authorization_code'))
     return 'its grant_types do not include authorization_code'
   if (read.response_types?.includes('code') === false)

@@ -21,7 +21,7 @@ interface Needing {
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client requires a protocol that this deployment has disabled. Such a client is off. */
+/** Whether the client requires a protocol that this deployment has disabled. Its state is `off`. */
 export function lacksProtocol(
   { authMethod, pushesRequests, bindsTokens }: Needing,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,

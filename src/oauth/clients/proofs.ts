@@ -170,14 +170,14 @@ export function problemOfAssertion(
   { issuer, accepted, choseFapi, nowMs }: Audiences & { choseFapi: boolean; nowMs: number },
 ): string | undefined {
   if (aud !== issuer) {
-    if (choseFapi) return 'audience (aud) must equal the issuer URL'
+    if (choseFapi) return 'the audience (aud) of the assertion must equal the issuer URL'
     const named: unknown[] = [aud].flat()
     const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
-    if (!areOurs) return 'audience (aud) must name this server only'
+    if (!areOurs) return 'the audience (aud) of the assertion must name only this server'
   }
   const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
   return iat !== undefined && iat > nowMs / 1000 + aheadMax
-    ? `issued at (iat) must be at most ${aheadMax} seconds in the future`
+    ? `the issue time (iat) of the assertion must be at most ${aheadMax} seconds in the future`
     : undefined
 }
 

@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show and log: shortens it, drops query, fragment and user info, masks all but visible ASCII. */
+/** Makes a URI safe to show: drops query, fragment and user info, shortens it, and masks all but visible ASCII. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')
@@ -57,7 +57,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** Names the mistake if it is a frequent one. */
+/** Names the frequent mistake by which the sent URI differs from the registered one; undefined if there is none. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {

@@ -122,7 +122,7 @@ async function registerLoopback(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // URIs that are not loopback URIs were dropped, so tell the client which remain (RFC 7591 §3.2.1).
+    // Of the post-logout URIs, only loopback URIs were kept, so tell the client which (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
@@ -216,7 +216,7 @@ function recognize(redirectUris: readonly string[], row: Integration) {
   }
 }
 
-/** Returns the grant types of a loopback client. @throws invalidClientMetadata if it excludes the code flow */
+/** Returns the grant types of a loopback client. @throws invalidClientMetadata if the client excludes the code flow */
 function readGrantTypes(body: RegistrationBody) {
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   if (!grantTypes.includes('authorization_code')) {
@@ -255,7 +255,7 @@ function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): str
 /** Explains why a registration is neither a platform's nor a loopback client's. */
 function whyUnknown(hasAddresses: boolean, isKnown: boolean): string {
   if (!hasAddresses)
-    return 'client_name is not a known platform, and there are no loopback redirect_uris'
+    return 'client_name is not the name of a known platform, and redirect_uris is missing or empty'
   return isKnown
     ? 'none of the redirect_uris belongs to the platform that client_name names'
     : 'redirect_uris must contain only http loopback URIs'

@@ -65,9 +65,9 @@ export async function endSessions(
 }
 
 /**
- * Ends all sessions that began by `untilMs` and all grants that the person gave by then. Records an audit event if any
- * grants ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2).
- * A repeated call with the same time does not end newer access.
+ * Ends a person's sessions that began by `untilMs` and the grants that the person gave by then. Records an audit event
+ * if any grants ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700
+ * §4.14.2). A repeated call with the same time does not end newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,
@@ -93,13 +93,14 @@ interface NewPassword {
   readonly passwordHash: string
   /** Whether to end the grants of connected apps, too. */
   readonly endApps: boolean
-  /** Whether the person received a recovery mail, instead of entering the old password. */
+  /** Whether the person used the link of a recovery mail, instead of entering the old password. */
   readonly byMail: boolean
 }
 
 /**
  * Stores a person's new password, and ends all sessions that began by `actor.now`: one of them may be an attacker's
- * (OWASP ASVS 5.0, 7.4.3). Records an audit event.
+ * (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records an audit
+ * event.
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,

@@ -33,7 +33,7 @@ export interface FamilyToken {
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
-  /** Thumbprint of the key that the access tokens are bound to (RFC 9449 §6). */
+  /** Thumbprint of the key that access tokens, and refresh tokens of public clients, are bound to (RFC 9449). */
   readonly jkt?: string | undefined
 }
 

@@ -15,7 +15,7 @@ import type { Grant } from './judge-access.ts'
 /**
  * A grant to store, as one row (design 30). The engine's Grant model is built from the row
  * (authorization/engine-adapter.ts). Ending a grant marks the row. This takes effect at once in every process, because
- * each use of a code or token reads the row. Even a token that is being issued at that moment is useless.
+ * each use of a code or token reads the row. So even a token that is issued at the same moment is rejected.
  */
 export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'endedBecause'> {
   /** The client's name at the time of the consent, in case the client is removed later. */
@@ -51,7 +51,7 @@ export function makeGrantStore(
 ) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Stores a grant with an audit event, or adds the consent to its row and prolongs it. No-op for an ended grant. */
+    /** Stores a grant or extends its row, with an audit event and a notice of a new app. No-op for an ended grant. */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()

@@ -114,7 +114,7 @@ function stepsOf(
         const login = formField(ctx, 'login')
         const password = formField(ctx, 'password')
         const browser = ctx.cookies.get(BROWSER_COOKIE)
-        // Before the check, so that a sign-out during the check also ends the session that begins.
+        // Read the time before the check, so a sign-out during the check also ends the new session.
         const givenAt = now()
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {

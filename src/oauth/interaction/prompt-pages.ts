@@ -44,7 +44,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     return person
   }
 
-  /** Returns the appearance and texts that a site has set for the pages of its application; undefined if none. */
+  /** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
   const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
     const found = siteId === undefined ? undefined : await findLook(database, siteId)
     const textOf = (text: string | null | undefined) =>
@@ -151,7 +151,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes, for display, where a redirect URI leads: to a host, this computer, or an app on this device. */
+/** Returns the text that shows where a redirect URI leads: to a host, this computer, or an app on this device. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

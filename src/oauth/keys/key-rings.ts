@@ -10,7 +10,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 
 export interface KeySettings {
-  /** Root secrets, the current one first. If undefined, uses the secret in `dataDir`, which is created if missing. */
+  /** Root secrets, the current one first. If undefined, the secret in `dataDir` is used, and created if missing. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
   readonly service: { readonly keys: KeyDependencies['policy'] }
@@ -171,7 +171,7 @@ export async function readKeyRing(dependencies: KeyDependencies) {
     ),
     /** When the signing key was created, in epoch milliseconds; undefined without keys. */
     madeAt: rows[0]?.created_at,
-    /** Changes whenever a key or its state changes. */
+    /** A text that changes whenever a key or its state changes. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }

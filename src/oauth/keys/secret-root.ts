@@ -28,7 +28,7 @@ export function makeSecretRoot(secrets: readonly string[]) {
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
-    /** Decrypts a sealed text. @throws if the text was sealed with another secret, or was changed */
+    /** Decrypts a sealed text. @throws if the text was sealed with another secret or label, or was changed */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
 }

@@ -171,8 +171,8 @@ export function makeExchange(dependencies: TokenRequests) {
 
   return {
     /**
-     * Returns the code of a token request. For a replay, `usedAt` is when the code was first used, in epoch
-     * milliseconds. Returns undefined if the code is unknown or its grant has ended or is missing. Rejects a wrong
+     * Returns the code of a token request; undefined if the code is unknown or its grant has ended or is missing. For a
+     * replay that must end the grant, `usedAt` is when the code was first used, in epoch milliseconds. Rejects a wrong
      * resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
@@ -205,7 +205,9 @@ function codeForExchange(
   if (client?.clientId !== code.clientId) return { code }
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
-    logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it no longer exists'}`
+    logFields(ctx).detail = grant
+      ? `the grant has ended: ${grant.endedBecause}`
+      : 'the grant does not exist'
     return undefined
   }
   const mayRepeat = !choseFapi(client)

@@ -24,12 +24,13 @@ import type { RefreshToken } from './tokens.ts'
 
 /**
  * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the refresh token,
- * unless the family is bound to a key. For a few seconds, a client may repeat the request, for example after a network
- * failure, and gets the same response. Any later use of a replaced token ends the grant.
+ * unless the family is bound to a key. Within `refreshRetrySeconds`, a client may repeat the request, for example after
+ * a network failure, and gets the same response. Any later use of a replaced token ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
  * of the family, the generation used, the start time of the next generation and the scopes. So all uses of a generation
- * with the same scopes compute the same values. Until the next generation is stored, a client can repeat a failed request at any time.
+ * with the same scopes compute the same values. Until the next generation is stored, a client can repeat a failed
+ * request at any time.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -73,7 +74,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token whose grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that the client may get. The access token has those of them that the person has allowed, too. */
+  /** The scopes that the client may get. The access token has only those that the person has also allowed. */
   readonly granted: readonly string[]
 }
 

@@ -23,7 +23,7 @@ export interface CleanUpPorts {
 }
 
 export interface Keeping {
-  /** The maximum time from a family's first token to the expiry of its last. Client documents are kept longer. */
+  /** The maximum time from a family's first token to the expiry of its last. Metadata documents are kept longer. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
@@ -48,7 +48,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // A notice is deleted once it is sent or its last attempt fails. This deletes any that remain after a day.
+    // A notice is deleted once it is sent or its last attempt fails. This entry deletes any that remain after a day.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'browser_session', expiry: 'expires_at' },
     { table: 'signed_out_session', expiry: 'kept_until' },

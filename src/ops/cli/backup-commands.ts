@@ -105,7 +105,7 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
   if (files === 'bucket')
     yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
-    yield 'The backup does not contain the data in Redis. After a restore, people must sign in again, and programs must register again.'
+    yield 'The backup does not contain the data in Redis. If that data is lost, people must sign in again, and programs that registered themselves must register again.'
   }
 }
 
@@ -160,7 +160,7 @@ export async function endAllGrants(config: Config, isConfirmed: boolean): Promis
     throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')
   }
   const { grants, records } = await withDatabase(config, 'writes', endEverythingNow)
-  return `Ended ${grants} grants, all sessions, and ${records} codes and pending sign-ins. People must sign in and authorize again.`
+  return `Ended ${grants} grants and all sessions, and removed ${records} records such as sessions, codes and one-time links. People must sign in and authorize again.`
 }
 
 async function confirm(question: string): Promise<boolean> {

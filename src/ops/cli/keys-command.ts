@@ -9,7 +9,7 @@ import {
 } from '../../oauth/keys/key-rings.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `keys list`: lists all signing keys, without private parts. */
+/** `keys list`: lists the published signing keys, without their private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, 'reads', async (database, now) => {
     const keys = openKeys(config, { database, now }).signing

@@ -15,7 +15,7 @@ export async function printPerson(config: Config, id: string): Promise<string> {
 /** `person delete --yes`: makes the deletion of an account due, to comply with a privacy request. */
 export async function deletePerson(config: Config, id: string, isSure: boolean): Promise<string> {
   if (!isSure)
-    throw new Error('Nothing was deleted. Read what `person export` prints, and use --yes.')
+    throw new Error('Nothing was deleted. Check the output of `person export`, then confirm with --yes.')
   return await withDatabase(config, 'writes', async (database, clock) => {
     const now = clock()
     const deletion = { personId: id, dueAt: now }
@@ -26,7 +26,7 @@ export async function deletePerson(config: Config, id: string, isSure: boolean):
     const owned = sites.join(', ')
     if (owned) throw new Error(`The person is the last owner of ${owned}. Add another owner first.`)
     const { sweepSeconds } = config.service.storage
-    return `The running service deletes the account in about ${sweepSeconds} s, unless the person signs in before.`
+    return `The running service deletes the account in about ${sweepSeconds} s, unless the person signs in first.`
   })
 }
 
@@ -40,7 +40,7 @@ export async function listReviewers(config: Config): Promise<string> {
       .orderBy('p.email')
       .execute()
     if (rows.length === 0)
-      return 'There are no platform reviewers. Operators review clients for their own sites.'
+      return 'There are no platform reviewers. Operators review self-declared clients for their own sites.'
     const lines = rows.map(
       ({ email, name, granted_at: at }) => `${email}  ${name}, since ${new Date(at).toISOString()}`,
     )
@@ -86,6 +86,6 @@ export async function changeReviewer(config: Config, email: string, holds: boole
       return `Nothing to do: ${email} ${holds ? 'is already' : 'is not'} a platform reviewer.`
     return holds
       ? `${email} can now review self-declared clients for all sites.`
-      : `${email} can no longer review clients for all sites. Earlier decisions remain in effect.`
+      : `${email} can no longer review self-declared clients for all sites. Earlier decisions remain in effect.`
   })
 }

@@ -13,7 +13,7 @@ const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 export const checks = {
   'database.absent': note('the first start creates the database'),
   'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),
-  'database.unusable': wrong('check that gatehouse.db is intact, and that you may write it'),
+  'database.unusable': wrong('check that gatehouse.db is intact, and that you may write to it'),
   'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
   'database.loses': note(
     'turn the listed settings on, because a power failure could undo recent revocations',
@@ -113,7 +113,7 @@ export const checks = {
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
-  'client.address-fragment': wrong('register the URI without the part after #', 'OAuth 2.1 §2.3'),
+  'client.address-fragment': wrong('register the URI without its fragment (# and everything after it)', 'OAuth 2.1 §2.3'),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
     "use the vendor's reversed domain name as the scheme (com.example.app:/callback), or an https URL",

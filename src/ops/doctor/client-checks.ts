@@ -209,7 +209,7 @@ async function readClientFacts({ kysely }: Database, now: number) {
     postLogoutUris: postLogoutUris(row.clientId),
     /** When each unexpired secret was created. */
     secretsMadeAt: secrets(row.clientId),
-    /** The later of the last use of a token and the last consent; undefined if there is neither. */
+    /** The later of the last use of a token and the start of the newest grant; undefined without a grant. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
     /** The scopes of all grants to the application that were not ended early, including expired grants. */

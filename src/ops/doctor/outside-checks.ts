@@ -72,7 +72,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
-    const target = headers.location ?? 'a missing Location'
+    const target = headers.location ?? 'an unknown URL (the Location header is missing)'
     return [found('outside.redirects', `Discovery redirects to ${target}`)]
   }
   if (status !== 200) return [found('outside.status', `Discovery responds with status ${status}`)]

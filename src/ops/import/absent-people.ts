@@ -3,7 +3,7 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * What to do with people of earlier imports who are missing: `keep` only counts them, `end` disables them unless they
+ * What to do with people of earlier imports who are missing: `keep` only counts them, `end` disables them unless there
  * are too many, and `end-all` disables them in any case.
  */
 export const missingChoices = ['keep', 'end', 'end-all'] as const

@@ -40,8 +40,8 @@ export async function hashPasswords(
 }
 
 /**
- * Writes records: inserts new rows, updates changed ones, and deletes deleted records and removed list entries. Fields
- * that a line does not contain remain unchanged.
+ * Writes records: inserts new rows, updates changed ones, and deletes records marked as deleted and entries that are no
+ * longer in a list. Fields that a line does not contain remain unchanged.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
