@@ -61,7 +61,7 @@ export function authorizationRequests(
     if (tooLong) throw parameterTooLong(tooLong)
     const hint = ctx.query['id_token_hint']
     const aud = unverifiedClaims(hint)?.aud
-    // Before it validates the token, the engine relies on its single audience.
+    // The engine relies on the token's single audience before it validates the token.
     if (typeof hint === 'string' && (typeof aud !== 'string' || aud === '')) throw hintNotValid()
     await next()
   })
@@ -94,9 +94,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Creates the check that rejects an authorization request if the client is off, parameters are too long, no scope is
- * known, or commas separate the scopes. Otherwise ignores unknown scopes (OpenID Connect Core §3.1.2.1). Runs after the
- * engine has accepted the redirect_uri, so the client receives the errors.
+ * Creates the check that rejects an authorization request if the client is not active, parameters are too long, no
+ * scope is known, or commas separate the scopes. Otherwise ignores unknown scopes (OpenID Connect Core §3.1.2.1). Runs
+ * after the engine has accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (

@@ -53,7 +53,7 @@ const rules: Readonly<Record<string, Rules>> = {
 
 /**
  * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
- * grant: our consent page saves it with its site, which the engine does not know. The engine can only end it.
+ * grant: our own code saves it with its site, which the engine does not know. The engine can only end it.
  */
 function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Partial<Adapter> {
   return {

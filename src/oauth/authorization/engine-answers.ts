@@ -130,7 +130,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
   const policy = ctx.response.get('Content-Security-Policy')
   ctx.set(
     'Content-Security-Policy',
-    // The engine removes the spaces when it adds a hash. Browsers warn about 'none' next to a hash.
+    // The engine adds a hash, and removes the spaces between directives. Browsers warn about 'none' next to a hash.
     policy
       .replace(/ ?form-action 'self';/, '')
       .replace("script-src 'none' 'sha256", "script-src 'sha256"),

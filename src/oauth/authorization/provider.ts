@@ -1,5 +1,3 @@
-/** Configures the engine. */
-
 import {
   type AdapterFactory,
   type Configuration,

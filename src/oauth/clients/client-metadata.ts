@@ -64,7 +64,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the client's digests, and charge the request to an authenticated client. */
+/** Makes the engine compare secrets with the client's digests. If one matches, the request is charged to the client. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

@@ -21,7 +21,7 @@ interface Needing {
   readonly bindsTokens?: boolean
 }
 
-/** Whether the client requires a protocol that this deployment has disabled. Its state is `off`. */
+/** Whether the client requires a protocol that this deployment has disabled. If so, the client's state is `off`. */
 export function lacksProtocol(
   { authMethod, pushesRequests, bindsTokens }: Needing,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,

@@ -157,7 +157,7 @@ interface Audiences {
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
- * Checks the audience and issue time of an assertion, which RFC 7523 leaves to the server. If an assertion names
+ * Checks the audience and issue time of an assertion more strictly than RFC 7523 requires. If an assertion names
  * another server too, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). If an
  * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *

@@ -51,7 +51,10 @@ export function makeGrantStore(
 ) {
   const expiry = () => now() + grantSeconds * 1000
   return {
-    /** Stores a grant or extends its row, with an audit event and a notice of a new app. No-op for an ended grant. */
+    /**
+     * Stores a grant, or adds the consent to its row and prolongs it. Records an audit event, and queues a notice of a
+     * new grant unless it is for our own pages. No-op for an ended grant.
+     */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()

@@ -1,5 +1,3 @@
-/** Implements the refresh grant. */
-
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'

@@ -13,7 +13,7 @@ export interface IssuedToken extends AccessFacts {
   readonly personId: string
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
-  /** When the token was issued, in epoch seconds. A refresh token counts as issued at its family's latest refresh. */
+  /** When the token was issued, in epoch seconds; for a refresh token, when its family was last refreshed or began. */
   readonly issuedAt: number
   readonly expiresAt: number
 }

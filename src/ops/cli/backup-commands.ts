@@ -173,7 +173,7 @@ async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
   await acceptRestore(database, nowMs)
-  // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than this time.
+  // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than `nowMs`.
   await delay(1000 - (nowMs % 1000))
   return ended
 }

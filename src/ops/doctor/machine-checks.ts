@@ -148,7 +148,7 @@ export async function* checkCollector({ traces }: Config): Findings {
   }
 }
 
-/** Connects and signs in to the mail server, or reports that mail is stored in files. */
+/** Signs in to the mail server. Without one, reports that mail is stored in files, except for a loopback BASE_URL. */
 export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return

@@ -154,7 +154,7 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
   else yield found('demo.exposed', `${said}, so the service will not start`)
 }
 
-/** Checks Redis, if it is configured. */
+/** Checks Redis, if configured: that it responds, that its clock agrees with this machine's, and how it keeps data. */
 export async function* checkRedis(config: Config): Findings {
   yield* orFound('redis.silent', 'Redis does not respond', async function* () {
     const redis = await openRedisOf(config)

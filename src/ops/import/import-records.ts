@@ -1,5 +1,3 @@
-/** Imports records into the database. */
-
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { sql } from 'kysely'
@@ -52,7 +50,7 @@ export interface ImportReport {
   readonly dependents: Counts
   /** The number of lines, by kind, that were skipped because their person has deleted the account. */
   readonly deleted: Counts
-  /** The number of lines that an earlier run already wrote. */
+  /** The number of lines that were skipped, because an earlier run had processed them. */
   skipped: number
   /** The number of missing people, or why they were not handled; undefined if not requested. */
   absent: number | string | undefined

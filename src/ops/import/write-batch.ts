@@ -134,7 +134,7 @@ async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> 
   }
 }
 
-/** Marks e-mail addresses that this import changes as unverified. */
+/** Marks as unverified the e-mail addresses that this import changes. */
 async function forgetVerification(trx: Writing['trx'], rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
   const ids = rows.map(({ id }) => id)
