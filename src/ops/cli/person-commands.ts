@@ -15,7 +15,9 @@ export async function printPerson(config: Config, id: string): Promise<string> {
 /** `person delete --yes`: makes the deletion of an account due, to comply with a privacy request. */
 export async function deletePerson(config: Config, id: string, isSure: boolean): Promise<string> {
   if (!isSure)
-    throw new Error('Nothing was deleted. Check the output of `person export`, then confirm with --yes.')
+    throw new Error(
+      'Nothing was deleted. Check the output of `person export`, then confirm with --yes.',
+    )
   return await withDatabase(config, 'writes', async (database, clock) => {
     const now = clock()
     const deletion = { personId: id, dueAt: now }

@@ -113,7 +113,10 @@ export const checks = {
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
-  'client.address-fragment': wrong('register the URI without its fragment (# and everything after it)', 'OAuth 2.1 §2.3'),
+  'client.address-fragment': wrong(
+    'register the URI without its fragment (# and everything after it)',
+    'OAuth 2.1 §2.3',
+  ),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
     "use the vendor's reversed domain name as the scheme (com.example.app:/callback), or an https URL",
