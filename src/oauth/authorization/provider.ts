@@ -1,3 +1,5 @@
+/** Creates the engine, and configures it by our policy. */
+
 import {
   type AdapterFactory,
   type Configuration,

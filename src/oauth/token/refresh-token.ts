@@ -1,3 +1,5 @@
+/** Implements the refresh grant. */
+
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'

@@ -1,3 +1,5 @@
+/** Imports records into the database in batches. */
+
 import { setTimeout as pause } from 'node:timers/promises'
 
 import { sql } from 'kysely'
