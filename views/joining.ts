@@ -6,7 +6,7 @@ import { codeField } from './recover.ts'
 import type { SiteLook } from './site-look.ts'
 import { areaStylesheet } from './stylesheet.ts'
 
-/** What every page about joining a site shows. */
+/** The values that every page about joining a site shows. */
 export interface JoiningView {
   readonly siteName: string
   readonly action: string
@@ -19,7 +19,7 @@ export interface NewAccountPage extends JoiningView {
   readonly roles: readonly string[]
   readonly name: string
   readonly charactersMin: number
-  /** Whether this browser did not ask for the link, so the code is needed. */
+  /** Whether another browser asked for the link, so the code is needed. */
   readonly needsCode: boolean
   readonly problems?: NewAccountProblems | undefined
 }

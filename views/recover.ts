@@ -84,7 +84,7 @@ export interface NewPasswordPage {
   readonly csrf: string
   readonly email: string
   readonly charactersMin: number
-  /** Whether this browser did not ask for the link, so the code is needed. */
+  /** Whether another browser asked for the link, so the code is needed. */
   readonly needsCode: boolean
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean

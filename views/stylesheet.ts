@@ -50,7 +50,7 @@ export function colorSheet({
   }
 }
 
-/** The rules for what is directly on the background of the page, not on a card. */
+/** The rules for elements that are directly on the background of the page, not on a card. */
 function groundRules(background: string, words: string): string {
   return `body { background: ${background}; color: ${words}; }
 main { color: var(--text); }

@@ -1,4 +1,4 @@
-/** Composes sign-in, the store of people and mail. Functions for sites and scopes are imported directly. */
+/** Composes sign-in, mail and the store of people. Functions for sites and scopes are imported directly. */
 
 import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
@@ -38,7 +38,7 @@ interface DirectoryKeys {
   readonly secretRoot: Readonly<Record<'browserKeys' | 'linkKeys', readonly Buffer[]>>
 }
 
-/** Creates sign-in, the store of people and mail. Disposing the result closes the connections to the mail server. */
+/** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
 export function makeDirectory(
   platform: Platform,
   settings: DirectorySettings,

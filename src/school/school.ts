@@ -12,7 +12,7 @@ import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Opens the file storage, and creates downloads and the delivery of posts. The first key signs download links. */
+/** Opens the file storage, and creates download links, download routes and post delivery. The first key signs links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

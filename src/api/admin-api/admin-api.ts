@@ -74,7 +74,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error
       const extensions = { code, ...(field !== undefined && { argument: field }) }
-      // Omit originalError: graphql-js would keep it, and our code would treat the error as a fault.
+      // Omit `originalError`. With it, `faultsIn` would treat the error as internal and hide it from the caller.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }

@@ -26,7 +26,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or, without one, by another key; null without either. */
+/** Creates a resolver that finds a row of the site by id or, without an id, by another key; null without either. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -38,7 +38,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates the resolver of a field. One query reads it for all nodes on a page. `missing` is the default value. */
+/** Creates the resolver of a field, which is read for all nodes of a list at once. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (

@@ -16,7 +16,7 @@ const connections: Readonly<Record<string, string>> = {
   Student: `${searched}, and at 50000 for the students of a course`,
 }
 
-/** The kinds of items that item.graphql describes, by type. */
+/** The kinds of items that item.graphql describes, by type name, with the words for their descriptions. */
 const items = {
   Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
   DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
@@ -68,7 +68,7 @@ type ${payload} {
 `
 }
 
-/** Kinds of objects whose `Update…` input takes the fields of the `Create…` input, all of them optional. */
+/** Matches the `Create…` inputs whose fields are also fields of the `Update…` input, all of them optional. */
 const updatable = /^(?:extend )?input Create(Course|DigitalProduct|Event|Post)Input \{\n([^}]*)\}/gm
 
 /**

@@ -42,7 +42,7 @@ export function authMd(facts: ServiceFacts): string {
   })
 }
 
-/** Renders the short version of /auth.md, for the tool get_auth_guide. A test checks that it is short. */
+/** Renders the short version of /auth.md, for the tool get_auth_guide. A test limits its length. */
 export function authGuide(facts: ServiceFacts): string {
   return fillTemplate(read('auth-guide.md'), guideValues(facts))
 }

@@ -75,7 +75,7 @@ class Notation {
   readonly securitySchemes: Parts = {}
   readonly types: Parts = {}
   readonly headers: Parts = {}
-  /** The lines of each object type and each `lines` block, by name. A line `...name` repeats them. */
+  /** The lines of each object type and each `lines` block, by name. A line `...name` repeats the lines of `name`. */
   readonly lines: Record<string, readonly string[]> = {}
 }
 

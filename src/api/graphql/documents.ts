@@ -136,7 +136,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** An introspection field with at most this many levels counts as one, to allow the standard introspection query. */
+/** An introspection field with at most this depth counts as one level, to allow the standard introspection query. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {

@@ -83,7 +83,7 @@ export function graphqlEndpoint<Caller extends Person>(
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
-/** Sends the page to a browser, or runs the operation of a request. Without cookies, CSRF is impossible. */
+/** Sends the page to a browser, or runs the operation of a request. The API reads no cookies, so CSRF is impossible. */
 async function serve<Caller>(
   ctx: Context,
   { load, page, admit, callerOf, costLimit }: GraphqlEndpoint<Caller>,

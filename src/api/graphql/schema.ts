@@ -9,7 +9,7 @@ import {
   valueFromASTUntyped,
 } from 'graphql'
 
-/** Resolvers by type and field. Other fields are properties of their parent. For an enum, our value of each name. */
+/** Resolvers by type and field, or enum values by type and name. Other fields are properties of their parent. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /** Creates an executable schema. `around` wraps each resolver. @throws Error if `text` lacks a type or field */

@@ -144,7 +144,7 @@ function hintFor(listedBy: string | undefined): string {
 
 type Answer = Record<string, unknown>
 
-/** Rejects unknown arguments, which GraphQL would ignore, and drops null for arguments with a default. */
+/** Rejects unknown arguments, because GraphQL ignores unknown variables. Drops null for arguments with a default. */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)

@@ -40,8 +40,8 @@ export const memberTools: readonly Tool[] = [
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:
-      'Lists the courses that the signed-in member bought, with the end of access and the watch progress. ' +
-      'For the courses whose access ends next, use access: ACTIVE with sort: EXPIRE_DATE.',
+      'Lists the courses in which the signed-in member is or was enrolled, with the end of access and the ' +
+      'watch progress. For the courses whose access ends next, use access: ACTIVE with sort: EXPIRE_DATE.',
     path: ['viewer', 'enrolledCourses'],
     selection:
       pageOf(`id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent

@@ -140,7 +140,7 @@ function withoutNulls(values: unknown): unknown {
 /** Maximum length of a message. Messages repeat argument names, which may be as long as the request body. */
 const FAULTS_LENGTH_MAX = 500
 
-/** Describes a tool to clients. Sets hints explicitly, because hosts may warn about a tool with their defaults. */
+/** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */
 export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
   return {

@@ -6,7 +6,7 @@ import { composed, type MailTransport, nodemailer } from './smtp.ts'
 
 /** How many messages the folder keeps. */
 export const MAIL_FILES_MAX = 200
-/** The file name of a message: its time in milliseconds and its id. */
+/** The pattern of file names: the time of the message in milliseconds, and its id. */
 const FILE_NAME = /^\d{13}-[0-9a-f-]{36}\.eml$/
 
 /** Returns the folder of messages in a data folder. */
@@ -16,7 +16,7 @@ type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
-/** Returns the mail folder of a local demo without mail server, which the /mail pages show; otherwise undefined. */
+/** Returns the mail folder of a local demo without a mail server, which the /mail pages show; else undefined. */
 export function demoMailFolder(
   { dataDir, baseUrl, host, smtpUrl }: DemoSettings,
   isDemo: boolean,
@@ -25,7 +25,7 @@ export function demoMailFolder(
   return isDemo && isLocal && smtpUrl === undefined ? mailFolder(dataDir) : undefined
 }
 
-/** Creates a transport that writes messages to files that only the current user can read. Deletes the oldest ones. */
+/** Creates a transport that writes messages to files for the current user only. Keeps the latest `MAIL_FILES_MAX`. */
 export function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {

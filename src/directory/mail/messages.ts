@@ -39,9 +39,9 @@ export type Mail = {
     readonly to?: string | undefined
     /** The person who is greeted by name. */
     readonly personId?: string | undefined
-    /** The site with whose name and look the message is sent. */
+    /** The site whose name and look the message has. */
     readonly siteId?: string | undefined
-    /** The one-time link in the message. If it no longer exists, the message is not sent. */
+    /** The one-time link in the message. If the link was used or has expired, the message is not sent. */
     readonly linkId?: string | undefined
     readonly values: MailValues[Kind]
   }
@@ -58,7 +58,7 @@ export interface MailFrame {
   readonly at: string
   /** The link of the message; empty for a kind without one. */
   readonly href: string
-  /** How long the link works. */
+  /** How long the link works, in seconds; 0 for a message without a link. */
   readonly liveSeconds: number
   readonly accountHref: string
 }
@@ -66,7 +66,7 @@ export interface MailFrame {
 interface Message<Kind extends MailKind> {
   readonly subject: (values: MailValues[Kind], frame: MailFrame) => string
   readonly blocks: (values: MailValues[Kind], frame: MailFrame) => readonly MailBlock[]
-  /** The message to send if the address has an account. Chosen when the message is sent, so the caller cannot tell. */
+  /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
   readonly forAccount?: MailKind
   /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
   readonly notice?: boolean
@@ -198,7 +198,7 @@ const units = [
   ['minute', 60],
 ] as const
 
-/** Writes a duration in its largest unit, such as “20 minutes”. */
+/** Formats a duration, rounded to its largest unit, such as “20 minutes”. */
 function duration(seconds: number): string {
   const [unit, length] = units.find(([, each]) => seconds >= each) ?? units[2]
   const count = Math.round(seconds / length)

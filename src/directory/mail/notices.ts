@@ -37,9 +37,9 @@ export function makeNotices(
 }
 
 /**
- * Whether to send a notice. Checked when it is due, so sign-ins and consents only insert a row. The account must be
- * enabled, and imported or have a verified address. A notice of a sign-in requires an earlier grant, which may have
- * ended. A notice of a new app requires that each earlier grant to the app has ended.
+ * Whether to send a notice. Checked when the notice is sent, so sign-ins and consents only insert a row. The account
+ * must be enabled, and must be imported or have a verified address. A notice of a sign-in requires an earlier grant,
+ * which may have ended. A notice of a new app requires that each earlier grant to the app has ended.
  *
  * @param clientId the new app; undefined for a sign-in
  */

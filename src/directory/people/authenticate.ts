@@ -52,7 +52,7 @@ interface SignInPorts {
   readonly renewHash: ReturnType<typeof makeRenewHash>
   /** Cancels the scheduled deletion of an account. */
   readonly cancelDeletion: (personId: string) => Promise<void>
-  /** Asks the platform about people without a password hash. */
+  /** Asks the platform about people without a password hash; undefined if this is not configured. */
   readonly hook?: PasswordHook | undefined
 }
 
@@ -111,8 +111,8 @@ async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
 }
 
 /**
- * Asks the platform about a person without a password hash, and stores the hash of a valid password. Every refusal
- * takes the same time, because for all others the platform is asked about an invented address.
+ * Asks the platform about a person without a password hash, and stores the hash of a valid password. For every other
+ * refusal, asks about an invented address, so all refusals take the same time.
  */
 async function askPlatform(
   { login, password }: Typed,

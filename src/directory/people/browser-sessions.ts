@@ -14,7 +14,7 @@ interface BrowserUse {
   readonly network: string | undefined
 }
 
-/** How far `seen_at` may be behind, so that not every request writes. */
+/** How far `seen_at` may be behind the last use. The delay avoids a write at every request. */
 const SEEN_EVERY_MS = 5 * 60_000
 
 /** The maximum number of listed sessions, the last used ones. */
@@ -49,7 +49,7 @@ export function makeBrowserSessions(
         .execute()
     },
 
-    /** Records a use, unless there was one a few minutes ago. */
+    /** Records a use, unless another was recorded in the last five minutes. */
     async see(session: LiveSession, use: BrowserUse): Promise<void> {
       if (now() < session.seenAt + SEEN_EVERY_MS) return
       await kysely

@@ -48,8 +48,8 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
     },
 
     /**
-     * Replaces the password hash of an enabled account, unless it is no longer `from`. Sessions continue, because the
-     * password is the same. @returns whether the hash was replaced
+     * Replaces the password hash of an enabled account, unless it is no longer `from`, which is undefined for no hash.
+     * Sessions continue, because the password is the same. @returns whether the hash was replaced
      */
     async replaceHash(personId: string, from: string | undefined, to: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely

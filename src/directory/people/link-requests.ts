@@ -31,9 +31,9 @@ export interface LinkRequest {
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long the link of a recovery mail works. */
+/** How long the link of a recovery mail works, in seconds. */
 export const RECOVERY_SECONDS = 1200
-/** How long the link that confirms the address of a new account works. */
+/** How long the link that confirms the address of a new account works, in seconds. */
 export const SIGN_UP_SECONDS = 3600
 
 /** A link id that does not exist. A message with this id is not sent. */
@@ -85,7 +85,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
         (await limits.takeTogether('signUpsOfAddress', networkOf(request.address))) ??
         (await limits.takeTogether('signUpsOfSite', siteId))
       if (reached) return reached.waitSeconds
-      // Send to the canonical form: the mail must prove the mailbox by which accounts are told apart.
+      // Send to the canonical form, which identifies the account, so the mail proves access to that mailbox.
       const email = canonicalEmail(request.login)
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
       const link = { kind: 'address' as const, email, siteId }

@@ -17,7 +17,7 @@ export interface NewLink {
   readonly kind: OneTimeLinkKind
   /** The e-mail address of the recipient. */
   readonly email: string
-  /** The person with this address, if there is one. */
+  /** The person whose account the link is for; undefined if only the address is known. */
   readonly personId?: string | undefined
   readonly siteId?: string | undefined
   /** Further values, which depend on the kind, as JSON. */
@@ -148,7 +148,9 @@ function makeTokens(linkKeys: readonly Buffer[]) {
   }
 }
 
-/** Selects unexpired links. `personId` is null without an account, and `browserDigest` if any browser may use the link. */
+/**
+ * Selects unexpired links. A link without a person has a null `personId`; without a browser, a null `browserDigest`.
+ */
 function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number) {
   return kysely
     .selectFrom('one_time_link')

@@ -13,8 +13,8 @@ import { verifySync as verifyBcrypt } from '@node-rs/bcrypt'
 import { CRYPT_ALPHABET, type StoredHash } from './password-formats.ts'
 
 /**
- * The maximum length of a password that SHA-2 crypt and phpass check. They hash the password in each round, so a long
- * one would make each round expensive.
+ * The maximum length of a password, in bytes, that SHA-2 crypt and phpass accept. Both hash the password in each round,
+ * so a long password would make each round expensive.
  */
 const CRYPT_PASSWORD_BYTES_MAX = 256
 

@@ -1,4 +1,4 @@
-/** A valid password hash within the limits of cost, parsed for the check. */
+/** A valid password hash within the cost limits, parsed for the check. */
 export type StoredHash =
   | { readonly by: 'argon2'; readonly text: string; readonly isCurrent: boolean }
   | { readonly by: 'bcrypt'; readonly text: string; readonly prefix: string }
@@ -46,7 +46,7 @@ const SCRYPT_WORK_MAX = 2_097_152
 /** The maximum number of rounds. passlib's default is 656,000. */
 const SHA_CRYPT_ROUNDS_MAX = 1_000_000
 
-/** The minimum length of a hash. A shorter one was truncated. */
+/** The minimum length of a hash, in bytes. A shorter hash was truncated. */
 const HASH_BYTES_MIN = 16
 const HASH_BYTES_MAX = 64
 const TEXT_LENGTH_MAX = 512
@@ -78,7 +78,7 @@ export const passwordFormats: readonly Format[] = [
     read: readArgon2,
   },
   {
-    // Excludes nonzero unused bits. The library rejects these at once, which would reveal that the account exists.
+    // Excludes hashes with nonzero unused bits. The library rejects them at once, which would reveal the account.
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',

@@ -28,7 +28,7 @@ export interface Question {
   readonly password: string
 }
 
-/** The answer of the platform; `unavailable` if there was no valid answer in time. */
+/** The answer of the platform; `unavailable` without a valid answer in time, or if too many questions are open. */
 type Answer = 'valid' | 'invalid' | 'unavailable'
 
 export type PasswordHook = ReturnType<typeof makePasswordHook>

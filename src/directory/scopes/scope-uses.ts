@@ -1,6 +1,6 @@
 import { findScope, type Scope } from './catalogue.ts'
 
-/** A URL of this deployment, and the operator scopes that its operations require. */
+/** A path of this deployment, and the operator scopes that its operations require. */
 interface ScopedAddress {
   readonly address: string
   readonly scopes: Iterable<string>
@@ -8,7 +8,7 @@ interface ScopedAddress {
 
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
-/** Creates the lookup of the URLs at which an operator scope grants access. Calls `list` once, at the first lookup. */
+/** Creates the lookup of the paths at which an operator scope grants access. Calls `list` once, at the first lookup. */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
   const addressesOf = (name: string): readonly string[] => {

@@ -46,7 +46,7 @@ export function makePublicSites({ kysely }: Database) {
         request,
       ),
 
-    /** Lists up to `limit` slugs of public sites that begin with `start`, in order. */
+    /** Lists the slugs of public sites, in order, that have the prefix `start`. Returns at most `limit` slugs. */
     async slugsStartingWith(start: string, limit: number, nowMs: number): Promise<string[]> {
       const range = { from: start, until: `${start}${AFTER_SLUGS}` }
       const { rows } = await beginning({ ...range, limit, nowMs })

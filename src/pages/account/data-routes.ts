@@ -19,7 +19,7 @@ export interface DataPorts {
   readonly visitors: VisitorForms
 }
 
-/** How long the mailed link that confirms a deletion works. */
+/** How long the mailed link that confirms a deletion works, in seconds. */
 const LINK_SECONDS = 3600
 
 /** Creates the pages for a person's own data: its download, and the deletion of the account. */
@@ -43,7 +43,7 @@ export function dataRoutes(
         email: session.person.email,
         owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
         code: link?.personId === id ? links.codeOf(link) : undefined,
-        // A sign-in cancels a scheduled deletion, so this is true even if there was none.
+        // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
         done: noticeOf(ctx, { kept: 'Your account stays: no deletion is scheduled.' }),
       })
     }),

@@ -9,7 +9,7 @@ import { formField } from '../../platform/http/page-form.ts'
 /** How new passwords are checked and hashed. */
 export interface NewPasswords {
   readonly hashPassword: Passwords['hash']
-  /** The minimum length of a new password. */
+  /** The minimum length of a new password, in code points. */
   readonly passwordCharactersMin: number
 }
 

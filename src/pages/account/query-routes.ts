@@ -30,7 +30,7 @@ export interface MemberQueries {
   readonly queryTool: QueryToolFiles
 }
 
-/** Registers the page on which a member tries the Member API without a token. Only the page's script runs mutations. */
+/** Registers the page on which a member tries the Member API without a token. Only GraphiQL can run mutations. */
 export function memberQueryRoutes(
   router: Router,
   { database, signedInPages, baseUrl }: OwnPages,

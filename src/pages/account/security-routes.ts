@@ -89,7 +89,7 @@ export function securityRoutes(
         const mail = { kind: 'password_changed', to: person.email, personId } as const
         await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
       })
-      // All sessions have ended, because there may be copies of their cookies. This browser gets a new one.
+      // All sessions have ended, because there may be copies of their cookies. This browser gets a new session.
       const authenticatedAt = actor.now + 1
       const browserSessionId = await renewSession(ctx, { personId, authenticatedAt })
       await ports.sessions.begin(ctx, { personId, browserSessionId }, authenticatedAt)

@@ -32,7 +32,7 @@ interface LinkForm {
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
 }
 
-/** Registers the page that a mailed link opens, and its form. Only the form uses up the link: mail scanners open it. */
+/** Registers the page of a mailed link, and its form. Only the form uses up the link: mail scanners open links. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'deletion',

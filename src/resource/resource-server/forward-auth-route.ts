@@ -96,7 +96,7 @@ async function judgeRequest(
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId: clientId })
 }
 
-/** Returns the verdict on a token for this proxy. Bound tokens, and those it may not introspect, are invalid. */
+/** Returns the verdict for a proxy. A bound token, or one that the proxy may not introspect, is invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged

@@ -48,7 +48,7 @@ function encoded(text: string): string {
     .replace(/[^\x21\x23\x24\x26-\x2b\x2d-\x7e]+/g, (others) => encodeURIComponent(others))
 }
 
-/** Cuts a name at a character boundary. Ids are never cut, because part of an id could be another id. */
+/** Encodes a name, cut at a character boundary. Ids are never cut, because part of an id could be another id. */
 function shortened([name = '']: readonly string[]): string {
   let value = ''
   for (const character of name) {

@@ -133,7 +133,7 @@ function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
-/** Authenticates a client that checks a token. `refused` is the reason if it may not, for the log. */
+/** Authenticates a client that checks a token. `refused` is why the client may not check tokens, for the log. */
 export async function authenticateChecker(
   ctx: Context,
   credentials: Question['credentials'],

@@ -11,7 +11,7 @@ export type Judged<Token = AccessToken> =
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** The token; undefined if it was never issued here, or its record was removed. */
+  /** The token; undefined if it is malformed, was never issued here, or its record was removed. */
   readonly token?: Token
 }
 
@@ -25,7 +25,7 @@ export interface JudgeSettings {
 interface ExpectedToken {
   /** Whether to accept a token without a resource, for example from a plain sign-in. */
   readonly unbound: boolean
-  /** The client that authenticates with the request. The query for the token also reads its version. */
+  /** The client that authenticates with the request. The query for the token also reads the version of this client. */
   readonly callerId?: string | undefined
 }
 

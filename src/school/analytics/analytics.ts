@@ -13,7 +13,8 @@ export type Figures = ReturnType<typeof siteFigures>
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the figures of a site for a period, as functions that count on demand. Each figure by day is counted once.
+ * Returns functions that count the figures of a site for a period, and the list of its courses. Counts each figure by
+ * day at most once.
  *
  * @param inTurn limits concurrent queries, so one GraphQL document does not occupy many connections
  */

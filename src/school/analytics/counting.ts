@@ -9,7 +9,7 @@ export const DAY_MS = 86_400_000
 /** Maximum number of days in a period, enforced by the Admin API. */
 export const DAYS_MAX = 92
 
-/** A period of whole days in UTC, numbered since 1970-01-01. */
+/** A period of whole days in UTC, both ends inclusive. Day 0 is 1970-01-01. */
 export interface Period {
   readonly firstDay: number
   readonly lastDay: number
@@ -97,7 +97,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** Reads the distinct values of an id column in the rows of a site, in pieces. */
+/** Reads the distinct values of an id column in the rows of a site, in ascending order and in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

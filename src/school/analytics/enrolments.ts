@@ -13,7 +13,7 @@ import {
   tallyOf,
 } from './counting.ts'
 
-/** Number of enrolments above which a statement is split. */
+/** Maximum number of enrolments that one statement counts. `count` splits a larger span. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
@@ -75,7 +75,7 @@ async function count<Key>(
   return counted
 }
 
-/** Splits a span in half. @returns undefined for one course and one millisecond */
+/** Splits a span in half. @returns undefined for a span of one course and one millisecond */
 function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
   if (courseIds.length > 1) {
     const middle = Math.ceil(courseIds.length / 2)

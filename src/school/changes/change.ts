@@ -109,9 +109,9 @@ export async function findRoles(
 interface Creation<Input extends z.ZodType> {
   /** The prefix of the row id, such as `crs`. */
   readonly prefix: string
-  /** The schema of the input. Repeating a request with the same key and input creates nothing new. */
+  /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row of an earlier request. If that row was removed, the key may create another. */
+  /** Finds the row that an earlier request with the same key created. If it was removed, the key may create another. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
@@ -124,9 +124,9 @@ interface Creation<Input extends z.ZodType> {
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a function that creates a row, but only once if the client repeats an idempotency key at the site. It returns
- * the id of the new row, or of the row created earlier. It throws ChangeRefused as `changeSite` does, for an invalid
- * input, and if the key was used with other input.
+ * Creates a function that creates a row. If the client repeats an idempotency key at the site, the function creates no
+ * other row as long as the first one exists. It returns the id of the new or the existing row. It throws ChangeRefused
+ * for an invalid input, for a key that was used with other input, and as `changeSite` does.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,
@@ -151,7 +151,7 @@ export function newId(prefix: string): string {
 
 type KeyUse = Pick<Creation<z.ZodType>, 'find'> & Readonly<Record<'key' | 'digest' | 'id', string>>
 
-/** Stores the new id under the idempotency key, unless the row of an earlier id exists. @returns that earlier id */
+/** Stores the new id under the key, or returns the id of an existing row. @throws ChangeRefused for other input */
 async function useKey(
   { trx, actor: { siteId, clientId, now } }: SiteWork,
   { key, digest, id, find }: KeyUse,

@@ -5,7 +5,7 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** Creates the schema of a text, which is trimmed and not empty. Rejects NUL, because PostgreSQL cannot store it. */
+/** Creates the schema of a trimmed text with a visible character. Rejects NUL, because PostgreSQL cannot store it. */
 export function text(lengthMax: number) {
   return z
     .string()
@@ -42,7 +42,7 @@ export const NAME_LENGTH_MAX = 120
 export const title = line(200)
 export const summary = text(2000)
 
-/** The fields that courses, digital products and events share. */
+/** The schema of the fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({
   slug: z
     .string()

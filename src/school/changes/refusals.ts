@@ -6,7 +6,7 @@ type RefusalCode =
   | 'NOT_FOUND'
   /** The change conflicts with the data. For example, the slug is taken or no owner would be left. */
   | 'CONFLICT'
-  /** The person is no longer an operator of the site. */
+  /** The actor is no longer an operator of the site. */
   | 'FORBIDDEN'
   /** The change would exceed a limit, such as the number of sections of a course. */
   | 'LIMIT_REACHED'
@@ -15,7 +15,7 @@ type RefusalCode =
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The field of the input that caused the error, as a path such as `roles.0`. */
+  /** The field of the input that caused the error, as a path such as `roles.0`; undefined if no single field did. */
   readonly field: string | undefined
 
   constructor(code: RefusalCode, message: string, field?: string) {

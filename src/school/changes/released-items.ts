@@ -87,7 +87,7 @@ export function releasedItems<
   const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) =>
     await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
 
-  /** Finds an item of the site. @throws ChangeRefused if there is none */
+  /** Finds an item of the site by id. @throws ChangeRefused if the site has no such item */
   const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
     const item = await find(kysely, siteId, { id })
     if (!item) throw notFound(noun)
@@ -111,13 +111,13 @@ export function releasedItems<
       return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
     },
 
-    /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, or at the limit. */
+    /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, and at the limit of the site. */
     create: siteCreation({
       prefix,
       schema: kind.creation,
       find: async (trx, siteId, id) => await find(trx, siteId, { id }),
       async insert({ trx, actor, record }, id, values) {
-        // All other members of the creation schema are fields.
+        // All members of the creation schema except the idempotency key are fields.
         const fields = values as unknown as Fields
         check?.(fields)
         const { siteId, now: createdAt } = actor
@@ -146,7 +146,7 @@ export function releasedItems<
       },
     ),
 
-    /** Changes the release state of an item. Throws ChangeRefused if unknown, or if an archived item is published. */
+    /** Changes the release state. Throws ChangeRefused for an unknown item, and for publishing an archived one. */
     release: siteChange(
       async ({ trx, actor, record }, { id, change }: { id: string; change: ReleaseChange }) => {
         const item = await mustFind(trx, actor.siteId, id)
@@ -160,7 +160,9 @@ export function releasedItems<
   }
 }
 
-/** Creates a function that counts the rows of a table that refer to each item. Its result omits items without rows. */
+/**
+ * Creates a function that counts the rows that refer to each item, under a condition. Omits items without such rows.
+ */
 export function countReferring(
   table: ItemTable,
   referring: ReferringTable,

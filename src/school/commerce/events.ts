@@ -56,7 +56,7 @@ export function listRegistrations({ kysely }: Database, eventId: string) {
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** Counts the uncancelled registrations of each event, with one query. Omits events without any. */
+/** Counts the uncancelled registrations of each event, with one query. Omits events that have none. */
 export const countNotCancelled = countReferring(
   'event',
   'event_registration',

@@ -9,9 +9,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 interface OrderQuestion {
   readonly siteId: string
   readonly personId?: string | null | undefined
-  /** Only orders at or after this time, in epoch milliseconds. */
+  /** Only orders placed at or after this time, in epoch milliseconds. */
   readonly from?: number | null | undefined
-  /** Only orders before this time, in epoch milliseconds. */
+  /** Only orders placed before this time, in epoch milliseconds. */
   readonly until?: number | null | undefined
   readonly sort?: TimeOrder | null | undefined
 }
@@ -50,7 +50,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** The tables of each kind of order item: one for the purchases, one for what was bought. */
+/** The tables of each kind of order item: the table of its purchases, and the table of the items for sale. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],
@@ -65,7 +65,7 @@ interface OrderItem {
   readonly title: string
 }
 
-/** Lists the items of orders, sorted by kind and title, with one query. */
+/** Lists the items of each order, sorted by kind and title, with one query. Omits orders without items. */
 export async function listOrderItems(
   kysely: Kysely<Schema>,
   orderIds: readonly string[],

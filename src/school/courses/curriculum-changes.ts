@@ -115,7 +115,7 @@ export const updateLecture = checkedChange(
   },
 )
 
-/** Moves a lecture to a position, or to the end, in the same or another section of its course. */
+/** Moves a lecture to a position or to the end, in a section of its course or before the first section. */
 export const moveLecture = checkedChange(
   z.strictObject({ id, sectionId, position }),
   async ({ trx, actor, record }, { id, ...wanted }) => {
@@ -166,7 +166,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** Returns the id of a section if it belongs to the course; null without an id. @throws ChangeRefused if not */
+/** Returns the id of a section of the course; null without an id. @throws ChangeRefused for any other section */
 async function sectionWithin(
   trx: Transaction<Schema>,
   siteId: string,

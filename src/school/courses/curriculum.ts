@@ -80,7 +80,7 @@ export async function arrangeCourse(
   await arrange(trx, 'lecture', lectureOrder)
 }
 
-/** A row with a position, which starts at 1. */
+/** A row with its position. The first position is 1. */
 interface Place {
   readonly id: string
   readonly position: number

@@ -29,9 +29,9 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /** Creates a link, which is a full URL. Until it expires, anyone who has the link can use it without signing in. */
+    /** Creates a link, which is a full URL and needs no sign-in. `findDownload` decides whether it still works. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
-      // A path segment cannot be empty, consist of only dots, or contain a lone surrogate.
+      // The route needs a name. URL parsers remove the segments `.` and `..`, and a lone surrogate cannot be encoded.
       const name = /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
       const mac = macOf(bytes, name, signingKey)
@@ -64,8 +64,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The order, if any, must not be refunded, the product must still have the
- * file, and the buyer must be enabled and have a role at the site.
+ * Finds the file of a link with one query. The order, if any, must not be refunded; the product must still have the
+ * file; the buyer must have an enabled account and a role at the site.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely

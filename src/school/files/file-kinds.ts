@@ -42,7 +42,7 @@ export function kindOfType(mediaType: string): FileKind | undefined {
   return kinds.find((candidate) => candidate.mediaType === mediaType)
 }
 
-/** Whether the name has an extension of this kind. */
+/** Whether a file name has an extension of this kind. */
 export function fitsName({ extensions }: FileKind, name: string): boolean {
   return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
 }

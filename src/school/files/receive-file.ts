@@ -72,7 +72,7 @@ function mustFit(kind: FileKind, { name, declared }: { name: string; declared: s
   throw unsupportedFile(`its content is ${mediaType}, but its name does not end in ${ends}`)
 }
 
-/** Maximum size of a demo file. The actual files are much smaller. */
+/** Maximum size of a demo file, in bytes. The actual files are much smaller. */
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 

@@ -35,7 +35,7 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
       .onConflict((it) => it.doNothing())
     const added = await insert.returning('name').executeTakeFirst()
     if (!added) return
-    // Parallel uploads wait for the row, so they find this file.
+    // Parallel uploads wait until the inserted row is committed, so they find this file.
     await orUnavailable(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await writeFile(join(folder, MARKER), value, { mode: 0o600 })

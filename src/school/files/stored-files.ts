@@ -76,7 +76,7 @@ export async function storeFile(
           ...{ id, site_id: siteId, name, ...bytes },
           ...{ created_by: actor.personId, created_at: actor.now },
         })
-        // Of two concurrent uploads, the second finds the file of the first.
+        // Of two concurrent uploads of the same file, the second finds the row of the first.
         .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
         .returning('id')
         .executeTakeFirst()
@@ -136,7 +136,7 @@ export async function deleteFile(
       .where('file_id', '=', id)
       .executeTakeFirst()
     if (product)
-      throw conflict(`the digital product ${product.slug} uses this file; change its file first`)
+      throw conflict(`the digital product ${product.slug} uses this file; give the product another file first`)
     const logo = await trx
       .selectFrom('site_appearance')
       .select('site_id')

@@ -13,7 +13,7 @@ const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the newest enrolments of each person at a site, at most 100 per person, with one query. */
+/** Lists the newest enrolments of each person with a role at a site, at most 100 per person, with one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -149,7 +149,7 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
   await record('enrolment.end', { kind: 'enrolment', id }, change)
 })
 
-/** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither, both, or a past end */
+/** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither field, both, or a past end */
 function endOf(
   { expireDate, hasLifetimeAccess }: z.output<typeof lasting>,
   nowMs: number,

@@ -1,6 +1,6 @@
 /**
- * Invitations to a site, for operators. An invitation is a one-time link to an e-mail address. Until the person accepts
- * it (joining.ts), no account changes, and operators cannot see whether the address has one.
+ * Invitations to a site, for operators. An invitation is a one-time link that is sent to an e-mail address. Until the
+ * person accepts it (joining.ts), no account changes, and operators cannot see whether the address has an account.
  */
 
 import { type Kysely, sql, type Transaction } from 'kysely'
@@ -32,12 +32,12 @@ const newInvitation = z.strictObject({
 
 export type NewInvitation = z.input<typeof newInvitation>
 
-/** What an invitation offers: the column `data` of its link. */
+/** The roles, the suggested name and the sender of an invitation: the column `data` of its link. */
 export interface InvitationData {
   readonly roles: readonly SiteRole[]
   /** The name that the operator entered, as a suggestion for a new account. */
   readonly name: string | undefined
-  /** The operator who sent it last. */
+  /** The id of the operator who last sent the invitation. */
   readonly invitedBy: string
 }
 
@@ -95,8 +95,8 @@ export function makeInvitations(
     }),
 
     /**
-     * Sends a pending invitation again, which then works for another seven days. Throws ChangeRefused if it is unknown,
-     * if a non-owner invites an owner, or above the limit of the site.
+     * Sends a pending invitation again, which then works for another seven days. Throws ChangeRefused if no such
+     * invitation is pending, if a non-owner invites an owner, or above the limit of the site.
      */
     resend: siteChange(async (site, id: string) => {
       const { siteId, personId: invitedBy, now } = site.actor
@@ -118,7 +118,7 @@ export function makeInvitations(
   }
 }
 
-/** Withdraws an invitation, so its link no longer works. Throws ChangeRefused if it is unknown. */
+/** Withdraws an invitation, so its link no longer works. Throws ChangeRefused for an unknown invitation. */
 const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
   const withdrawn = await ofSite(trx.deleteFrom('one_time_link'), actor.siteId)
     .where('id', '=', id)
@@ -142,7 +142,7 @@ function sendsRecovery(linkRequests: InvitationPorts['linkRequests']) {
     const { events } = await sent.executeTakeFirstOrThrow()
     if (Number(events) >= RECOVERIES_PER_DAY_MAX) {
       throw limitReached(
-        `a member can be sent ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
+        `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
       )
     }
     await linkRequests.recoveryOf(trx, { personId, siteId }, now)

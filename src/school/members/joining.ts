@@ -56,7 +56,7 @@ export function makeJoining(ports: JoiningPorts) {
         .where('f.feature', '=', SELF_SIGN_UP)
         .executeTakeFirst(),
 
-    /** Finds what a link offers; undefined if it no longer works. Does not use it up. */
+    /** Finds the site and roles that a link offers; undefined if the link no longer works. Does not use the link up. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
       return link && (await read(kysely, link))
@@ -65,7 +65,7 @@ export function makeJoining(ports: JoiningPorts) {
     accept: async (joining: Joining, joiner: Joiner, caller: Caller) =>
       await accept(ports, joining, joiner, caller),
 
-    /** Declines an invitation, which uses it up. The operators see only that it is no longer pending. */
+    /** Declines an invitation, which uses it up. The operators only see that the invitation is no longer pending. */
     async decline({ link }: Joining): Promise<void> {
       await links.use(kysely, link, now())
     },
@@ -112,7 +112,7 @@ async function accept(
   })
 }
 
-/** Reads what a link offers at the moment; undefined if it offers nothing anymore. */
+/** Reads the site and roles that a link offers; undefined if the site is gone or joining is no longer permitted. */
 async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
   const site = await kysely
     .selectFrom('site')
@@ -151,10 +151,10 @@ async function mayInvite(
   return held.includes('owner') || !roles.includes('owner')
 }
 
-/** Thrown if another site's link has created the account at the same time. Undoes the use of this link. */
+/** Thrown if another link has created the account at the same time. The rollback keeps this link usable. */
 class AddressTaken extends Error {}
 
-/** Creates the person, or marks the address of an existing one as verified. Returns the id. */
+/** Creates the person, or marks the address of an existing person as verified. Returns the id. @throws AddressTaken */
 async function verifiedPerson(
   trx: Transaction<Schema>,
   link: OneTimeLink,

@@ -78,7 +78,7 @@ export const assignLecturer = siteChange(
   },
 )
 
-/** Removes a lecturer from a course. No-op if not assigned. Throws ChangeRefused for an unknown course. */
+/** Removes a lecturer from a course. No-op for an unassigned person. Throws ChangeRefused for an unknown course. */
 export const unassignLecturer = siteChange(
   async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
     await courses.mustFind(trx, actor.siteId, courseId)

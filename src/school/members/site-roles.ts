@@ -95,7 +95,7 @@ export const rolesSchema = z
   .transform((named) => [...new Set(named)].sort())
 
 /**
- * Replaces the roles of a member. A member who loses the lecturer role also stops teaching their courses.
+ * Replaces the roles of a member. A member who loses the lecturer role also stops teaching courses of the site.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */
@@ -144,7 +144,7 @@ export async function mustBeAllowedToChangeOwners(
 
 /**
  * Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. Throws
- * ChangeRefused if the site would have no other owner whose account is enabled and will not be deleted.
+ * ChangeRefused for the owner role if the site has no other owner whose account is enabled and not due for deletion.
  */
 async function takeRoles(
   trx: Transaction<Schema>,

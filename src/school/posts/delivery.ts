@@ -12,14 +12,14 @@ import { newId } from '../changes/change.ts'
  * next batch continues where the last one ended.
  */
 
-/** Maximum number of inboxes in a batch. Small batches do not delay requests. */
+/** Maximum number of inboxes in a batch. Small batches hardly delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
 /** Maximum number of deliveries, and of removals, in a round. */
 const POSTS_PER_ROUND = 100
 
 /**
- * Delivers a published announcement to the next batch of subscribers of its topic who have a role at the site.
+ * Delivers a published announcement to the next subscribers of its topic. Skips those without a role at the site.
  *
  * @returns whether there may be more subscribers; false if the announcement does not need delivery
  */

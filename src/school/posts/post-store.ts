@@ -117,7 +117,7 @@ export const updatePost = checkedChange(
   },
 )
 
-/** Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest. @throws ChangeRefused */
+/** Publishes an announcement, and delivers the first batch. Throws ChangeRefused for an unknown announcement. */
 export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async ({ trx, record }) => {
     const { topic, title, publishedAt } = await mustFindPost(trx, actor.siteId, id)
@@ -128,7 +128,7 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
   await deliverBatch(database, id, actor.now)
 }
 
-/** Deletes an announcement. `postDelivery` deletes the notifications beyond the first batch. @throws ChangeRefused */
+/** Deletes an announcement, and its first batch of notifications. Throws ChangeRefused for an unknown announcement. */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async ({ trx, record }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)

@@ -13,8 +13,8 @@ import { listSolelyOwned } from '../members/site-roles.ts'
 import { areOf, personalRows } from './personal-data.ts'
 
 /**
- * Schedules the deletion of an account, and ends its sessions and grants. Signing in cancels it until the account is
- * deleted. Does nothing if the person is the last owner of a site.
+ * Schedules the deletion of an account, and ends its sessions and grants. Signing in before the account is deleted
+ * cancels the deletion. Does nothing if the person is the last owner of a site.
  *
  * @returns the names of the sites that need another owner first; undefined if there is no such account
  */
@@ -40,7 +40,7 @@ export async function scheduleDeletion(
   return []
 }
 
-/** Lists solely owned sites. Locks all owned ones as changes of roles do, so two owners cannot leave at the same time. */
+/** Returns the names of solely owned sites. Locks all owned sites on PostgreSQL, so two owners cannot leave at once. */
 async function lockSolelyOwned(trx: Transaction<Schema>, engine: Database['engine'], id: string) {
   if (engine === 'postgres') {
     await sql`select 1 from site where id in (select site_id from site_role
@@ -81,7 +81,7 @@ export function deletionTask(
   return { name: 'deletions', everySeconds, run, onlyWhen: sweeps }
 }
 
-/** Deletes the accounts that are due. The next run continues with an account that a crash left half deleted. */
+/** Deletes up to 500 due accounts. The next run continues with an account that a crash left half deleted. */
 export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSignal): Promise<void> {
   const { database, now } = ports
   const due = database.kysely.selectFrom('person').select('id').limit(ROWS_PER_BATCH)
@@ -94,7 +94,7 @@ export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSigna
   }
 }
 
-/** Disables a due account for ever. For the last owner of a site, cancels the deletion instead and returns false. */
+/** Disables a due account, or cancels its deletion for the last owner of a site. @returns whether it is disabled */
 async function beginDeletion(
   trx: Transaction<Schema>,
   { database, queueMail, now }: DeletionPorts,
@@ -165,7 +165,7 @@ function redacted(
 
 const ADDRESS_BYTES = 12
 
-/** Removes the personal columns, cancels future registrations, and queues a last mail. A repeated call is a no-op. */
+/** Removes the personal columns, cancels registrations for future events, and queues a last mail. Can be repeated. */
 async function removeName(
   trx: Transaction<Schema>,
   { queueMail, now }: DeletionPorts,

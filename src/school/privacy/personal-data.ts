@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
 
-/** The rows of people in a table. */
+/** How to find, export and delete the rows of a person in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
   /** The columns that contain the person's id (in JSON: `payload`), or the id of a grant of the person (`grant_id`). */

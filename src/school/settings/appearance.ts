@@ -1,4 +1,4 @@
-/** Reads and changes how a site looks on its sign-in, consent and account pages. The markup is in `views`. */
+/** Changes how a site looks on its sign-in, consent and account pages. The markup is in `views`. */
 
 import { z } from 'zod'
 

@@ -40,7 +40,7 @@ type NodeSource = readonly [
 
 /**
  * Creates a function that finds a node by id, among the member's data at the token's site. It runs one statement to
- * find the type, and one to find the row.
+ * find the type and, if there is one, another to read the row.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
