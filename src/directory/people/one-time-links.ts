@@ -148,9 +148,7 @@ function makeTokens(linkKeys: readonly Buffer[]) {
   }
 }
 
-/**
- * Selects unexpired links. A link without a person has a null `personId`; without a browser, a null `browserDigest`.
- */
+/** Selects unexpired links. `personId` is null without a person in the link, and `browserDigest` without a browser. */
 function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number) {
   return kysely
     .selectFrom('one_time_link')

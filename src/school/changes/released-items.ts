@@ -160,9 +160,7 @@ export function releasedItems<
   }
 }
 
-/**
- * Creates a function that counts the rows that refer to each item, under a condition. Omits items without such rows.
- */
+/** Creates a function that counts the rows that refer to each item, under a condition. Omits items without any. */
 export function countReferring(
   table: ItemTable,
   referring: ReferringTable,
