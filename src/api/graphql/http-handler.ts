@@ -74,7 +74,9 @@ async function runOperation<Caller>(
   if (answerTooMany(ctx, takeChanges(token, changes, costLimit), 'graphql')) return
   countOperation(token, cost, costLimit)
   if (operation !== 'query' && operation !== 'mutation') {
-    const problem = operation ? 'Subscriptions are not supported' : 'Select exactly one operation'
+    const problem = operation
+      ? 'Subscriptions are not supported'
+      : 'Select exactly one operation with operationName'
     return sendErrors(ctx, [new GraphQLError(problem)], type)
   }
   const result = hideFaults(await api.perform(document, params, callerOf(token, ctx)), ctx)

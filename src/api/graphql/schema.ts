@@ -57,7 +57,9 @@ function parseTime(value: unknown): number {
   const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
   // A time before 1970 is probably a bug, and RFC 3339 ends with the year 9999.
   if (!(time >= 0 && time <= LAST_TIME_MS)) {
-    throw new GraphQLError('send a time like 2026-03-01T09:30:00Z (RFC 3339)')
+    throw new GraphQLError(
+      'send a time from 1970 to 9999 in RFC 3339 format, like 2026-03-01T09:30:00Z',
+    )
   }
   return time
 }

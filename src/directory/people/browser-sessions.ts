@@ -92,7 +92,7 @@ export interface LiveSession {
   readonly seenAt: number
 }
 
-/** One session of a person, or all others. */
+/** One session of a person, or all other sessions of that person. */
 export interface ChosenSessions {
   readonly id: string
   readonly others: boolean

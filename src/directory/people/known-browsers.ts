@@ -51,7 +51,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     /** Returns the cookie with a new entry for the account, in place of its old one. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
-      if (!key) throw new Error('known browsers need at least one key')
+      if (!key) throw new Error('known-browser cookies need at least one key')
       const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
       randomBytes(ID_BYTES).copy(head)
       head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)

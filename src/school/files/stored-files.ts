@@ -136,7 +136,9 @@ export async function deleteFile(
       .where('file_id', '=', id)
       .executeTakeFirst()
     if (product)
-      throw conflict(`the digital product ${product.slug} uses this file; give the product another file first`)
+      throw conflict(
+        `the digital product ${product.slug} uses this file; give the product another file first`,
+      )
     const logo = await trx
       .selectFrom('site_appearance')
       .select('site_id')
