@@ -59,7 +59,7 @@ export interface Visitor {
 }
 
 const ID_BYTES = 24
-/** How long a browser keeps the cookie. Every page with such a form renews it. */
+/** How long a browser keeps the cookie. Every page that uses the cookie renews it. */
 const KEPT_SECONDS = 86_400
 const FORM_BYTES_MAX = '16kb'
 

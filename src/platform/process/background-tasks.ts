@@ -8,7 +8,7 @@ export interface BackgroundTask {
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
-  /** Receives a function that runs the task at once, unless it is running; even where `onlyWhen` is false. */
+  /** Receives a function that runs the task at once, even where `onlyWhen` is false. No-op while the task runs. */
   readonly onWake?: (wake: () => void) => void
 }
 

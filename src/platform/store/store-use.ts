@@ -20,7 +20,7 @@ const recordOperations = [
 
 const statementKinds: readonly string[] = ['select', 'insert', 'update', 'delete']
 
-/** All operations of `describeUse`: SQL statements, then operations on OAuth state records. */
+/** All operations that `describeUse` returns: SQL statements, then operations on OAuth state records. */
 export const storeOperations: readonly string[] = [
   ...statementKinds,
   'transaction',
