@@ -23,7 +23,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Creates the engine's look-up of clients. */
+/** Creates the engine's look-up of clients. Authorization and sign-out requests do not find a deleted client. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find

@@ -31,7 +31,8 @@ export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
  * Manages clients whose client_id is the URL of a metadata document. The last accepted copy of each document is in the
- * database. So every process can use it, token checks need no fetch, and clients work while their host is down.
+ * database. So every process can use it, token checks need no fetch, and clients work while their host is down (for new
+ * authorizations, up to `STALE_MS`).
  */
 export function makeDocumentClients(
   settings: DocumentClientSettings,

@@ -79,7 +79,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * The target duration of a statement. With SQLite, a statement blocks the process, for twice as long at a checkpoint.
+ * The target duration of a statement. With SQLite, a statement blocks the process; a checkpoint doubles the time.
  * With PostgreSQL, a slow statement is cancelled (see `StorageTimeout`).
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const

@@ -167,7 +167,7 @@ export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
 
 const WAITING_MINUTES_MAX = 15
 
-/** Reports messages that have waited for too long. */
+/** Reports the waiting messages if the oldest one has waited for too long. */
 export async function* checkOutbox(
   database: Pick<Database, 'kysely'>,
   now: () => number,
